@@ -1,0 +1,131 @@
+# gpujoin: builds gpujoin.so (the PostgreSQL extension) and gpujoin_server (the join server) into PostgreSQL's bindir.
+#
+#   make                      everything; the server with the CUDA engine where nvcc is found
+#   make install              as root
+#   make installcheck         pg_regress against a running server that preloads gpujoin
+#   make unit                 the unit and conformance tests ($(BUILD)/unit_tests)
+#   make bench                the engine benchmark ($(BUILD)/engine_bench)
+#   make fuzz                 feeds malformed messages to the wire format for FUZZ_SECONDS (60); libFuzzer with clang
+#
+#   PG_CONFIG=...  NVCC=... (NVCC= for none)  CUDA_ARCHS="90"  BUILD=build  FAULTS=1 (fault injection)
+#   SANITIZE=address,undefined | thread (server and unit tests, into BUILD)
+
+BUILD ?= build
+PG_CONFIG ?= pg_config
+NVCC ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
+CUDA_ARCHS ?= 75 80 86 89 90 100 120
+
+# What objects are compiled with, apart from their sources, is kept in $(BUILD)/choices: another choice compiles them
+# again, and installing alone, perhaps with another PATH, goes by what was built.
+print_choices = printf '%s = %s\n' NVCC '$(NVCC)' CUDA_ARCHS '$(if $(NVCC),$(CUDA_ARCHS))' FAULTS '$(FAULTS)' SANITIZE '$(SANITIZE)'
+ifneq ($(filter-out install uninstall,$(or $(MAKECMDGOALS),all)),)
+$(shell $(print_choices) | cmp -s - $(BUILD)/choices || { mkdir -p $(BUILD) && $(print_choices) >$(BUILD)/choices; })
+else
+-include $(BUILD)/choices
+endif
+
+MODULE_big = gpujoin
+EXTENSION = gpujoin
+DATA = $(wildcard gpujoin--*.sql)
+REGRESS = $(notdir $(basename $(sort $(wildcard sql/*.sql))))
+REGRESS_OPTS = --inputdir=. --outputdir=.
+
+wire_sources = $(wildcard src/wire/*.cpp)
+pg_sources = $(wildcard src/pg/*.cpp src/pg/*/*.cpp)
+engine_sources = $(wildcard src/engine/*.cpp src/engine/*/*.cpp)
+server_sources = $(filter-out src/server/main.cpp,$(wildcard src/server/*.cpp))
+cuda_sources = $(if $(NVCC),$(wildcard cuda/*.cu))
+unit_sources = $(wildcard test/unit/*.cpp)
+bench_sources = $(wildcard test/bench/engine/*.cpp)
+bench_cuda_sources = $(if $(NVCC),$(wildcard test/bench/engine/*.cu))
+
+OBJS = $(patsubst %.cpp,$(BUILD)/pic/%.o,$(pg_sources) $(wire_sources))
+server_objects = $(patsubst %.cpp,$(BUILD)/%.o,$(wire_sources) $(engine_sources) $(server_sources)) \
+	$(patsubst %.cu,$(BUILD)/%.cu.o,$(cuda_sources))
+EXTRA_CLEAN = $(BUILD) gpujoin.so results regression.diffs regression.out
+
+override with_llvm := no
+SHLIB_LINK += -lstdc++
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+include $(PGXS)
+
+all: $(BUILD)/gpujoin_server
+
+$(BUILD)/choices:
+	@mkdir -p $(@D) && $(print_choices) >$@
+
+WARNINGS = -Wall -Wextra -Werror
+COMMON = -std=c++20 -O2 -g $(WARNINGS) -I. -Isrc -MMD -MP $(if $(FAULTS),-DGPUJOIN_FAULTS) \
+	$(if $(NVCC),-DGPUJOIN_CUDA)
+# Without -fno-var-tracking-assignments GCC takes minutes over instrumented templates.
+SANITIZER = $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-var-tracking-assignments)
+version_flag = -DGPUJOIN_VERSION='"$(shell sed -n "s/^default_version = '\(.*\)'/\1/p" gpujoin.control)"'
+
+# The extension: PostgreSQL's headers are not ours to warn about.
+$(BUILD)/pic/%.o: %.cpp $(BUILD)/choices
+	@mkdir -p $(@D)
+	$(CXX) $(COMMON) $(version_flag) -fPIC -fvisibility=hidden -isystem $(includedir_server) -D_GNU_SOURCE -c $< -o $@
+
+$(BUILD)/%.o: %.cpp $(BUILD)/choices
+	@mkdir -p $(@D)
+	$(CXX) $(COMMON) $(version_flag) $(SANITIZER) -pthread -c $< -o $@
+
+nvcc_archs = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
+	-gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
+$(BUILD)/%.cu.o: %.cu $(BUILD)/choices
+	@mkdir -p $(@D)
+	$(NVCC) -std=c++20 -O3 -lineinfo --extended-lambda --expt-relaxed-constexpr -I. -Isrc $(nvcc_archs) -t 0 \
+		-Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -MMD -MP $(if $(FAULTS),-DGPUJOIN_FAULTS) \
+		-DGPUJOIN_CUDA -c $< -o $@
+
+# Where the toolkit lies is nvcc's to say: the nvcc on PATH may be a link or a wrapper script, far from its libraries.
+nvcc_says = $(shell $(NVCC) --dryrun -o x x.cu 2>&1 | sed -n 's/^\#\$$ $(1)=//p')
+server_libraries = -ltbb -lxxhash $(if $(NVCC),$(call nvcc_says,LIBRARIES) -lcudart_static -lrt) -ldl -lpthread
+
+$(BUILD)/gpujoin_server: $(BUILD)/src/server/main.o $(server_objects)
+	$(CXX) $(SANITIZER) -o $@ $^ $(server_libraries)
+	@echo "gpujoin_server built $(if $(NVCC),with the CUDA engine ($(NVCC)),without the CUDA engine: no nvcc found)"
+
+# Tests that put batches into device memory themselves.
+$(BUILD)/test/unit/cuda_%.o: COMMON += $(if $(NVCC),$(patsubst "-I%,-isystem "%,$(call nvcc_says,INCLUDES)))
+
+$(BUILD)/unit_tests: $(patsubst %.cpp,$(BUILD)/%.o,$(unit_sources)) $(server_objects)
+	$(CXX) $(SANITIZER) -o $@ $^ $(server_libraries) -lgtest -lgtest_main
+
+$(BUILD)/engine_bench: $(patsubst %.cpp,$(BUILD)/%.o,$(bench_sources)) \
+		$(patsubst %.cu,$(BUILD)/%.cu.o,$(bench_cuda_sources)) $(server_objects)
+	$(CXX) $(SANITIZER) -o $@ $^ $(server_libraries) -lbenchmark
+
+unit: $(BUILD)/unit_tests
+bench: $(BUILD)/engine_bench
+.PHONY: unit bench
+
+# With clang: libFuzzer. With another compiler: random variations of the seeds.
+FUZZ_CXX ?= $(firstword $(shell command -v clang++ 2>/dev/null) $(CXX))
+FUZZ_SECONDS ?= 60
+fuzz_sanitizers = address,undefined$(if $(findstring clang,$(FUZZ_CXX)),$(comma)fuzzer)
+comma = ,
+$(BUILD)/wire_fuzz: test/fuzz/wire_fuzz.cpp $(if $(findstring clang,$(FUZZ_CXX)),,test/fuzz/standalone.cpp) $(wire_sources)
+	@mkdir -p $(@D)
+	$(FUZZ_CXX) -std=c++20 -O1 -g $(WARNINGS) -Isrc -fsanitize=$(fuzz_sanitizers) -fno-sanitize-recover=all -o $@ $^
+
+$(BUILD)/seed_corpus: $(BUILD)/test/fuzz/seed_corpus.o $(patsubst %.cpp,$(BUILD)/%.o,$(wire_sources))
+	$(CXX) $(SANITIZER) -o $@ $^
+
+fuzz: $(BUILD)/wire_fuzz $(BUILD)/seed_corpus
+	rm -rf $(BUILD)/corpus && mkdir -p $(BUILD)/corpus
+	$(BUILD)/seed_corpus $(BUILD)/corpus
+	$(BUILD)/wire_fuzz $(if $(findstring clang,$(FUZZ_CXX)),-max_total_time=$(FUZZ_SECONDS) -max_len=98304 \
+		-verbosity=0 -print_final_stats=1 $(BUILD)/corpus,$(BUILD)/corpus/*)
+.PHONY: fuzz
+
+install: install-server
+install-server: $(BUILD)/gpujoin_server
+	$(MKDIR_P) '$(DESTDIR)$(bindir)'
+	$(INSTALL_PROGRAM) $< '$(DESTDIR)$(bindir)/gpujoin_server'
+uninstall: uninstall-server
+uninstall-server:
+	rm -f '$(DESTDIR)$(bindir)/gpujoin_server'
+.PHONY: install-server uninstall-server
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
