@@ -1,0 +1,100 @@
+// JoinSpec: what to join and what to give back, in terms both sides understand: columns of canonical bytes,
+// and comparisons between one probe column and one build column. No SQL types. Plain and of fixed size: it
+// travels as it is, and is checked by validate() before use.
+//
+// The probe side is the left (outer) input, the build side the right (inner) one.
+#pragma once
+
+#include <cstdint>
+
+#include "wire/status.h"
+
+namespace gpujoin {
+
+inline constexpr uint32_t kMaxColumns = 1664;  // PostgreSQL's limit on target list entries
+inline constexpr uint32_t kMaxTerms = 64;
+
+// Which rows come out. Named from the probe side.
+enum class JoinKind : uint8_t {
+    Inner,
+    Left,       // + probe rows without a match, build columns NULL
+    Right,      // + build rows without a match, through scan_build(unmatched)
+    Full,       // both
+    Semi,       // probe rows that have a match, once each, no build columns
+    Anti,       // probe rows that have none
+    RightSemi,  // build rows that have a match, through scan_build(matched); probes give no results
+    RightAnti,  // build rows that have none, through scan_build(unmatched); probes give no results
+};
+
+enum class Algorithm : uint8_t { Auto, Hash, SortMerge, Index, NestedLoop };
+
+// probe: results stream back in probe order, naming probe rows by number; none: any order, wanted probe
+// columns are carried through the join.
+enum class OutputOrder : uint8_t { Probe, None };
+
+// Fixed widths in bytes, or a string of bytes with offsets.
+enum class ColumnType : uint8_t { Fixed1, Fixed2, Fixed4, Fixed8, Fixed16, Bytes };
+
+// How a column's values compare under < <= > >=. Equality always means equal bytes, except that Float columns
+// are normalised by the sender (one NaN, no -0). Bytes columns compare as memcmp, shorter first on a tie.
+// Float orders NaN above infinity.
+enum class ValueOrder : uint8_t { Unsigned, Signed, Float, Bytes };
+
+struct ColumnSpec {
+    ColumnType type;
+    ValueOrder order;
+    uint8_t nullable;  // 0: batches never carry a validity bitmap for it
+    uint8_t reserved;
+};
+
+enum class Comparison : uint8_t { Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual };
+
+// probe column <comparison> build column; a NULL on either side makes it not true.
+struct Term {
+    uint16_t probe_column;
+    uint16_t build_column;
+    Comparison comparison;
+    uint8_t reserved[3];
+};
+
+struct JoinSpec {
+    JoinKind kind;
+    Algorithm algorithm;  // Auto, or the one to force
+    OutputOrder order;
+    // 1: results carry build row numbers (8 bytes a row), and every candidate pair comes back, because the
+    // client decides on a further condition itself: Left and Full give no NULL-extended rows, Semi and Anti
+    // give pairs like Inner, and build rows count as matched only by mark_matched().
+    uint8_t client_decides;
+    uint16_t probe_columns;
+    uint16_t build_columns;
+    uint16_t equalities;  // all terms of a join are ANDed
+    uint16_t ranges;
+    uint16_t filters;  // like ranges, NotEqual allowed; never drive the search
+    uint16_t outputs;
+    uint16_t carried;
+    uint16_t reserved[3];
+    uint64_t estimated_probe_rows;
+    uint64_t estimated_build_rows;
+    uint64_t estimated_result_rows;
+    Term equality[kMaxTerms];  // comparison == Equal
+    Term range[kMaxTerms];     // Less, LessEqual, Greater, GreaterEqual
+    Term filter[kMaxTerms];
+    uint16_t output[kMaxColumns];  // build columns to gather into results, in this order
+    uint16_t carry[kMaxColumns];   // probe columns to carry, OutputOrder::None only
+    ColumnSpec probe[kMaxColumns];
+    ColumnSpec build[kMaxColumns];
+};
+
+// Bytes of one value of a fixed type; 0 for Bytes.
+constexpr uint32_t fixed_width(ColumnType type) {
+    return type == ColumnType::Bytes ? 0u : 1u << static_cast<uint32_t>(type);
+}
+
+// Checks every count, enum and column number, and that the two columns of a term agree in type and order
+// (08P01).
+Status validate(const JoinSpec& spec);
+
+const char* name_of(Algorithm algorithm);  // "hash", "sort_merge", ...
+const char* name_of(JoinKind kind);        // "Inner", "Left", ...
+
+}  // namespace gpujoin

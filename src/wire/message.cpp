@@ -1,0 +1,158 @@
+// Encoding and checking of messages. The sizes of bodies are fixed by their types, so that checking a packet
+// is arithmetic on its header.
+#include "wire/message.h"
+
+#include <cstring>
+
+namespace gpujoin {
+
+namespace {
+
+static_assert(sizeof(MessageHeader) + sizeof(BatchBody) + kMaxColumns * sizeof(ColumnBuffers) <=
+              kMaxMessageBytes);
+static_assert(sizeof(MessageHeader) + sizeof(JoinSpec) <= kMaxMessageBytes);
+static_assert(sizeof(MessageHeader) % 8 == 0 && sizeof(BatchBody) % 8 == 0, "bodies and columns are aligned");
+
+Status malformed(const char* what, uint64_t value) {
+    return failure(Fault::Protocol, "08P01", "malformed message")
+        .with_detail("%s is %llu.", what, static_cast<unsigned long long>(value));
+}
+
+bool carries_columns(MessageType type) {
+    return type == MessageType::Append || type == MessageType::Probe || type == MessageType::Result;
+}
+
+template <size_t size>
+bool is_terminated(const char (&text)[size]) {
+    return memchr(text, '\0', size) != nullptr;
+}
+
+bool texts_are_terminated(const Status& status) {
+    return is_terminated(status.sqlstate) && is_terminated(status.message) && is_terminated(status.detail) &&
+           is_terminated(status.hint);
+}
+
+bool texts_are_terminated(const DevicesBody& devices) {
+    for (const DeviceBody& device : devices.device)
+        if (!is_terminated(device.engine) || !is_terminated(device.name) || !is_terminated(device.state))
+            return false;
+    return true;
+}
+
+// Checks what a receiver could not without knowing the type: texts end, counts are within their arrays.
+Status check_body(const Message& message) {
+    bool texts = true;
+    switch (message.header->type) {
+        case MessageType::Opened:
+            texts = is_terminated(message.as<OpenedBody>().device);
+            break;
+        case MessageType::Stats:
+            texts = is_terminated(message.as<JoinStats>().device);
+            break;
+        case MessageType::Failed:
+            texts = texts_are_terminated(message.as<Status>());
+            break;
+        case MessageType::Devices:
+            if (uint32_t count = message.as<DevicesBody>().count; count > kMaxDevices)
+                return malformed("The number of devices", count);
+            texts = texts_are_terminated(message.as<DevicesBody>());
+            break;
+        default:
+            break;
+    }
+    if (texts) return {};
+    return failure(Fault::Protocol, "08P01", "malformed message").with_detail("A text in it does not end.");
+}
+
+}  // namespace
+
+uint32_t body_bytes(MessageType type) {
+    switch (type) {
+        case MessageType::Hello:
+            return sizeof(HelloBody);
+        case MessageType::Welcome:
+            return sizeof(WelcomeBody);
+        case MessageType::Open:
+            return sizeof(OpenBody);
+        case MessageType::Attach:
+            return sizeof(AttachBody);
+        case MessageType::Opened:
+            return sizeof(OpenedBody);
+        case MessageType::Reserve:
+            return sizeof(ReserveBody);
+        case MessageType::Grant:
+            return sizeof(GrantBody);
+        case MessageType::Release:
+            return sizeof(ReleaseBody);
+        case MessageType::Append:
+        case MessageType::Probe:
+        case MessageType::Result:
+            return sizeof(BatchBody);
+        case MessageType::Sealed:
+            return sizeof(SealReport);
+        case MessageType::Skip:
+            return sizeof(SkipBody);
+        case MessageType::MarkMatched:
+            return sizeof(MarkMatchedBody);
+        case MessageType::ScanBuild:
+            return sizeof(ScanBuildBody);
+        case MessageType::Stats:
+            return sizeof(JoinStats);
+        case MessageType::Devices:
+            return sizeof(DevicesBody);
+        case MessageType::Failed:
+            return sizeof(Status);
+        case MessageType::Appended:
+        case MessageType::Seal:
+        case MessageType::Marked:
+        case MessageType::Rewind:
+        case MessageType::Rewound:
+        case MessageType::GetStats:
+        case MessageType::GetDevices:
+            return 0;
+    }
+    return UINT32_MAX;
+}
+
+Status decode(std::span<const std::byte> packet, Message* message) {
+    if (packet.size() < sizeof(MessageHeader)) return malformed("The size of the packet", packet.size());
+    auto* header = reinterpret_cast<const MessageHeader*>(packet.data());
+    if (header->magic != kMessageMagic) return malformed("The magic number", header->magic);
+    if (header->version != kProtocolVersion)
+        return failure(Fault::Protocol, "08P01", "unexpected protocol version %u", header->version)
+            .with_hint("Restart the server after upgrading gpujoin.");
+    if (header->bytes != packet.size()) return malformed("The size given in the header", header->bytes);
+    uint32_t fixed = body_bytes(header->type);
+    if (fixed == UINT32_MAX) return malformed("The message type", static_cast<uint64_t>(header->type));
+    if (header->input > 1) return malformed("The input", header->input);
+    if (header->stage != 0) return malformed("The stage", header->stage);
+    uint64_t body = packet.size() - sizeof(MessageHeader);
+    if (body < fixed) return malformed("The size of the packet", packet.size());
+
+    Message decoded;
+    decoded.header = header;
+    decoded.body = packet.data() + sizeof(MessageHeader);
+    uint64_t columns = carries_columns(header->type) ? decoded.as<BatchBody>().columns : 0;
+    if (columns > kMaxColumns) return malformed("The number of columns", columns);
+    if (body != fixed + columns * sizeof(ColumnBuffers))
+        return malformed("The size of the packet", packet.size());
+    auto* first = reinterpret_cast<const ColumnBuffers*>(packet.data() + sizeof(MessageHeader) + fixed);
+    if (columns > 0) decoded.columns = {first, columns};
+    GPUJOIN_RETURN_IF_FAILED(check_body(decoded));
+    *message = decoded;
+    return {};
+}
+
+uint32_t encode(MessageType type, uint64_t session, uint64_t sequence, const void* body, uint32_t body_size,
+                std::span<const ColumnBuffers> columns, std::byte* buffer) {
+    auto column_bytes = static_cast<uint32_t>(columns.size_bytes());
+    uint32_t bytes = sizeof(MessageHeader) + body_size + column_bytes;
+    MessageHeader header{kMessageMagic, kProtocolVersion, type, bytes, 0, 0, session, sequence};
+    header.input = type == MessageType::Append || type == MessageType::ScanBuild ? 1 : 0;
+    memcpy(buffer, &header, sizeof header);
+    if (body_size > 0) memcpy(buffer + sizeof header, body, body_size);
+    if (column_bytes > 0) memcpy(buffer + sizeof header + body_size, columns.data(), column_bytes);
+    return bytes;
+}
+
+}  // namespace gpujoin

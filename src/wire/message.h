@@ -1,0 +1,207 @@
+// Messages between a client (a PostgreSQL backend) and the server, over a UNIX socket of type SOCK_SEQPACKET:
+// one message a packet, never split. Each is a MessageHeader, a fixed body, and for batches an array of
+// ColumnBuffers. All of it is plain bytes of the host's own layout, since both ends are built together: the
+// handshake compares kProtocolVersion. Whoever receives a message copies it first and checks it with the
+// decode functions below.
+//
+// One connection is one participant of one session (one running join). Closing it is the only clean-up
+// signal.
+//
+//   client                         server
+//   Hello                          Welcome (+ the arena's descriptor unless the client has it mapped)
+//   Open (JoinSpec)                Opened: session, secret, the participant's two input blocks
+//   Attach (session, secret)       Opened: the same for a further participant (a parallel worker); followed
+//                                  by Sealed where the session is sealed already
+//   Reserve (bytes)                Grant: one more input block, of at least so many bytes (0: the ordinary
+//                                  size); or Failed with the Reserve's sequence, and the session goes on
+//   Append (a block, build rows)   Appended: the block is the client's again
+//   Seal                           Sealed, to every participant
+//   Probe (a block, probe rows)    Result ... Result (last = 1): the probe block is the client's again
+//   Release (a block)              none: a result block, or a granted input block, goes back
+//   Skip (probe row)               none: no more rows wanted for this row of the probe with the header's
+//                                  sequence; without effect when that probe is finished or not yet begun
+//   MarkMatched (block of uint64)  Marked: the block is the client's again
+//   ScanBuild (matched?)           Result ... Result (last = 1)
+//   Rewind                         Rewound: the participant's probes were dropped and their blocks are the
+//                                  client's again, matches forgotten, the build side kept
+//   GetStats                       Stats, at once
+//   GetDevices                     Devices (no session needed)
+//   Cancel: close the socket       Failed with sequence 0: a Status; the session is over
+//
+// The server handles a participant's messages in order. It never waits for a client: without a result block
+// the cursor is parked until one is released. Neither side blocks in send.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "wire/batch.h"
+#include "wire/join_spec.h"
+#include "wire/stats.h"
+#include "wire/status.h"
+
+namespace gpujoin {
+
+inline constexpr uint32_t kMessageMagic = 0x4e4a5047;  // "GPJN"
+inline constexpr uint16_t kProtocolVersion = 1;
+inline constexpr uint32_t kMaxMessageBytes = 96u << 10;
+inline constexpr uint32_t kMaxDevices = 32;
+
+enum class MessageType : uint16_t {
+    Hello = 1,
+    Welcome,
+    Open,
+    Attach,
+    Opened,
+    Reserve,
+    Grant,
+    Release,
+    Append,
+    Appended,
+    Seal,
+    Sealed,
+    Probe,
+    Result,
+    Skip,
+    MarkMatched,
+    Marked,
+    ScanBuild,
+    Rewind,
+    Rewound,
+    GetStats,
+    Stats,
+    GetDevices,
+    Devices,
+    Failed,
+};
+
+struct MessageHeader {
+    uint32_t magic;
+    uint16_t version;
+    MessageType type;
+    uint32_t bytes;     // of the whole message
+    uint16_t input;     // 0 probe, 1 build
+    uint16_t stage;     // 0: a session has one join
+    uint64_t session;   // 0 before Opened
+    uint64_t sequence;  // Append, Probe, ScanBuild, MarkMatched and Reserve take increasing numbers from one
+                        // counter per participant, from 1 on; answers repeat it. Elsewhere 0, save in Skip.
+};
+
+// A range of the arena, in bytes from its start.
+struct BlockRange {
+    uint64_t offset;
+    uint64_t bytes;
+};
+
+struct HelloBody {
+    int32_t pid;
+    uint32_t reserved;
+    uint64_t mapped_arena;  // the arena id this process has mapped, 0 for none
+};
+
+struct WelcomeBody {
+    uint64_t arena;        // id: differs between server processes
+    uint64_t arena_bytes;  // to map
+    uint64_t block_bytes;  // of a pinned block
+};
+
+using OpenBody = JoinSpec;
+
+struct AttachBody {
+    uint8_t secret[16];
+};
+
+struct OpenedBody {
+    uint8_t secret[16];   // to hand to further participants
+    BlockRange input[2];  // granted input blocks
+    char device[64];      // where it runs, for EXPLAIN
+};
+
+struct ReserveBody {
+    uint64_t bytes;
+};
+
+struct GrantBody {
+    BlockRange block;
+};
+
+struct ReleaseBody {
+    uint64_t offset;
+};
+
+// Append, Probe and Result. Followed by `columns` ColumnBuffers, relative to the block's start: for Append
+// and Probe one for each column of the input, for Result one for each output column.
+struct BatchBody {
+    BlockRange block;  // Result: {0, 0} when the result has no rows
+    uint32_t rows;
+    uint16_t columns;
+    uint8_t last;  // Result: the batch it answers is finished
+    uint8_t reserved;
+    uint64_t probe_rows;  // Result: uint32[rows], or kNoBuffer
+    uint64_t build_rows;  // Result: uint64[rows], or kNoBuffer
+};
+
+struct SkipBody {
+    uint32_t probe_row;
+    uint32_t reserved;
+};
+
+struct MarkMatchedBody {
+    BlockRange block;
+    uint64_t rows;  // uint64[rows] at the block's start
+};
+
+struct ScanBuildBody {
+    uint8_t matched;
+    uint8_t reserved[7];
+};
+
+struct DeviceBody {
+    char engine[8];
+    char name[64];
+    char state[160];
+    int32_t number;
+    uint32_t processors;
+    uint64_t memory;
+    uint64_t free_memory;
+    uint64_t used_memory;  // charged to joins now
+    uint32_t sessions;     // joins now
+    uint32_t reserved;
+};
+
+struct DevicesBody {
+    uint32_t count;
+    uint32_t reserved;
+    uint64_t staging_used;  // bytes of pinned blocks granted
+    uint64_t staging_bytes;
+    uint64_t host_used;
+    uint64_t host_bytes;
+    DeviceBody device[kMaxDevices];
+};
+
+// A received message, checked. Points into the receiver's private copy of the packet.
+struct Message {
+    const MessageHeader* header = nullptr;
+    const void* body = nullptr;
+    std::span<const ColumnBuffers> columns;  // Append, Probe, Result
+
+    template <typename Body>
+    const Body& as() const {
+        return *static_cast<const Body*>(body);
+    }
+};
+
+// Checks magic, version, type, that `bytes` is the header's and the body's size, and copies nothing: packet
+// must be the receiver's own, aligned to 8 bytes. Does not check meaning (ranges, column counts): the
+// receiver knows what it has.
+Status decode(std::span<const std::byte> packet, Message* message);
+
+// Writes a message into buffer (aligned to 8 bytes, at least kMaxMessageBytes) and returns its size.
+// body_bytes is the size of the fixed body of that type; columns only for batches.
+uint32_t encode(MessageType type, uint64_t session, uint64_t sequence, const void* body, uint32_t body_bytes,
+                std::span<const ColumnBuffers> columns, std::byte* buffer);
+
+// Size of the fixed body of a type, UINT32_MAX for an unknown type.
+uint32_t body_bytes(MessageType type);
+
+}  // namespace gpujoin

@@ -1,0 +1,41 @@
+// Figures that an engine reports about a join: what EXPLAIN ANALYZE and the statistics views show. Plain
+// structs that travel in messages. Times are milliseconds of wall clock on the server.
+#pragma once
+
+#include <cstdint>
+
+#include "wire/join_spec.h"
+
+namespace gpujoin {
+
+struct SealReport {
+    Algorithm algorithm;
+    OutputOrder order;          // of results; Probe may be given where None was asked for
+    uint8_t unique_build_keys;  // 1: no two build rows share a key
+    uint8_t reserved[5];
+    uint64_t build_rows;
+};
+
+struct JoinStats {
+    uint64_t build_rows;
+    uint64_t build_bytes;
+    uint64_t build_batches;
+    uint64_t probe_rows;
+    uint64_t probe_bytes;
+    uint64_t probe_batches;
+    uint64_t result_rows;
+    uint64_t result_bytes;
+    double append_ms;
+    double seal_ms;
+    double probe_ms;            // looking up and writing results
+    uint64_t peak_memory;       // bytes charged at most, on the device it ran on
+    uint64_t peak_seal_memory;  // the same at seal
+    uint32_t passes;            // partitioning passes
+    Algorithm algorithm;
+    uint8_t on_device;  // 1: CUDA engine
+    uint8_t moved;      // 1: moved to the CPU engine, because the device had no room
+    uint8_t reserved;
+    char device[64];
+};
+
+}  // namespace gpujoin
