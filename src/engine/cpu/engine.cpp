@@ -1,0 +1,227 @@
+// The CPU engine: the contract of engine.h on columns in host memory, with oneTBB's threads.
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+
+#include "engine/cpu/queue_cursor.h"
+
+namespace gpujoin {
+
+namespace {
+
+double milliseconds(const std::atomic<uint64_t>& nanoseconds) {
+    return static_cast<double>(nanoseconds.load()) / 1e6;
+}
+
+// Whether the kind of join asks for build rows by whether they matched.
+bool scans_build(JoinKind kind) {
+    return kind == JoinKind::Right || kind == JoinKind::Full || kind == JoinKind::RightSemi ||
+           kind == JoinKind::RightAnti;
+}
+
+// Whether an algorithm can do a join: hash looks equalities up, index ranges, sort_merge either.
+bool can_do(Algorithm algorithm, const JoinSpec& spec) {
+    switch (algorithm) {
+        case Algorithm::Hash:
+            return spec.equalities > 0;
+        case Algorithm::Index:
+            return spec.ranges > 0;
+        case Algorithm::SortMerge:
+            return spec.equalities > 0 || spec.ranges > 0;
+        default:
+            return algorithm == Algorithm::NestedLoop;
+    }
+}
+
+// The algorithm that is forced, if it can do the join; else the best by the terms and the rows counted.
+Algorithm choose_algorithm(const JoinSpec& spec, uint64_t build_rows) {
+    // Below this many rows testing all of them is no slower than any search, and needs no sorting.
+    constexpr uint64_t kFewRows = 32;
+    if (can_do(spec.algorithm, spec)) return spec.algorithm;
+    if (can_do(Algorithm::Index, spec) && (spec.equalities > 0 || build_rows > kFewRows))
+        return Algorithm::Index;
+    return can_do(Algorithm::Hash, spec) ? Algorithm::Hash : Algorithm::NestedLoop;
+}
+
+Status make_matcher(Algorithm algorithm, JoinContext& join, std::unique_ptr<Matcher>* matcher) {
+    switch (algorithm) {
+        case Algorithm::Hash:
+            return make_hash_matcher(join, matcher);
+        case Algorithm::Index:
+            return make_index_matcher(join, matcher);
+        case Algorithm::SortMerge:
+            return make_sort_merge_matcher(join, matcher);
+        default:
+            return make_nested_loop_matcher(join, matcher);
+    }
+}
+
+uint64_t batch_bytes(const JoinSpec& spec, const BatchView& batch) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < spec.probe_columns; i++) {
+        uint32_t width = fixed_width(spec.probe[i].type);
+        bytes += width ? batch.rows * width : batch.rows > 0 ? batch.columns[i].offsets[batch.rows] : 0;
+    }
+    return bytes;
+}
+
+class CpuJoin final : public Join {
+  public:
+    Status open(const JoinSpec& spec, const Limits& limits, Workers* workers) {
+        JoinContext& context = join_.context;
+        context.spec = spec;
+        context.limits = limits;
+        context.layout = make_key_layout(spec);
+        context.workers = workers;
+        return context.build.open(context.spec, limits);
+    }
+
+    Status append(const BatchView& batch) override {
+        ScopeTimer timer(join_.counters.append_ns);
+        return guarded([&] { return join_.context.build.append(batch); });
+    }
+
+    Status seal(SealReport* report) override {
+        ScopeTimer timer(join_.counters.seal_ns);
+        GPUJOIN_RETURN_IF_FAILED(guarded([&] { return build(); }));
+        *report = {};
+        report->algorithm = join_.matcher->algorithm;
+        report->order = OutputOrder::Probe;
+        report->unique_build_keys = join_.matcher->unique_keys;
+        report->build_rows = join_.context.build.rows();
+        return {};
+    }
+
+    Status probe(const BatchView& batch, std::unique_ptr<Cursor>* cursor) override {
+        if (batch.memory == Memory::Device)
+            return failure(Fault::Error, "XX000", "the CPU join engine cannot read device memory");
+        if (batch.rows > BuildStore::kMaxRows)
+            return failure(Fault::Error, "54000", "too many rows in a probe batch");
+        ScopeTimer timer(join_.counters.probe_ns);
+        join_.counters.probe_batches++;
+        join_.counters.probe_rows += batch.rows;
+        join_.counters.probe_bytes += batch_bytes(join_.context.spec, batch);
+        return guarded([&] { return make_probe_cursor(join_, batch, cursor); });
+    }
+
+    Status mark_matched(std::span<const uint64_t> build_rows) override {
+        for (uint64_t row : build_rows) {
+            if (row >= join_.context.build.rows())
+                return failure(Fault::Protocol, "08P01", "malformed list of matched rows")
+                    .with_detail("There is no build row %llu.", static_cast<unsigned long long>(row));
+        }
+        if (!join_.matched.is_open()) return {};
+        for (uint64_t row : build_rows) join_.matched.set(static_cast<uint32_t>(row));
+        return {};
+    }
+
+    Status scan_build(bool matched, std::unique_ptr<Cursor>* cursor) override {
+        if (!scans_build(join_.context.spec.kind))
+            return failure(Fault::Protocol, "08P01", "a join of type \"%s\" gives no build rows",
+                           name_of(join_.context.spec.kind));
+        return guarded([&] { return make_scan_cursor(join_, matched, cursor); });
+    }
+
+    Status rewind() override {
+        if (!join_.matched.is_open()) return {};
+        for (uint64_t row = 0; row < join_.context.build.rows(); row++) {
+            if (row % kParallelRows == 0 && join_.context.is_cancelled()) return cancelled_status();
+            join_.matched.clear(static_cast<uint32_t>(row));
+        }
+        return {};
+    }
+
+    Status export_build(const std::function<Status(const BatchView&)>& consumer) override {
+        return guarded([&] { return join_.context.build.export_rows(consumer); });
+    }
+
+    JoinStats stats() const override {
+        const SealedJoin::Counters& counters = join_.counters;
+        JoinStats stats{};
+        stats.build_rows = join_.context.build.rows();
+        stats.build_bytes = join_.context.build.bytes();
+        stats.build_batches = join_.context.build.batches();
+        stats.probe_rows = counters.probe_rows;
+        stats.probe_bytes = counters.probe_bytes;
+        stats.probe_batches = counters.probe_batches;
+        stats.result_rows = counters.result_rows;
+        stats.result_bytes = counters.result_bytes;
+        stats.append_ms = milliseconds(counters.append_ns);
+        stats.seal_ms = milliseconds(counters.seal_ns);
+        stats.probe_ms = milliseconds(counters.probe_ns);
+        const Ledger* ledger = join_.context.limits.host_memory;
+        stats.peak_memory = ledger ? ledger->peak() : 0;
+        stats.peak_seal_memory = peak_seal_memory_;
+        stats.algorithm = join_.matcher ? join_.matcher->algorithm : Algorithm::Auto;
+        snprintf(stats.device, sizeof stats.device, "cpu");
+        return stats;
+    }
+
+  private:
+    Status build() {
+        JoinContext& context = join_.context;
+        Algorithm algorithm = choose_algorithm(context.spec, context.build.rows());
+        GPUJOIN_RETURN_IF_FAILED(make_matcher(algorithm, context, &join_.matcher));
+        GPUJOIN_RETURN_IF_FAILED(join_.clustered.build(context, *join_.matcher));
+        if (scans_build(context.spec.kind))
+            GPUJOIN_RETURN_IF_FAILED(join_.matched.open(context.limits.host_memory, context.build.rows()));
+        const Ledger* ledger = context.limits.host_memory;
+        peak_seal_memory_ = ledger ? ledger->peak() : 0;
+        return context.is_cancelled() ? cancelled_status() : Status{};
+    }
+
+    SealedJoin join_;
+    uint64_t peak_seal_memory_ = 0;
+};
+
+// The processor's name as Linux gives it.
+std::string processor_name() {
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);) {
+        if (line.rfind("model name", 0) != 0) continue;
+        size_t start = line.find_first_not_of(" \t:", line.find(':'));
+        if (start != line.npos) return line.substr(start);
+    }
+    return "CPU";
+}
+
+class CpuEngine final : public Engine {
+  public:
+    explicit CpuEngine(uint32_t threads) : workers_(threads), name_(processor_name()) {}
+
+    Status open(const JoinSpec& spec, const Limits& limits, std::unique_ptr<Join>* join) override {
+        return guarded([&]() -> Status {
+            auto opened = std::make_unique<CpuJoin>();
+            GPUJOIN_RETURN_IF_FAILED(opened->open(spec, limits, &workers_));
+            *join = std::move(opened);
+            return {};
+        });
+    }
+
+    Status pin(std::byte*, uint64_t) override { return {}; }
+
+    DeviceDescription describe() const override {
+        DeviceDescription description;
+        uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+        description.engine = "cpu";
+        description.name = name_;
+        description.memory = page * static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES));
+        description.free_memory = page * static_cast<uint64_t>(sysconf(_SC_AVPHYS_PAGES));
+        description.processors = workers_.threads();
+        description.state = "ready";
+        return description;
+    }
+
+  private:
+    mutable Workers workers_;
+    const std::string name_;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_cpu_engine(uint32_t threads) {
+    return std::make_unique<CpuEngine>(threads);
+}
+
+}  // namespace gpujoin

@@ -1,0 +1,74 @@
+// Tuples (key, build row): what key tables are built from.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "engine/cpu/key_table.h"
+#include "engine/cpu/partition.h"
+
+namespace gpujoin {
+
+template <typename Key>
+struct KeyTuple {
+    Key key;
+    uint32_t row;
+};
+
+// Makes the tuples of a block of build rows: a source for partition().
+template <typename Key>
+class TupleSource {
+  public:
+    TupleSource(const KeyReader& reader, RowList rows) : reader_(reader), rows_(rows) {}
+
+    uint32_t operator()(uint64_t first, uint32_t rows, KeyTuple<Key>* tuples) const {
+        Key keys[kBlockRows];
+        const uint32_t* list = rows_.list ? rows_.list + first : nullptr;
+        reader_.read(first, list, rows, keys);
+        uint32_t count = 0;
+        for (uint32_t i = 0; i < rows; i++) {
+            uint32_t row = list ? list[i] : static_cast<uint32_t>(first + i);
+            tuples[count] = {keys[i], row};
+            count += !reader_.has_nulls() || !reader_.has_null(row);
+        }
+        return count;
+    }
+
+  private:
+    const KeyReader& reader_;
+    RowList rows_;
+};
+
+// Tuples in partitions: partition p is tuples[starts[p], starts[p + 1]).
+template <typename Key>
+struct PartitionedTuples {
+    HostArray memory;
+    std::vector<uint64_t> starts;
+
+    KeyTuple<Key>* begin(uint32_t p) const { return memory.template as<KeyTuple<Key>>() + starts[p]; }
+    KeyTuple<Key>* end(uint32_t p) const { return memory.template as<KeyTuple<Key>>() + starts[p + 1]; }
+    uint32_t partitions() const { return static_cast<uint32_t>(starts.size() - 1); }
+    uint64_t size() const { return starts.back(); }
+
+    // Calls use(tuple) for every tuple of a partition, which may be all there are; stops when cancelled.
+    template <typename Use>
+    void for_each(uint32_t p, const std::atomic<bool>* cancel, const Use& use) const {
+        for (const KeyTuple<Key>* t = begin(p); t < end(p) && !Workers::is_set(cancel);) {
+            const KeyTuple<Key>* stop = std::min<const KeyTuple<Key>*>(t + kParallelRows, end(p));
+            for (; t < stop; t++) use(*t);
+        }
+    }
+};
+
+template <typename Key, typename Bucket>
+Status partition_tuples(JoinContext& join, const KeyReader& reader, RowList rows, uint32_t partitions,
+                        const Bucket& bucket, PartitionedTuples<Key>* tuples) {
+    GPUJOIN_RETURN_IF_FAILED(
+        tuples->memory.allocate(join.limits.host_memory, rows.count * sizeof(KeyTuple<Key>)));
+    return partition(*join.workers, join.limits.cancel, rows.count, partitions,
+                     TupleSource<Key>(reader, rows), bucket, tuples->memory.template as<KeyTuple<Key>>(),
+                     &tuples->starts);
+}
+
+}  // namespace gpujoin

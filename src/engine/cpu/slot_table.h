@@ -1,0 +1,158 @@
+// SlotTable: open addressing with linear probing. The upper bits of a key's hash choose a partition, the next
+// ones a slot in that partition's region of the table; a region has room for half as many keys again as its
+// partition has rows, so it is never full. A slot holds the key and its group: first position and count.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <vector>
+
+#include "engine/cpu/key_tuples.h"
+
+namespace gpujoin {
+
+template <typename Key>
+class SlotTable final : public KeyTable {
+  public:
+    Status build(JoinContext& join, const KeyReader& reader, RowList rows) {
+        columns_ = reader.columns();
+        bits_ = std::min<uint32_t>(static_cast<uint32_t>(std::bit_width(rows.count / kPartitionRows)), 12);
+        PartitionedTuples<Key> tuples;
+        GPUJOIN_RETURN_IF_FAILED(partition_tuples(
+            join, reader, rows, 1u << bits_,
+            [this](const KeyTuple<Key>& t) { return partition_of(hash_key(t.key)); }, &tuples));
+        GPUJOIN_RETURN_IF_FAILED(make_regions(join, tuples));
+        std::atomic<bool> duplicates{false};
+        GPUJOIN_RETURN_IF_FAILED(join.workers->run(join.limits.cancel, tuples.partitions(), [&](uint32_t p) {
+            if (insert(tuples, p, join.limits.cancel)) duplicates.store(true, std::memory_order_relaxed);
+        }));
+        unique_ = !duplicates.load();
+        positions_ = join.build.rows();
+        return unique_ && !rows.list ? Status{} : build_groups(join, tuples);
+    }
+
+    void find(const KeyReader& probe, uint64_t begin, uint32_t rows, uint32_t* first,
+              uint32_t* count) const override {
+        Key keys[kBlockRows];
+        uint64_t at[kPrefetch];
+        probe.read(begin, nullptr, rows, keys);
+        for (uint32_t group = 0; group < rows; group += kPrefetch) {
+            uint32_t end = std::min(group + kPrefetch, rows);
+            for (uint32_t i = group; i < end; i++) {
+                uint64_t hash = hash_key(keys[i]);
+                at[i - group] = home(regions_[partition_of(hash)], hash);
+                __builtin_prefetch(&slots()[at[i - group]]);
+            }
+            for (uint32_t i = group; i < end; i++) {
+                const Slot& slot = look_up(keys[i], at[i - group], [&](const Slot& candidate) {
+                    return equal_keys(columns_, row_at(candidate.first), probe.columns(), begin + i);
+                });
+                first[i] = slot.first;
+                count[i] = slot.count;
+            }
+        }
+    }
+
+  private:
+    static constexpr uint64_t kPartitionRows = 16u << 10;
+    static constexpr uint32_t kPrefetch = 64;
+
+    struct Slot {
+        Key key;
+        uint32_t first;
+        uint32_t count;  // 0: the slot is free
+    };
+    struct Region {
+        uint64_t start;
+        uint64_t slots;
+    };
+
+    Slot* slots() const { return slots_.template as<Slot>(); }
+    uint32_t row_at(uint32_t position) const {
+        return row_of_position_.empty() ? position : row_of_position_.template as<uint32_t>()[position];
+    }
+    uint32_t partition_of(uint64_t hash) const { return static_cast<uint32_t>(hash >> 1 >> (63 - bits_)); }
+    uint64_t home(const Region& region, uint64_t hash) const {
+        return region.start + ((hash << bits_ >> 32) * region.slots >> 32);
+    }
+
+    // Follows a key from its home slot to its own slot, or to a free one. For hashed keys, same(slot)
+    // compares the columns.
+    template <typename Same>
+    Slot& look_up(const Key& key, uint64_t at, const Same& same) const {
+        Slot* slot = slots() + at;
+        if (slot->count == 0 || (slot->key == key && (!kIsHashed<Key> || same(*slot)))) return *slot;
+        const Region& region = regions_[partition_of(hash_key(key))];
+        Slot* end = slots() + region.start + region.slots;
+        do {
+            if (++slot == end) slot = slots() + region.start;
+        } while (slot->count != 0 && !(slot->key == key && (!kIsHashed<Key> || same(*slot))));
+        return *slot;
+    }
+
+    Status make_regions(JoinContext& join, const PartitionedTuples<Key>& tuples) {
+        regions_.resize(tuples.partitions());
+        uint64_t next = 0;
+        for (uint32_t p = 0; p < tuples.partitions(); p++) {
+            uint64_t rows = tuples.starts[p + 1] - tuples.starts[p];
+            regions_[p] = {next, rows + rows / 2 + 1};
+            next += regions_[p].slots;
+        }
+        return slots_.allocate(join.limits.host_memory, next * sizeof(Slot));
+    }
+
+    // Puts every key of a partition into its slot, `first` being its first row. True if a key came twice.
+    bool insert(const PartitionedTuples<Key>& tuples, uint32_t p, const std::atomic<bool>* cancel) {
+        bool duplicates = false;
+        tuples.for_each(p, cancel, [&](const KeyTuple<Key>& tuple) {
+            Slot& slot = look_up(tuple.key, home(regions_[p], hash_key(tuple.key)), [&](const Slot& other) {
+                return equal_keys(columns_, other.first, columns_, tuple.row);
+            });
+            if (slot.count == 0) {
+                slot = {tuple.key, tuple.row, 1};
+            } else {
+                slot.count++;
+                duplicates = true;
+            }
+        });
+        return duplicates;
+    }
+
+    Status build_groups(JoinContext& join, const PartitionedTuples<Key>& tuples) {
+        GPUJOIN_RETURN_IF_FAILED(
+            row_of_position_.allocate(join.limits.host_memory, (tuples.size() + 1) * sizeof(uint32_t)));
+        positions_ = tuples.size();
+        return join.workers->run(join.limits.cancel, tuples.partitions(),
+                                 [&](uint32_t p) { fill(tuples, p, join.limits.cancel); });
+    }
+
+    // Gives each key of a partition its range of positions and fills it. A group's first row is written at
+    // once, as hashed keys are compared with it; being the first tuple of its key, it stays where it is.
+    // Meanwhile a slot's count is one more than the rows filled in, so that no slot looks free.
+    void fill(const PartitionedTuples<Key>& tuples, uint32_t p, const std::atomic<bool>* cancel) {
+        uint32_t* row_of_position = row_of_position_.template as<uint32_t>();
+        uint32_t next = static_cast<uint32_t>(tuples.starts[p]);
+        Slot* region = slots() + regions_[p].start;
+        Slot* end = region + regions_[p].slots;
+        for (Slot* slot = region; slot != end; slot++) {
+            if (slot->count == 0) continue;
+            row_of_position[next] = slot->first;
+            slot->first = next;
+            next += std::exchange(slot->count, 1);
+        }
+        tuples.for_each(p, cancel, [&](const KeyTuple<Key>& tuple) {
+            Slot& slot = look_up(tuple.key, home(regions_[p], hash_key(tuple.key)), [&](const Slot& other) {
+                return equal_keys(columns_, row_of_position[other.first], columns_, tuple.row);
+            });
+            row_of_position[slot.first + slot.count++ - 1] = tuple.row;
+        });
+        for (Slot* slot = region; slot != end; slot++) slot->count -= slot->count != 0;
+    }
+
+    uint32_t bits_ = 0;
+    std::vector<Region> regions_;
+    std::vector<ColumnSource> columns_;  // the build side's key columns, to compare hashed keys
+    HostArray slots_;
+};
+
+}  // namespace gpujoin

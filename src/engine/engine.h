@@ -1,0 +1,126 @@
+// The engine contract: one interface for every way to execute a join, and the only thing the server knows of
+// the CPU and the CUDA engine. An engine knows columns of canonical bytes, not SQL types.
+//
+//   open → append … append → seal → probe/cursor … → scan_build/cursor → (rewind → probe …) → destroy
+//
+// Every algorithm gives the same rows. The order of matches within one probe row is unspecified but fixed
+// once sealed. No function throws: allocation failures and device errors come back as a Status.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/ledger.h"
+#include "wire/batch.h"
+#include "wire/join_spec.h"
+#include "wire/stats.h"
+#include "wire/status.h"
+
+namespace gpujoin {
+
+// What a join may use. Pointers are not owned and outlive the join.
+struct Limits {
+    Ledger* host_memory = nullptr;
+    Ledger* device_memory = nullptr;            // CUDA engine only
+    const std::atomic<bool>* cancel = nullptr;  // polled; once true, every call soon returns Fault::Cancelled
+};
+
+// Where a cursor writes: memory of the client's, normally a block. The engine lays out the columns inside.
+struct Sink {
+    std::byte* memory = nullptr;
+    uint64_t bytes = 0;
+    Memory kind = Memory::Host;
+};
+
+// What a cursor wrote: rows in the order that seal() reported, buffers in bytes from the start of the sink.
+struct ResultBatch {
+    uint32_t rows = 0;
+    bool done = false;          // the cursor has no more rows
+    uint64_t bytes_needed = 0;  // rows == 0 and !done: the next row alone needs a sink of this many bytes
+    // uint32[rows]: row number in the probe batch; absent in scan_build and in OutputOrder::None
+    uint64_t probe_rows = kNoBuffer;
+    uint64_t build_rows = kNoBuffer;     // uint64[rows]: only with client_decides
+    uint64_t bytes = 0;                  // of the sink that were used
+    std::vector<ColumnBuffers> columns;  // one per spec.output (then one per spec.carry)
+};
+
+// The results of one probe batch, or of one scan of the build side. Used by one thread at a time. The batch
+// it reads must stay as it is until the cursor is destroyed; the cursor must be destroyed before its join.
+class Cursor {
+  public:
+    virtual ~Cursor() = default;
+
+    // Writes as many of the next rows as fit. Resumable anywhere, also inside one probe row's matches. A row
+    // of which not even one fits is reported through bytes_needed and returned by the next call with a larger
+    // sink.
+    virtual Status next(const Sink& sink, ResultBatch* result) = 0;
+
+    // Gives no further rows for this probe row: the client has decided it. Rows before it are already
+    // decided.
+    virtual void skip(uint32_t probe_row) = 0;
+};
+
+class Join {
+  public:
+    virtual ~Join() = default;
+
+    // Adds build rows (copied before it returns). Any thread, several at once.
+    virtual Status append(const BatchView& batch) = 0;
+
+    // Ends the build side: chooses the algorithm from counted facts and builds. Once, after every append
+    // returned.
+    virtual Status seal(SealReport* report) = 0;
+
+    // Starts the join of a batch of probe rows. Several threads may probe at once.
+    virtual Status probe(const BatchView& batch, std::unique_ptr<Cursor>* cursor) = 0;
+
+    // Marks build rows as matched (client_decides).
+    virtual Status mark_matched(std::span<const uint64_t> build_rows) = 0;
+
+    // Starts the scan of the build rows that have (matched) or have not (!matched) found a match so far.
+    // Build columns come as in probe(); rows with NULL keys count as unmatched. After every probe has
+    // finished.
+    virtual Status scan_build(bool matched, std::unique_ptr<Cursor>* cursor) = 0;
+
+    // Forgets all matches; the build side stays. No cursor may be left.
+    virtual Status rewind() = 0;
+
+    // Hands every appended row out again, in batches of at most kMaxBatchRows in host memory, in build row
+    // order, and stops at the first failure. How a join that does not fit its device moves to the CPU engine;
+    // also after a failed append (whose batch is not included) or seal.
+    virtual Status export_build(const std::function<Status(const BatchView&)>& consumer) = 0;
+
+    // Figures so far. Any thread at any time, also during other calls; never waits for one.
+    virtual JoinStats stats() const = 0;
+};
+
+// What an engine runs on.
+struct DeviceDescription {
+    std::string engine;   // "cpu" or "cuda"
+    std::string name;     // "NVIDIA H100 80GB HBM3", or the processor's model
+    int number = -1;      // CUDA device number; -1 for the CPU
+    uint64_t memory = 0;  // bytes in all
+    uint64_t free_memory = 0;
+    uint32_t processors = 0;  // multiprocessors, or threads
+    std::string state;        // "ready", or why it cannot be used
+};
+
+class Engine {
+  public:
+    virtual ~Engine() = default;
+    // The spec is valid (validate()) and copied.
+    virtual Status open(const JoinSpec& spec, const Limits& limits, std::unique_ptr<Join>* join) = 0;
+    // Pins the staging memory for DMA, once, before the first join. The memory outlives the engine.
+    virtual Status pin(std::byte* memory, uint64_t bytes) = 0;
+    virtual DeviceDescription describe() const = 0;
+};
+
+// The engine on this machine's processors. threads: 0 for all of them.
+std::unique_ptr<Engine> make_cpu_engine(uint32_t threads);
+
+}  // namespace gpujoin
