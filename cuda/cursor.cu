@@ -1,0 +1,99 @@
+// Cursors.
+#include "cuda/cursor.h"
+
+#include <algorithm>
+
+#include "cuda/guard.h"
+#include "cuda/launch.cuh"
+#include "cuda/timer.h"
+#include "engine/search.h"
+
+namespace gpujoin {
+
+namespace {
+
+// The first of the waiting pairs that belongs to a probe row after `probe_row`.
+Status find_pair_after(const WorkContext& context, const PairBuffer& pairs, uint32_t probe_row,
+                       uint64_t* pair) {
+    DeviceArray<uint64_t> result;
+    GPUJOIN_RETURN_IF_FAILED(result.allocate(context.account, 1, context.handle()));
+    uint64_t* to = result.data();
+    const uint32_t* probe = pairs.probe.data();
+    uint64_t first = pairs.first;
+    uint64_t last = pairs.last;
+    GPUJOIN_RETURN_IF_FAILED(for_each(context.handle(), 1, [=] __device__(uint64_t) {
+        *to = first + upper_bound(probe + first, last - first, probe_row);
+    }));
+    return read_back(context, to, pair);
+}
+
+}  // namespace
+
+// Arrays are given back in the order of the stream, which is waited for before it goes back itself.
+CudaCursor::~CudaCursor() {
+    (void)join_->device_->use();
+}
+
+Status CudaCursor::start_probe(const BatchView& batch) {
+    AddTime timer(&join_->counters_.probe_microseconds);
+    GPUJOIN_RETURN_IF_FAILED(stream_.acquire(&join_->device_->streams()));
+    WorkContext context = join_->work(stream_);
+    std::span<const ColumnSpec> specs(join_->spec_.probe, join_->spec_.probe_columns);
+    GPUJOIN_RETURN_IF_FAILED(upload_columns(context.upload(), specs, batch, true, &columns_));
+    for (size_t i = 0; i < specs.size(); i++) views_.push_back(columns_[i].view(specs[i]));
+    GPUJOIN_RETURN_IF_FAILED(mail_vector(context, views_, &device_views_));
+    GPUJOIN_RETURN_IF_FAILED(join_->make_lookup(context));
+    ProbeWork work = join_->probe_work(device_views_.data(), batch.rows);
+    GPUJOIN_RETURN_IF_FAILED(find_candidates(context, join_->lookup_, work.probe, join_->required_[0],
+                                             batch.rows, &work.candidates));
+    auto make_source = work.tiles.tests                  ? make_tile_source
+                       : join_->plan_.tests_candidates() ? make_masked_source
+                                                         : make_exact_source;
+    GPUJOIN_RETURN_IF_FAILED(make_source(context, std::move(work), &source_));
+    writer_ = std::make_unique<ResultWriter>(join_->spec_, join_->build_views_.data(), views_.data(),
+                                             join_->row_data(), join_->result_order());
+    return {};
+}
+
+Status CudaCursor::start_scan(bool matched) {
+    GPUJOIN_RETURN_IF_FAILED(stream_.acquire(&join_->device_->streams()));
+    GPUJOIN_RETURN_IF_FAILED(join_->collect_marks(join_->work(stream_)));
+    source_ = make_scan_source(join_->matched_.data(), matched, join_->build_.rows());
+    writer_ = std::make_unique<ResultWriter>(join_->spec_, join_->build_views_.data(), nullptr,
+                                             join_->row_data(), join_->result_order());
+    return {};
+}
+
+void CudaCursor::skip(uint32_t probe_row) {
+    skip_row_ = std::max(skip_row_.value_or(0), probe_row);
+}
+
+// Pairs are in probe order: what is left out is the front of what waits, and of what the source has left.
+Status CudaCursor::apply_skip(const WorkContext& context) {
+    if (!skip_row_) return {};
+    uint32_t probe_row = *skip_row_;
+    skip_row_.reset();
+    if (!pairs_.empty()) GPUJOIN_RETURN_IF_FAILED(find_pair_after(context, pairs_, probe_row, &pairs_.first));
+    return pairs_.empty() ? source_->skip_through(context, probe_row) : Status{};
+}
+
+Status CudaCursor::next(const Sink& sink, ResultBatch* result) {
+    return guarded([&]() -> Status {
+        AddTime timer(&join_->counters_.probe_microseconds);
+        *result = {};
+        GPUJOIN_RETURN_IF_FAILED(join_->device_->use());
+        GPUJOIN_RETURN_IF_FAILED(check_cancelled(join_->limits_.cancel));
+        WorkContext context = join_->work(stream_);
+        GPUJOIN_RETURN_IF_FAILED(apply_skip(context));
+        if (pairs_.empty() && !source_done_)
+            GPUJOIN_RETURN_IF_FAILED(
+                source_->fill(context, writer_->wanted_pairs(sink.bytes), &pairs_, &source_done_));
+        if (!pairs_.empty()) GPUJOIN_RETURN_IF_FAILED(writer_->write(context, &pairs_, sink, result));
+        result->done = pairs_.empty() && source_done_;
+        join_->counters_.result_rows += result->rows;
+        join_->counters_.result_bytes += result->bytes;
+        return {};
+    });
+}
+
+}  // namespace gpujoin

@@ -1,0 +1,41 @@
+// A cursor: a probe batch (or a scan of the build side), the source of its pairs, and the writer of its
+// results. It has a stream of its own from the device's pool for as long as it lives.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "cuda/join.h"
+#include "cuda/result_writer.h"
+
+namespace gpujoin {
+
+class CudaCursor : public Cursor {
+  public:
+    explicit CudaCursor(CudaJoin* join) : join_(join) {}
+    ~CudaCursor() override;
+
+    // Uploads the batch and queues its lookup; waits for nothing.
+    Status start_probe(const BatchView& batch);
+    Status start_scan(bool matched);
+
+    Status next(const Sink& sink, ResultBatch* result) override;
+    void skip(uint32_t probe_row) override;
+
+  private:
+    Status apply_skip(const WorkContext& context);
+
+    CudaJoin* const join_;
+    StreamLease stream_;
+    std::vector<OwnedColumn> columns_;
+    std::vector<DeviceColumn> views_;
+    DeviceArray<DeviceColumn> device_views_;
+    std::unique_ptr<PairSource> source_;
+    std::unique_ptr<ResultWriter> writer_;
+    PairBuffer pairs_;
+    bool source_done_ = false;
+    std::optional<uint32_t> skip_row_;
+};
+
+}  // namespace gpujoin

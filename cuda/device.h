@@ -1,0 +1,48 @@
+// A device in use: what all of its joins share. Nothing here is made or destroyed while joins run.
+#pragma once
+
+#include <string>
+
+#include "cuda/memory.h"
+#include "cuda/radix_plan.h"
+#include "cuda/stream.h"
+#include "cuda/transfer.h"
+#include "engine/engine.h"
+
+namespace gpujoin {
+
+class Device {
+  public:
+    Device(int number, uint64_t memory_limit) : number_(number), pool_(number, memory_limit) {}
+
+    // Makes pool, streams and staging buffers. The device is the current one.
+    Status open();
+
+    // Makes the device the calling thread's current one: the first thing every entry does.
+    Status use() const {
+        GPUJOIN_CHECK_CUDA(cudaSetDevice(number_));
+        return {};
+    }
+
+    int number() const { return number_; }
+    DevicePool& pool() { return pool_; }
+    StreamPool& streams() { return streams_; }
+    Transfer& transfer() { return transfer_; }
+    const std::string& name() const { return name_; }
+    const DeviceFacts& facts() const { return facts_; }
+
+  private:
+    Status find_facts();
+
+    const int number_;
+    std::string name_;
+    DeviceFacts facts_;
+    DevicePool pool_;
+    StreamPool streams_;
+    Transfer transfer_;
+};
+
+// Describes a device without making a context on it; free_memory is left at 0.
+Status describe_device(int number, DeviceDescription* description);
+
+}  // namespace gpujoin

@@ -1,0 +1,155 @@
+// Pairs of candidates that all match: counts, sums, and an even expansion of slots into pairs.
+#include <utility>
+
+#include "cuda/launch.cuh"
+#include "cuda/owners.h"
+#include "cuda/pair_source.h"
+#include "cuda/slots.h"
+
+namespace gpujoin {
+
+namespace {
+
+__device__ uint64_t slots_of(SlotRule rule, uint32_t matches) {
+    switch (rule) {
+        case SlotRule::Pairs:
+            return matches;
+        case SlotRule::PairsOrNull:
+            return matches ? matches : 1;
+        case SlotRule::Matched:
+            return matches > 0;
+        case SlotRule::Unmatched:
+            return matches == 0;
+        default:
+            return 0;
+    }
+}
+
+// Counts the slots of each probe row and marks the positions that are covered. Rows whose slots have no build
+// row begin at kNoRow from here on.
+Status count_slots(const WorkContext& context, const ProbeWork& work, uint64_t* slots) {
+    uint32_t* begin = work.candidates.begin.data();
+    const uint32_t* count = work.candidates.count.data();
+    SlotRule rule = work.rule;
+    unsigned long long* coverage = work.marks.coverage;
+    return for_each(context.handle(), work.rows, [=] __device__(uint64_t row) {
+        uint32_t matches = count[row];
+        if (coverage && matches) {
+            atomicAdd(&coverage[begin[row]], 1ull);
+            atomicAdd(&coverage[uint64_t{begin[row]} + matches], ~0ull);
+        }
+        slots[row] = slots_of(rule, matches);
+        if (matches == 0 || rule > SlotRule::PairsOrNull) begin[row] = kNoRow;
+    });
+}
+
+__device__ uint32_t build_row(const LookupView& lookup, uint32_t begin, uint64_t offset) {
+    return begin == kNoRow ? kNoRow : lookup.row_at(begin + offset);
+}
+
+// Where no probe row has more than one slot, every probe row writes its own.
+Status expand_singles(const WorkContext& context, const ProbeWork& work, const uint64_t* starts,
+                      uint64_t first, uint64_t slots, PairBuffer* pairs) {
+    LookupView lookup = work.lookup;
+    const uint32_t* begin = work.candidates.begin.data();
+    uint32_t* probe = pairs->probe.data();
+    uint32_t* build = pairs->build.data();
+    return for_each(context.handle(), work.rows, [=] __device__(uint64_t row) {
+        uint64_t slot = starts[row] - first;
+        if (starts[row] < first || slot >= slots || starts[row + 1] == starts[row]) return;
+        probe[slot] = static_cast<uint32_t>(row);
+        build[slot] = build_row(lookup, begin[row], 0);
+    });
+}
+
+Status expand(const WorkContext& context, const ProbeWork& work, const uint64_t* starts, uint64_t first,
+              uint64_t slots, PairBuffer* pairs) {
+    OwnerTiles tiles;
+    GPUJOIN_RETURN_IF_FAILED(tiles.find(context, starts, work.rows, first, slots));
+    OwnerView owners = tiles.view();
+    LookupView lookup = work.lookup;
+    const uint32_t* begin = work.candidates.begin.data();
+    uint32_t* probe = pairs->probe.data();
+    uint32_t* build = pairs->build.data();
+    return for_each(context.handle(), slots, [=] __device__(uint64_t i) {
+        uint64_t row = owners.owner(i);
+        probe[i] = static_cast<uint32_t>(row);
+        build[i] = build_row(lookup, begin[row], first + i - starts[row]);
+    });
+}
+
+class ExactSource : public PairSource {
+  public:
+    explicit ExactSource(ProbeWork work) : work_(std::move(work)) {}
+
+    Status queue(const WorkContext& context) {
+        GPUJOIN_RETURN_IF_FAILED(slots_.prepare(context, work_.rows));
+        GPUJOIN_RETURN_IF_FAILED(count_slots(context, work_, slots_.counts()));
+        return slots_.sum(context);
+    }
+
+    Status fill(const WorkContext& context, uint64_t want, PairBuffer* pairs, bool* done) override {
+        GPUJOIN_RETURN_IF_FAILED(know_total(context));
+        uint64_t taken = 0;
+        uint64_t first = slots_.take(want, &taken);
+        *done = slots_.left() == 0;
+        GPUJOIN_RETURN_IF_FAILED(pairs->probe.reserve(context.account, taken, context.handle()));
+        GPUJOIN_RETURN_IF_FAILED(pairs->build.reserve(context.account, taken, context.handle()));
+        pairs->first = 0;
+        pairs->last = taken;
+        if (taken == 0) return {};
+        bool single = work_.unique || work_.rule > SlotRule::PairsOrNull;
+        auto method = single ? expand_singles : expand;
+        return method(context, work_, slots_.starts(), first, taken, pairs);
+    }
+
+    Status skip_through(const WorkContext& context, uint32_t probe_row) override {
+        GPUJOIN_RETURN_IF_FAILED(know_total(context));
+        return slots_.skip_to(context, uint64_t{probe_row} + 1);
+    }
+
+  private:
+    Status know_total(const WorkContext& context) {
+        if (total_known_) return {};
+        total_known_ = true;
+        return slots_.finish(context);
+    }
+
+    ProbeWork work_;
+    SlotRun slots_;
+    bool total_known_ = false;
+};
+
+}  // namespace
+
+SlotRule slot_rule(const JoinSpec& spec) {
+    if (spec.client_decides) return SlotRule::Pairs;
+    switch (spec.kind) {
+        case JoinKind::Inner:
+        case JoinKind::Right:
+            return SlotRule::Pairs;
+        case JoinKind::Left:
+        case JoinKind::Full:
+            return SlotRule::PairsOrNull;
+        case JoinKind::Semi:
+            return SlotRule::Matched;
+        case JoinKind::Anti:
+            return SlotRule::Unmatched;
+        default:
+            return SlotRule::None;
+    }
+}
+
+bool marks_build_rows(const JoinSpec& spec) {
+    return !spec.client_decides && (spec.kind == JoinKind::Right || spec.kind == JoinKind::Full ||
+                                    spec.kind == JoinKind::RightSemi || spec.kind == JoinKind::RightAnti);
+}
+
+Status make_exact_source(const WorkContext& context, ProbeWork work, std::unique_ptr<PairSource>* source) {
+    auto exact = std::make_unique<ExactSource>(std::move(work));
+    GPUJOIN_RETURN_IF_FAILED(exact->queue(context));
+    *source = std::move(exact);
+    return {};
+}
+
+}  // namespace gpujoin

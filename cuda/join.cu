@@ -1,0 +1,288 @@
+// A join on the device.
+#include "cuda/join.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "cuda/cursor.h"
+#include "cuda/guard.h"
+#include "cuda/launch.cuh"
+#include "cuda/primitives.h"
+#include "cuda/radix_cursor.h"
+#include "cuda/radix_plan.h"
+#include "cuda/timer.h"
+
+namespace gpujoin {
+
+namespace {
+
+// Positions and rows are 32-bit on the device, and the last number stands for none.
+constexpr uint64_t kMaxBuildRows = UINT32_MAX - 1;
+
+// The nullable columns of one side that occur in a term: a row with a NULL there matches nothing.
+std::vector<uint16_t> required_columns(const JoinSpec& spec, bool build) {
+    std::vector<uint16_t> numbers;
+    auto add = [&](const Term* terms, uint32_t count) {
+        for (uint32_t i = 0; i < count; i++) {
+            uint16_t number = build ? terms[i].build_column : terms[i].probe_column;
+            if ((build ? spec.build : spec.probe)[number].nullable) numbers.push_back(number);
+        }
+    };
+    add(spec.equality, spec.equalities);
+    add(spec.range, spec.ranges);
+    add(spec.filter, spec.filters);
+    std::sort(numbers.begin(), numbers.end());
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+    return numbers;
+}
+
+bool keeps_flags(const JoinSpec& spec) {
+    return spec.kind == JoinKind::Right || spec.kind == JoinKind::Full || spec.kind == JoinKind::RightSemi ||
+           spec.kind == JoinKind::RightAnti;
+}
+
+Status set_flags(const WorkContext& context, const uint64_t* rows, uint64_t count, uint8_t* flags) {
+    return for_each(context.handle(), count, [=] __device__(uint64_t i) { flags[rows[i]] = 1; });
+}
+
+}  // namespace
+
+CudaJoin::CudaJoin(Device* device, const JoinSpec& spec, const Limits& limits)
+    : device_(device),
+      spec_(spec),
+      limits_(limits),
+      plan_(plan_join(spec)),
+      account_(&device->pool(), limits.device_memory),
+      build_({spec_.build, spec_.build_columns}) {}
+
+CudaJoin::~CudaJoin() {
+    (void)device_->use();
+}
+
+WorkContext CudaJoin::work(const StreamLease& stream) {
+    return {account_, device_->transfer(), stream, limits_.cancel};
+}
+
+Status CudaJoin::append(const BatchView& batch) {
+    return guarded([&]() -> Status {
+        AddTime timer(&counters_.append_microseconds);
+        GPUJOIN_RETURN_IF_FAILED(device_->use());
+        GPUJOIN_RETURN_IF_FAILED(check_cancelled(limits_.cancel));
+        StreamLease stream;
+        GPUJOIN_RETURN_IF_FAILED(stream.acquire(&device_->streams()));
+        GPUJOIN_RETURN_IF_FAILED(build_.append(work(stream).upload(), batch));
+        counters_.build_batches++;
+        counters_.build_bytes += batch_bytes({spec_.build, spec_.build_columns}, batch);
+        return {};
+    });
+}
+
+Status CudaJoin::seal(SealReport* report) {
+    return guarded([&]() -> Status {
+        AddTime timer(&counters_.seal_microseconds);
+        GPUJOIN_RETURN_IF_FAILED(device_->use());
+        GPUJOIN_RETURN_IF_FAILED(check_cancelled(limits_.cancel));
+        if (build_.rows() > kMaxBuildRows)
+            return failure(Fault::DeviceMemory, "53200", "too many rows for the device")
+                .with_detail("The build side has %llu rows.", static_cast<unsigned long long>(build_.rows()));
+        StreamLease stream;
+        GPUJOIN_RETURN_IF_FAILED(stream.acquire(&device_->streams()));
+        WorkContext context = work(stream);
+        GPUJOIN_RETURN_IF_FAILED(seal_build_side(context));
+        GPUJOIN_RETURN_IF_FAILED(make_marks(context));
+        GPUJOIN_RETURN_IF_FAILED(partition_build_side(context));
+        if (!radix_bits_) GPUJOIN_RETURN_IF_FAILED(make_lookup(context));
+        peak_seal_memory_ = account_.peak();
+        *report = {};
+        report->algorithm = plan_.algorithm;
+        report->order = result_order();
+        report->unique_build_keys = lookup_made_ && lookup_.unique();
+        report->build_rows = build_.rows();
+        return {};
+    });
+}
+
+Status CudaJoin::seal_build_side(const WorkContext& context) {
+    UploadContext upload = context.upload();
+    GPUJOIN_RETURN_IF_FAILED(build_.concatenate(upload));
+    build_views_.clear();
+    for (uint32_t i = 0; i < spec_.build_columns; i++) build_views_.push_back(build_.column(i));
+    GPUJOIN_RETURN_IF_FAILED(upload_vector(upload, build_views_, &build_columns_));
+    for (int build = 0; build < 2; build++) {
+        std::vector<uint16_t> numbers = required_columns(spec_, build);
+        GPUJOIN_RETURN_IF_FAILED(upload_vector(upload, numbers, &required_numbers_[build]));
+        required_[build] = {required_numbers_[build].data(), static_cast<uint32_t>(numbers.size())};
+    }
+    return upload_vector(upload, plan_.residual, &residual_);
+}
+
+Status CudaJoin::make_lookup(const WorkContext& context) {
+    std::lock_guard lock(lookup_mutex_);
+    if (lookup_made_) return {};
+    GPUJOIN_RETURN_IF_FAILED(lookup_.build(context, spec_, plan_, build_.rows(),
+                                           {build_views_.data(), build_columns_.data()}, required_[1]));
+    lookup_made_ = true;
+    return {};
+}
+
+RadixInput CudaJoin::radix_input(bool build, const DeviceColumn* views, const DeviceColumn* columns,
+                                 uint64_t rows) const {
+    RadixInput input{make_key_layout(spec_), build, columns, {}, rows};
+    for (uint32_t i = 0; i < input.layout.parts; i++) {
+        const KeyPart& part = input.layout.part[i];
+        if (views[build ? part.build_column : part.probe_column].valid) input.required = required_[build];
+    }
+    return input;
+}
+
+Status CudaJoin::partition_build_side(const WorkContext& context) {
+    uint32_t bits = plan_radix_bits(spec_, plan_, make_key_layout(spec_), build_.rows(), device_->facts());
+    if (bits == 0) return {};
+    RadixInput input = radix_input(true, build_views_.data(), build_columns_.data(), build_.rows());
+    RadixPayload payload = choose_payload(build_views_.data(), spec_.output, spec_.outputs);
+    Status status = radix_.partition(context, input, payload, bits);
+    if (status.ok()) status = context.stream.synchronize();
+    if (status.fault == Fault::DeviceMemory) {  // then one table must do, which takes less at its peak
+        radix_ = {};
+        return {};
+    }
+    if (status.ok()) radix_bits_ = bits;
+    return status;
+}
+
+// Flags by build row for the joins that scan the build side; coverage where whole ranges match at once.
+Status CudaJoin::make_marks(const WorkContext& context) {
+    if (!keeps_flags(spec_)) return {};
+    uint64_t rows = build_.rows();
+    GPUJOIN_RETURN_IF_FAILED(matched_.allocate(account_, rows, context.handle()));
+    GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), matched_.data(), 0, rows));
+    if (!marks_build_rows(spec_) || plan_.tests_candidates()) return {};
+    GPUJOIN_RETURN_IF_FAILED(coverage_.allocate(account_, rows + 1, context.handle()));
+    return fill_bytes(context.handle(), coverage_.data(), 0, rows + 1);
+}
+
+ProbeWork CudaJoin::probe_work(const DeviceColumn* probe, uint64_t rows) const {
+    ProbeWork work;
+    work.probe = probe;
+    work.rows = rows;
+    work.lookup = lookup_.view();
+    work.unique = lookup_.unique();
+    work.terms = residual_.data();
+    work.term_count = static_cast<uint32_t>(residual_.size());
+    work.packed = lookup_.packed();
+    work.tiles = lookup_.tiles();
+    work.rule = slot_rule(spec_);
+    if (marks_build_rows(spec_)) work.marks = {matched_.data(), coverage_.data()};
+    return work;
+}
+
+uint64_t CudaJoin::row_data() const {
+    return build_.rows() ? build_.data_bytes() / build_.rows() : 0;
+}
+
+Status CudaJoin::probe(const BatchView& batch, std::unique_ptr<Cursor>* cursor) {
+    return guarded([&]() -> Status {
+        GPUJOIN_RETURN_IF_FAILED(device_->use());
+        GPUJOIN_RETURN_IF_FAILED(check_cancelled(limits_.cancel));
+        counters_.probe_batches++;
+        counters_.probe_rows += batch.rows;
+        counters_.probe_bytes += batch_bytes({spec_.probe, spec_.probe_columns}, batch);
+        return start_cursor(batch, cursor);
+    });
+}
+
+// A batch that does not pay for partitioning, or has no room for it, is looked up row by row.
+Status CudaJoin::start_cursor(const BatchView& batch, std::unique_ptr<Cursor>* cursor) {
+    if (radix_bits_ && radix_pays(build_.rows(), batch.rows)) {
+        auto started = std::make_unique<RadixCursor>(this);
+        Status status = started->start(batch);
+        if (status.ok()) *cursor = std::move(started);
+        if (status.fault != Fault::DeviceMemory) return status;
+    }
+    auto started = std::make_unique<CudaCursor>(this);
+    GPUJOIN_RETURN_IF_FAILED(started->start_probe(batch));
+    *cursor = std::move(started);
+    return {};
+}
+
+Status CudaJoin::mark_matched(std::span<const uint64_t> build_rows) {
+    return guarded([&]() -> Status {
+        GPUJOIN_RETURN_IF_FAILED(device_->use());
+        if (build_rows.empty() || !matched_.data()) return {};
+        std::vector<uint64_t> rows(build_rows.begin(), build_rows.end());
+        for (uint64_t row : rows) {
+            if (row >= build_.rows())
+                return failure(Fault::Protocol, "08P01", "build row number %llu is out of range",
+                               static_cast<unsigned long long>(row));
+        }
+        StreamLease stream;
+        GPUJOIN_RETURN_IF_FAILED(stream.acquire(&device_->streams()));
+        WorkContext context = work(stream);
+        DeviceArray<uint64_t> device_rows;
+        GPUJOIN_RETURN_IF_FAILED(upload_vector(context.upload(), rows, &device_rows));
+        GPUJOIN_RETURN_IF_FAILED(set_flags(context, device_rows.data(), rows.size(), matched_.data()));
+        return stream.synchronize();
+    });
+}
+
+Status CudaJoin::collect_marks(const WorkContext& context) {
+    if (!coverage_.data()) return {};
+    std::lock_guard lock(fold_mutex_);
+    GPUJOIN_RETURN_IF_FAILED(fold_coverage(context, lookup_.view(), {matched_.data(), coverage_.data()}));
+    return context.stream.synchronize();
+}
+
+Status CudaJoin::scan_build(bool matched, std::unique_ptr<Cursor>* cursor) {
+    return guarded([&]() -> Status {
+        GPUJOIN_RETURN_IF_FAILED(device_->use());
+        GPUJOIN_RETURN_IF_FAILED(check_cancelled(limits_.cancel));
+        auto started = std::make_unique<CudaCursor>(this);
+        GPUJOIN_RETURN_IF_FAILED(started->start_scan(matched));
+        *cursor = std::move(started);
+        return {};
+    });
+}
+
+Status CudaJoin::rewind() {
+    return guarded([&]() -> Status {
+        GPUJOIN_RETURN_IF_FAILED(device_->use());
+        StreamLease stream;
+        GPUJOIN_RETURN_IF_FAILED(stream.acquire(&device_->streams()));
+        GPUJOIN_RETURN_IF_FAILED(fill_bytes(stream.handle(), matched_.data(), 0, matched_.size()));
+        GPUJOIN_RETURN_IF_FAILED(fill_bytes(stream.handle(), coverage_.data(), 0, coverage_.size()));
+        return stream.synchronize();
+    });
+}
+
+Status CudaJoin::export_build(const std::function<Status(const BatchView&)>& consumer) {
+    return guarded([&]() -> Status {
+        GPUJOIN_RETURN_IF_FAILED(device_->use());
+        StreamLease stream;
+        GPUJOIN_RETURN_IF_FAILED(stream.acquire(&device_->streams()));
+        return build_.export_rows(work(stream).upload(), consumer);
+    });
+}
+
+JoinStats CudaJoin::stats() const {
+    JoinStats stats = {};
+    stats.build_rows = build_.rows();
+    stats.build_bytes = counters_.build_bytes;
+    stats.build_batches = counters_.build_batches;
+    stats.probe_rows = counters_.probe_rows;
+    stats.probe_bytes = counters_.probe_bytes;
+    stats.probe_batches = counters_.probe_batches;
+    stats.result_rows = counters_.result_rows;
+    stats.result_bytes = counters_.result_bytes;
+    stats.append_ms = static_cast<double>(counters_.append_microseconds) / 1000;
+    stats.seal_ms = static_cast<double>(counters_.seal_microseconds) / 1000;
+    stats.probe_ms = static_cast<double>(counters_.probe_microseconds) / 1000;
+    stats.peak_memory = account_.peak();
+    stats.peak_seal_memory = peak_seal_memory_;
+    stats.algorithm = plan_.algorithm;
+    stats.passes = (radix_bits_ + 7) / 8;
+    stats.on_device = 1;
+    snprintf(stats.device, sizeof stats.device, "%s", device_->name().c_str());
+    return stats;
+}
+
+}  // namespace gpujoin

@@ -1,0 +1,220 @@
+// The lookup structure, as kernels see it: from a probe row to the build rows that may match it.
+//
+//   key ──► leader (the build row that came first with this key) ──► group (begin, count) ──► positions
+//                                                                    rows[begin … begin + count) ──► build
+//                                                                    rows
+//
+// Leaders are found in a direct array indexed by the key where keys are dense integers, else in an
+// open-addressing table of 8-byte slots: a 32-bit tag (the key itself if it has 4 bytes, else bits of its
+// hash) and the leader. Unique keys need no groups: the leader is the match. Without equalities there is one
+// group of all rows. Inside a group, rows may be sorted by an order key and narrowed by search.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "cuda/column_view.cuh"
+#include "engine/hash.h"
+#include "engine/host_device.h"
+#include "engine/key_layout.h"
+#include "engine/search.h"
+
+namespace gpujoin {
+
+inline constexpr uint64_t kEmptySlot = ~uint64_t{0};
+
+struct Group {
+    uint32_t begin;
+    uint32_t count;
+};
+
+// A key that is known by its hash: equal hashes need a comparison column by column.
+struct HashedKey {
+    uint64_t hash;
+};
+
+// A range term as a search among sorted order keys: cuts off the candidates below or above.
+struct RangeBound {
+    uint16_t probe_column;
+    bool below;  // cuts off what lies below; else above
+    bool after;  // the cut is after the keys equal to the probe's; else before them
+    bool near;   // candidates are already cut off below, and not many are expected to be left
+};
+
+struct LookupView {
+    KeyLayout layout;
+    const DeviceColumn* build = nullptr;  // all build columns
+    const uint32_t* direct = nullptr;     // leader by key - direct_first, or null
+    uint64_t direct_first = 0;
+    uint64_t direct_last = 0;
+    uint64_t* slots = nullptr;
+    uint64_t capacity = 0;
+    const Group* groups = nullptr;          // by leader; null: unique keys, or no equalities
+    const uint32_t* rows = nullptr;         // by position; null: a position is a build row
+    uint64_t positions = 0;                 // of the one group when there are no equalities
+    const uint32_t* narrow_keys = nullptr;  // order keys by position, if they are 32 bits wide
+    const uint64_t* order_keys = nullptr;   // else
+    const RangeBound* bounds = nullptr;
+    uint32_t bound_count = 0;
+    bool merge = false;            // keys are there to be merged with (merge_search.h)
+    bool merge_cut_after = false;  // by the first bound
+
+    GPUJOIN_HD uint32_t row_at(uint64_t position) const {
+        return rows ? rows[position] : static_cast<uint32_t>(position);
+    }
+};
+
+GPUJOIN_HD inline uint64_t multiply_high(uint64_t a, uint64_t b) {
+#ifdef __CUDA_ARCH__
+    return __umul64hi(a, b);
+#else
+    return static_cast<uint64_t>((static_cast<unsigned __int128>(a) * b) >> 64);
+#endif
+}
+
+template <bool Build>
+GPUJOIN_HD const DeviceColumn& key_column(const KeyPart& part, const DeviceColumn* columns) {
+    return columns[Build ? part.build_column : part.probe_column];
+}
+
+// Reads the key of a row; Build says which side's columns are given.
+template <typename Key, bool Build>
+GPUJOIN_HD Key read_key(const KeyLayout& layout, const DeviceColumn* columns, uint64_t row) {
+    if constexpr (std::is_same_v<Key, HashedKey>) {
+        uint64_t hash = 0;
+        for (uint32_t i = 0; i < layout.parts; i++) {
+            ValueRef value = key_column<Build>(layout.part[i], columns).value(row);
+            uint32_t width = layout.part[i].width;
+            hash = combine_hashes(
+                hash, width ? hash_fixed(value.data, width) : hash_bytes(value.data, value.bytes));
+        }
+        return {hash};
+    } else {
+        return pack_key<Key>(layout, [&](uint32_t i) {
+            const KeyPart& part = layout.part[i];
+            return key_column<Build>(part, columns).values + row * part.width;
+        });
+    }
+}
+
+// What rows are sorted by to be merged on their equality columns: the packed key, else a hash.
+inline bool has_exact_sort_key(const KeyLayout& layout) {
+    return layout.bytes == 4 || layout.bytes == 8;
+}
+template <typename Key, bool Build>
+GPUJOIN_HD Key read_sort_key(const KeyLayout& layout, const DeviceColumn* columns, uint64_t row) {
+    if (layout.bytes == sizeof(Key)) return read_key<Key, Build>(layout, columns, row);
+    return static_cast<Key>(read_key<HashedKey, Build>(layout, columns, row).hash);
+}
+
+template <typename Key>
+GPUJOIN_HD uint64_t hash_of(const Key& key) {
+    return hash_key(key);
+}
+GPUJOIN_HD inline uint64_t hash_of(const HashedKey& key) {
+    return key.hash;
+}
+
+// A slot's tag; exact for 4-byte keys. The slot number comes from the hash's upper bits.
+template <typename Key>
+GPUJOIN_HD uint32_t tag_of(const Key&, uint64_t hash) {
+    return static_cast<uint32_t>(hash);
+}
+GPUJOIN_HD inline uint32_t tag_of(uint32_t key, uint64_t) {
+    return key;
+}
+
+// Whether a build row whose tag agrees has the key of `row` of the side that `columns` belong to.
+template <typename Key, bool Build>
+GPUJOIN_HD bool same_key(const LookupView& view, uint32_t build_row, const Key& key,
+                         const DeviceColumn* columns, uint64_t row) {
+    if constexpr (std::is_same_v<Key, uint32_t>) {
+        return true;
+    } else if constexpr (std::is_same_v<Key, HashedKey>) {
+        for (uint32_t i = 0; i < view.layout.parts; i++) {
+            const KeyPart& part = view.layout.part[i];
+            if (!equal_values(view.build[part.build_column].value(build_row),
+                              key_column<Build>(part, columns).value(row)))
+                return false;
+        }
+        return true;
+    } else {
+        return read_key<Key, true>(view.layout, view.build, build_row) == key;
+    }
+}
+
+GPUJOIN_HD inline uint32_t leader_in(uint64_t slot) {
+    return static_cast<uint32_t>(slot);
+}
+
+// The slot of a direct array, or false when the key lies outside it.
+GPUJOIN_HD inline bool direct_slot(const LookupView& view, const DeviceColumn& column, uint64_t row,
+                                   uint64_t* slot) {
+    uint64_t key = order_key(column.spec, column.value(row));
+    *slot = key - view.direct_first;
+    return key >= view.direct_first && key <= view.direct_last;
+}
+
+// The leader of a probe row's key; kNoRow if no build row has it.
+template <typename Key>
+GPUJOIN_HD uint32_t find_leader(const LookupView& view, const DeviceColumn* probe, uint64_t row) {
+    if (view.direct) {
+        uint64_t slot;
+        bool inside = direct_slot(view, probe[view.layout.part[0].probe_column], row, &slot);
+        return inside ? view.direct[slot] : kNoRow;
+    }
+    Key key = read_key<Key, false>(view.layout, probe, row);
+    uint64_t hash = hash_of(key);
+    uint32_t tag = tag_of(key, hash);
+    uint64_t slot = multiply_high(hash, view.capacity);
+    while (true) {
+        uint64_t held = view.slots[slot];
+        if (held == kEmptySlot) return kNoRow;
+        if (held >> 32 == tag && same_key<Key, false>(view, leader_in(held), key, probe, row))
+            return leader_in(held);
+        slot = slot + 1 == view.capacity ? 0 : slot + 1;
+    }
+}
+
+// How many of the sorted keys lie before a cut.
+template <typename Key>
+GPUJOIN_HD uint32_t count_before(const Key* keys, uint32_t count, Key key, bool after) {
+    return after ? upper_bound(keys, count, key) : lower_bound(keys, count, key);
+}
+
+// The same where the cut is near the beginning: by steps that double.
+template <typename Key>
+GPUJOIN_HD uint32_t count_before_near(const Key* keys, uint32_t count, Key key, bool after) {
+    uint64_t first = 0;
+    uint64_t step = 1;
+    for (; first + step <= count; step *= 2) {
+        Key next = keys[first + step - 1];
+        if (!(next < key || (after && next == key))) break;
+        first += step;
+    }
+    uint64_t inside = count - first < step ? count - first : step;
+    return static_cast<uint32_t>(first) +
+           count_before(keys + first, static_cast<uint32_t>(inside), key, after);
+}
+
+// Narrows a group's positions to those within the bounds of a probe row, from number first_bound on.
+// order_keys: by position.
+template <typename Key>
+GPUJOIN_HD Group narrow(const LookupView& view, const Key* order_keys, Group group, const DeviceColumn* probe,
+                        uint64_t row, uint32_t first_bound = 0) {
+    const Key* keys = order_keys + group.begin;
+    uint32_t begin = 0;
+    uint32_t end = group.count;
+    for (uint32_t i = first_bound; i < view.bound_count && begin < end; i++) {
+        const RangeBound& bound = view.bounds[i];
+        const DeviceColumn& column = probe[bound.probe_column];
+        auto key = static_cast<Key>(order_key(column.spec, column.value(row)));
+        uint32_t inside = end - begin;
+        uint32_t cut = begin + (bound.near ? count_before_near(keys + begin, inside, key, bound.after)
+                                           : count_before(keys + begin, inside, key, bound.after));
+        (bound.below ? begin : end) = cut;
+    }
+    return {group.begin + begin, end - begin};
+}
+
+}  // namespace gpujoin

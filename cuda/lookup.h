@@ -1,0 +1,77 @@
+// Building the lookup structure when a join is sealed, and searching it for a probe batch.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/lookup.cuh"
+#include "cuda/memory.h"
+#include "cuda/packed_columns.h"
+#include "cuda/plan.h"
+#include "cuda/tiles.h"
+#include "cuda/work.h"
+
+namespace gpujoin {
+
+class Lookup {
+  public:
+    // Builds for `rows` rows of a concatenated build side.
+    Status build(const WorkContext& context, const JoinSpec& spec, const JoinPlan& plan, uint64_t rows,
+                 const BuildColumns& columns, RequiredColumns required);
+
+    LookupView view() const;
+    PackedTerms packed() const { return packed_.view(); }
+    TileView tiles() const { return tiles_.view(); }
+    // No two build rows share a key: no probe row has more than one candidate.
+    bool unique() const { return unique_; }
+    bool by_key() const { return by_key_; }
+    bool has_bounds() const { return bounds_.size() > 0; }
+
+  private:
+    Status make_leaders(const WorkContext& context, const BuildColumns& columns, uint64_t rows,
+                        RequiredColumns required);
+    Status make_table(const WorkContext& context, const BuildColumns& columns, uint64_t rows,
+                      RequiredColumns required);
+    Status make_groups(const WorkContext& context, uint64_t rows, DeviceArray<uint32_t>* begins);
+    Status scatter_rows(const WorkContext& context, uint64_t rows);
+    template <typename Key>
+    Status make_order(const WorkContext& context, const DeviceColumn& column, uint64_t rows,
+                      RequiredColumns required, DeviceArray<Key>* order_keys);
+    template <typename Key>
+    Status make_merge_order(const WorkContext& context, uint64_t rows, RequiredColumns required,
+                            DeviceArray<Key>* sort_keys);
+    Status group_rows(const WorkContext& context, uint64_t rows);
+    Status make_bounds(const WorkContext& context, const JoinSpec& spec, const JoinPlan& plan);
+
+    KeyLayout layout_;
+    const DeviceColumn* build_ = nullptr;
+    bool by_key_ = false;
+    bool unique_ = false;
+    bool merge_ = false;
+    bool merge_cut_after_ = false;
+    uint64_t positions_ = 0;
+    uint64_t direct_first_ = 0;
+    uint64_t direct_last_ = 0;
+    DeviceArray<uint32_t> direct_;
+    DeviceArray<uint64_t> slots_;
+    DeviceArray<uint32_t> leaders_;  // by build row, while building
+    DeviceArray<uint32_t> counts_;   // by leader, while building
+    DeviceArray<Group> groups_;
+    DeviceArray<uint32_t> rows_;
+    DeviceArray<uint32_t> narrow_keys_;
+    DeviceArray<uint64_t> order_keys_;
+    DeviceArray<RangeBound> bounds_;
+    PackedColumns packed_;
+    TileKeys tiles_;
+};
+
+// The candidates of every row of a probe batch: positions [begin, begin + count).
+struct Candidates {
+    DeviceArray<uint32_t> begin;
+    DeviceArray<uint32_t> count;
+};
+
+// probe: the batch's columns, on the device.
+Status find_candidates(const WorkContext& context, const Lookup& lookup, const DeviceColumn* probe,
+                       RequiredColumns required, uint64_t rows, Candidates* candidates);
+
+}  // namespace gpujoin

@@ -1,0 +1,361 @@
+// Building the lookup structure: the leaders of keys, then groups, then positions.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "cuda/launch.cuh"
+#include "cuda/lookup.h"
+#include "cuda/primitives.h"
+#include "cuda/warp_count.cuh"
+
+namespace gpujoin {
+
+namespace {
+
+// A direct array may have this many slots a build row: as much memory as the open-addressing table takes.
+constexpr uint64_t kDirectSlotsPerRow = 4;
+constexpr uint64_t kDirectSlotsAtLeast = 1024;
+
+// Figures that kernels report.
+struct BuildFigures {
+    unsigned long long least;
+    unsigned long long greatest;
+    uint32_t duplicates;
+    uint32_t reserved;
+};
+
+// The least and greatest order key of a column among the rows that can match. Each thread takes several rows
+// before it meets the others at one address.
+Status find_key_span(const WorkContext& context, DeviceColumn column, const DeviceColumn* build,
+                     RequiredColumns required, uint64_t rows, BuildFigures* figures) {
+    constexpr uint64_t kRowsPerThread = 64;
+    uint64_t threads = (rows + kRowsPerThread - 1) / kRowsPerThread;
+    return for_each(context.handle(), threads, [=] __device__(uint64_t thread) {
+        unsigned long long least = ~0ull;
+        unsigned long long greatest = 0;
+        for (uint64_t row = thread; row < rows; row += threads) {
+            if (!required.present(build, row)) continue;
+            unsigned long long key = order_key(column.spec, column.value(row));
+            least = key < least ? key : least;
+            greatest = key > greatest ? key : greatest;
+        }
+        atomicMin(&figures->least, least);
+        atomicMax(&figures->greatest, greatest);
+    });
+}
+
+// Enters a row into the direct array; returns the leader of its key.
+__device__ uint32_t insert_direct(const LookupView& view, uint32_t row) {
+    uint64_t slot;
+    direct_slot(view, view.build[view.layout.part[0].build_column], row, &slot);
+    uint32_t held = atomicCAS(const_cast<uint32_t*>(view.direct) + slot, kNoRow, row);
+    return held == kNoRow ? row : held;
+}
+
+// Enters a row into the table; returns the leader of its key. Slots change once, from empty, so that a stale
+// read is either right or corrected by the exchange.
+template <typename Key>
+__device__ uint32_t insert_slot(const LookupView& view, uint32_t row) {
+    Key key = read_key<Key, true>(view.layout, view.build, row);
+    uint64_t hash = hash_of(key);
+    uint32_t tag = tag_of(key, hash);
+    uint64_t entry = uint64_t{tag} << 32 | row;
+    uint64_t slot = multiply_high(hash, view.capacity);
+    while (true) {
+        uint64_t held = view.slots[slot];
+        if (held == kEmptySlot) {
+            held = atomicCAS(reinterpret_cast<unsigned long long*>(view.slots + slot), kEmptySlot, entry);
+            if (held == kEmptySlot) return row;
+        }
+        if (held >> 32 == tag && same_key<Key, true>(view, leader_in(held), key, view.build, row))
+            return leader_in(held);
+        slot = slot + 1 == view.capacity ? 0 : slot + 1;
+    }
+}
+
+// Enters every row that can match, notes its leader and counts the rows of each leader.
+template <typename Key>
+Status insert_rows(const WorkContext& context, const LookupView& view, RequiredColumns required,
+                   uint64_t rows, uint32_t* leaders, uint32_t* counts, BuildFigures* figures) {
+    return for_each_in_pieces(context.stream, context.cancel, rows, [=] __device__(uint64_t i) {
+        auto row = static_cast<uint32_t>(i);
+        if (!required.present(view.build, row)) {
+            leaders[row] = kNoRow;
+            return;
+        }
+        uint32_t leader = view.direct ? insert_direct(view, row) : insert_slot<Key>(view, row);
+        leaders[row] = leader;
+        count_together(counts, leader);
+        if (leader != row && *static_cast<volatile uint32_t*>(&figures->duplicates) == 0)
+            figures->duplicates = 1;
+    });
+}
+
+Status insert_rows(const WorkContext& context, const LookupView& view, RequiredColumns required,
+                   uint64_t rows, uint32_t* leaders, uint32_t* counts, BuildFigures* figures) {
+    switch (view.layout.bytes) {
+        case 4:
+            return insert_rows<uint32_t>(context, view, required, rows, leaders, counts, figures);
+        case 8:
+            return insert_rows<uint64_t>(context, view, required, rows, leaders, counts, figures);
+        case 16:
+            return insert_rows<Key16>(context, view, required, rows, leaders, counts, figures);
+        default:
+            return insert_rows<HashedKey>(context, view, required, rows, leaders, counts, figures);
+    }
+}
+
+Status number_rows(const WorkContext& context, uint64_t rows, uint32_t* list) {
+    return for_each(context.handle(), rows,
+                    [=] __device__(uint64_t row) { list[row] = static_cast<uint32_t>(row); });
+}
+
+// The build rows that can match, in row order.
+Status list_rows(const WorkContext& context, const DeviceColumn* build, RequiredColumns required,
+                 uint64_t rows, DeviceArray<uint32_t>* list, uint64_t* listed) {
+    if (required.count == 0) {
+        *listed = rows;
+        GPUJOIN_RETURN_IF_FAILED(list->allocate(context.account, rows, context.handle()));
+        return number_rows(context, rows, list->data());
+    }
+    DeviceArray<uint32_t> places;
+    GPUJOIN_RETURN_IF_FAILED(places.allocate(context.account, rows + 1, context.handle()));
+    uint32_t* place = places.data();
+    GPUJOIN_RETURN_IF_FAILED(for_each(context.handle(), rows + 1, [=] __device__(uint64_t row) {
+        place[row] = row < rows && required.present(build, row);
+    }));
+    GPUJOIN_RETURN_IF_FAILED(exclusive_sum(context.account, context.handle(), place, rows + 1));
+    uint32_t count = 0;
+    GPUJOIN_RETURN_IF_FAILED(read_back(context, place + rows, &count));
+    *listed = count;
+    GPUJOIN_RETURN_IF_FAILED(list->allocate(context.account, count, context.handle()));
+    uint32_t* to = list->data();
+    return for_each(context.handle(), rows, [=] __device__(uint64_t row) {
+        if (place[row + 1] != place[row]) to[place[row]] = static_cast<uint32_t>(row);
+    });
+}
+
+Status combine_groups(const WorkContext& context, uint64_t leaders, const uint32_t* begins,
+                      const uint32_t* counts, Group* groups) {
+    return for_each(context.handle(), leaders, [=] __device__(uint64_t leader) {
+        groups[leader] = {begins[leader], counts[leader]};
+    });
+}
+
+// Puts every row into the next place of its group.
+Status place_rows(const WorkContext& context, uint64_t rows, const uint32_t* leaders, uint32_t* next,
+                  uint32_t* places) {
+    return for_each_in_pieces(context.stream, context.cancel, rows, [=] __device__(uint64_t row) {
+        uint32_t leader = leaders[row];
+        if (leader != kNoRow) places[count_together(next, leader)] = static_cast<uint32_t>(row);
+    });
+}
+
+Status find_leaders(const WorkContext& context, const uint32_t* leaders, const uint32_t* rows,
+                    uint64_t positions, uint32_t* found) {
+    return for_each(context.handle(), positions,
+                    [=] __device__(uint64_t position) { found[position] = leaders[rows[position]]; });
+}
+
+template <typename Key>
+Status find_sort_keys(const WorkContext& context, const KeyLayout& layout, const DeviceColumn* build,
+                      const uint32_t* rows, uint64_t positions, Key* keys) {
+    return for_each(context.handle(), positions, [=] __device__(uint64_t position) {
+        keys[position] = read_sort_key<Key, true>(layout, build, rows[position]);
+    });
+}
+
+int bits_of(uint64_t value) {
+    int bits = 0;
+    for (; value; value >>= 1) bits++;
+    return bits;
+}
+
+}  // namespace
+
+Status Lookup::build(const WorkContext& context, const JoinSpec& spec, const JoinPlan& plan, uint64_t rows,
+                     const BuildColumns& columns, RequiredColumns required) {
+    layout_ = make_key_layout(spec);
+    build_ = columns.device;
+    by_key_ = plan.by_key;
+    merge_ = plan.merge;
+    positions_ = rows;
+    if (by_key_) GPUJOIN_RETURN_IF_FAILED(make_leaders(context, columns, rows, required));
+    if (plan.range_column >= 0) {
+        const DeviceColumn& column = columns.host[plan.range_column];
+        GPUJOIN_RETURN_IF_FAILED(has_narrow_order_keys(column)
+                                     ? make_order(context, column, rows, required, &narrow_keys_)
+                                     : make_order(context, column, rows, required, &order_keys_));
+        GPUJOIN_RETURN_IF_FAILED(make_bounds(context, spec, plan));
+    } else if (merge_) {
+        GPUJOIN_RETURN_IF_FAILED(layout_.bytes == 4
+                                     ? make_merge_order(context, rows, required, &narrow_keys_)
+                                     : make_merge_order(context, rows, required, &order_keys_));
+    } else if (by_key_ && !unique_) {
+        GPUJOIN_RETURN_IF_FAILED(scatter_rows(context, rows));
+    }
+    leaders_.reset();
+    counts_.reset();
+    if (!by_key_ && !merge_ && plan.range_column < 0 && required.count > 0)
+        GPUJOIN_RETURN_IF_FAILED(list_rows(context, build_, required, rows, &rows_, &positions_));
+    bool sorted = plan.range_column >= 0 || merge_;
+    GPUJOIN_RETURN_IF_FAILED(
+        packed_.pack(context, plan.packed, columns.host, {rows_.data(), positions_, sorted}));
+    GPUJOIN_RETURN_IF_FAILED(tiles_.make(context, plan, columns.host, {rows_.data(), positions_, sorted}));
+    return context.stream.synchronize();
+}
+
+Status Lookup::make_leaders(const WorkContext& context, const BuildColumns& columns, uint64_t rows,
+                            RequiredColumns required) {
+    GPUJOIN_RETURN_IF_FAILED(make_table(context, columns, rows, required));
+    GPUJOIN_RETURN_IF_FAILED(leaders_.allocate(context.account, rows, context.handle()));
+    GPUJOIN_RETURN_IF_FAILED(counts_.allocate(context.account, rows, context.handle()));
+    GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), counts_.data(), 0, rows));
+    DeviceArray<BuildFigures> figures;
+    GPUJOIN_RETURN_IF_FAILED(figures.allocate(context.account, 1, context.handle()));
+    GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), figures.data(), 0, 1));
+    GPUJOIN_RETURN_IF_FAILED(
+        insert_rows(context, view(), required, rows, leaders_.data(), counts_.data(), figures.data()));
+    BuildFigures found;
+    GPUJOIN_RETURN_IF_FAILED(read_back(context, figures.data(), &found));
+    unique_ = found.duplicates == 0;
+    return {};
+}
+
+// An empty direct array where the key is one dense integer, else an empty table, at most half full.
+Status Lookup::make_table(const WorkContext& context, const BuildColumns& columns, uint64_t rows,
+                          RequiredColumns required) {
+    const DeviceColumn& column = columns.host[layout_.part[0].build_column];
+    if (layout_.parts == 1 && order_key_is_exact(column.spec)) {
+        DeviceArray<BuildFigures> figures;
+        GPUJOIN_RETURN_IF_FAILED(figures.allocate(context.account, 1, context.handle()));
+        GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), &figures.data()->least, 0xff, 1));
+        GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), &figures.data()->greatest, 0, 1));
+        GPUJOIN_RETURN_IF_FAILED(
+            find_key_span(context, column, columns.device, required, rows, figures.data()));
+        BuildFigures found;
+        GPUJOIN_RETURN_IF_FAILED(read_back(context, figures.data(), &found));
+        uint64_t most = std::max(kDirectSlotsPerRow * rows, kDirectSlotsAtLeast);
+        if (found.least <= found.greatest && found.greatest - found.least < most) {
+            direct_first_ = found.least;
+            direct_last_ = found.greatest;
+            uint64_t slots = found.greatest - found.least + 1;
+            GPUJOIN_RETURN_IF_FAILED(direct_.allocate(context.account, slots, context.handle()));
+            return fill_bytes(context.handle(), direct_.data(), 0xff, slots);
+        }
+    }
+    GPUJOIN_RETURN_IF_FAILED(slots_.allocate(context.account, 2 * rows + 1, context.handle()));
+    return fill_bytes(context.handle(), slots_.data(), 0xff, slots_.size());
+}
+
+// Lays the groups out in the order of their leaders. begins: the same starts once more, by leader.
+Status Lookup::make_groups(const WorkContext& context, uint64_t rows, DeviceArray<uint32_t>* begins) {
+    GPUJOIN_RETURN_IF_FAILED(begins->allocate(context.account, rows, context.handle()));
+    GPUJOIN_CHECK_CUDA(cudaMemcpyAsync(begins->data(), counts_.data(), rows * sizeof(uint32_t),
+                                       cudaMemcpyDeviceToDevice, context.handle()));
+    GPUJOIN_RETURN_IF_FAILED(exclusive_sum(context.account, context.handle(), begins->data(), rows));
+    GPUJOIN_RETURN_IF_FAILED(groups_.allocate(context.account, rows, context.handle()));
+    return combine_groups(context, rows, begins->data(), counts_.data(), groups_.data());
+}
+
+Status Lookup::scatter_rows(const WorkContext& context, uint64_t rows) {
+    DeviceArray<uint32_t> begins;
+    GPUJOIN_RETURN_IF_FAILED(make_groups(context, rows, &begins));
+    GPUJOIN_RETURN_IF_FAILED(rows_.allocate(context.account, rows, context.handle()));
+    return place_rows(context, rows, leaders_.data(), begins.data(), rows_.data());
+}
+
+// Sorts the rows that can match by the range column, and inside their groups if there are any; with unique
+// keys there is nothing to sort.
+template <typename Key>
+Status Lookup::make_order(const WorkContext& context, const DeviceColumn& column, uint64_t rows,
+                          RequiredColumns required, DeviceArray<Key>* order_keys) {
+    if (!unique_) GPUJOIN_RETURN_IF_FAILED(list_rows(context, build_, required, rows, &rows_, &positions_));
+    GPUJOIN_RETURN_IF_FAILED(order_keys->allocate(context.account, positions_, context.handle()));
+    GPUJOIN_RETURN_IF_FAILED(find_order_keys(context, column, rows_.data(), positions_, order_keys->data()));
+    if (unique_) return {};
+    int bits = order_key_is_exact(column.spec) ? static_cast<int>(8 * column.width) : 64;
+    GPUJOIN_RETURN_IF_FAILED(
+        sort_pairs(context.account, context.handle(), order_keys, &rows_, positions_, bits));
+    GPUJOIN_RETURN_IF_FAILED(check_cancelled(context.cancel));
+    if (!by_key_) return {};
+    GPUJOIN_RETURN_IF_FAILED(group_rows(context, rows));
+    return find_order_keys(context, column, rows_.data(), positions_, order_keys->data());
+}
+
+// Sorts the rows that can match by their equality columns.
+template <typename Key>
+Status Lookup::make_merge_order(const WorkContext& context, uint64_t rows, RequiredColumns required,
+                                DeviceArray<Key>* sort_keys) {
+    GPUJOIN_RETURN_IF_FAILED(list_rows(context, build_, required, rows, &rows_, &positions_));
+    GPUJOIN_RETURN_IF_FAILED(sort_keys->allocate(context.account, positions_, context.handle()));
+    GPUJOIN_RETURN_IF_FAILED(
+        find_sort_keys(context, layout_, build_, rows_.data(), positions_, sort_keys->data()));
+    return sort_pairs(context.account, context.handle(), sort_keys, &rows_, positions_, 8 * sizeof(Key));
+}
+
+// Sorts rows by leader, and keeps their order inside each group: groups are laid out in the order of their
+// leaders.
+Status Lookup::group_rows(const WorkContext& context, uint64_t rows) {
+    DeviceArray<uint32_t> keys;
+    GPUJOIN_RETURN_IF_FAILED(keys.allocate(context.account, positions_, context.handle()));
+    GPUJOIN_RETURN_IF_FAILED(find_leaders(context, leaders_.data(), rows_.data(), positions_, keys.data()));
+    GPUJOIN_RETURN_IF_FAILED(
+        sort_pairs(context.account, context.handle(), &keys, &rows_, positions_, bits_of(rows)));
+    keys.reset();
+    DeviceArray<uint32_t> begins;
+    return make_groups(context, rows, &begins);
+}
+
+// Term by term: "probe < build" cuts off what lies below and up to the probe's key, and so on. Where keys may
+// tie for different values, the cut leaves equal keys inside.
+Status Lookup::make_bounds(const WorkContext& context, const JoinSpec& spec, const JoinPlan& plan) {
+    std::vector<RangeBound> bounds;
+    for (const Term& term : plan.bounds) {
+        bool exact = order_key_is_exact(spec.build[term.build_column]);
+        switch (term.comparison) {
+            case Comparison::Less:
+                bounds.push_back({term.probe_column, true, exact, false});
+                break;
+            case Comparison::LessEqual:
+                bounds.push_back({term.probe_column, true, false, false});
+                break;
+            case Comparison::Greater:
+                bounds.push_back({term.probe_column, false, !exact, false});
+                break;
+            default:
+                bounds.push_back({term.probe_column, false, true, false});
+                break;
+        }
+    }
+    // From below first: then those from above are near.
+    auto first_above = std::stable_partition(bounds.begin(), bounds.end(),
+                                             [](const RangeBound& bound) { return bound.below; });
+    if (first_above != bounds.begin())
+        std::for_each(first_above, bounds.end(), [](RangeBound& bound) { bound.near = true; });
+    merge_cut_after_ = bounds.front().after;
+    return upload_vector(context.upload(), bounds, &bounds_);
+}
+
+LookupView Lookup::view() const {
+    LookupView view;
+    view.layout = layout_;
+    view.build = build_;
+    view.direct = direct_.data();
+    view.direct_first = direct_first_;
+    view.direct_last = direct_last_;
+    view.slots = slots_.data();
+    view.capacity = slots_.size();
+    view.groups = groups_.data();
+    view.rows = rows_.data();
+    view.positions = positions_;
+    view.narrow_keys = narrow_keys_.data();
+    view.order_keys = order_keys_.data();
+    view.bounds = bounds_.data();
+    view.merge = merge_;
+    view.merge_cut_after = merge_cut_after_;
+    view.bound_count = static_cast<uint32_t>(bounds_.size());
+    return view;
+}
+
+}  // namespace gpujoin

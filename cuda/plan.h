@@ -1,0 +1,36 @@
+// What a sealed join does: which algorithm finds the candidates of a probe row, and which terms are left to
+// be tested on each of them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "wire/join_spec.h"
+
+namespace gpujoin {
+
+inline constexpr uint32_t kMaxTileTests = 3;
+
+struct JoinPlan {
+    Algorithm algorithm = Algorithm::NestedLoop;
+    bool by_key = false;         // candidates are found by the equality columns
+    bool merge = false;          // by merging sorted sides: on range_column, else on the equality columns
+    int range_column = -1;       // build column that candidates are sorted on and searched by; -1 for none
+    std::vector<Term> bounds;    // range terms on range_column: the search
+    std::vector<Term> packed;    // terms to be tested on each candidate by order key
+    std::vector<Term> residual;  // terms to be tested on each candidate by value
+
+    // Of a nested loop instead, where its terms come down to a few tests of one build column each (tiles.h):
+    std::vector<Term> tile_terms;
+    std::vector<uint8_t> tile_of_term;   // the test that each is part of
+    std::vector<uint16_t> tile_columns;  // the build column of each test
+
+    bool tests_candidates() const { return !packed.empty() || !residual.empty() || !tile_terms.empty(); }
+};
+
+// Chooses the algorithm: the one the spec forces where this engine has it and it can execute the spec, else
+// the best of the others. `hash` needs an equality, `index` a range, `sort_merge` one kind of the two;
+// `nested_loop` executes anything.
+JoinPlan plan_join(const JoinSpec& spec);
+
+}  // namespace gpujoin

@@ -1,0 +1,90 @@
+// Wrappers of CUB's device-wide algorithms.
+#include "cuda/primitives.h"
+
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_scan.cuh>
+#include <utility>
+
+namespace gpujoin {
+
+namespace {
+
+// CUB's two phases: asks how much temporary memory an algorithm wants, then runs it.
+template <typename Algorithm>
+Status run_with_temporary(MemoryAccount& account, cudaStream_t stream, const Algorithm& algorithm) {
+    size_t bytes = 0;
+    GPUJOIN_CHECK_CUDA(algorithm(nullptr, bytes));
+    DeviceArray<std::byte> temporary;
+    GPUJOIN_RETURN_IF_FAILED(temporary.allocate(account, bytes ? bytes : 1, stream));
+    if (fault_due(FaultPoint::Launch)) return cuda_status(cudaErrorLaunchFailure, "kernel launch");
+    GPUJOIN_CHECK_CUDA(algorithm(temporary.data(), bytes));
+    return {};
+}
+
+template <typename T>
+Status exclusive_sum_of(MemoryAccount& account, cudaStream_t stream, T* values, uint64_t count) {
+    if (count == 0) return {};
+    return run_with_temporary(account, stream, [=](void* temporary, size_t& bytes) {
+        return cub::DeviceScan::ExclusiveSum(temporary, bytes, values, values, count, stream);
+    });
+}
+
+template <typename Key>
+Status sort_pairs_of(MemoryAccount& account, cudaStream_t stream, DeviceArray<Key>* keys,
+                     DeviceArray<uint32_t>* values, uint64_t count, int bits) {
+    if (count <= 1 || bits == 0) return {};
+    DeviceArray<Key> other_keys;
+    DeviceArray<uint32_t> other_values;
+    GPUJOIN_RETURN_IF_FAILED(other_keys.allocate(account, count, stream));
+    GPUJOIN_RETURN_IF_FAILED(other_values.allocate(account, count, stream));
+    cub::DoubleBuffer<Key> key_buffer(keys->data(), other_keys.data());
+    cub::DoubleBuffer<uint32_t> value_buffer(values->data(), other_values.data());
+    GPUJOIN_RETURN_IF_FAILED(run_with_temporary(account, stream, [&](void* temporary, size_t& bytes) {
+        return cub::DeviceRadixSort::SortPairs(temporary, bytes, key_buffer, value_buffer, count, 0, bits,
+                                               stream);
+    }));
+    if (key_buffer.Current() != keys->data()) *keys = std::move(other_keys);
+    if (value_buffer.Current() != values->data()) *values = std::move(other_values);
+    return {};
+}
+
+}  // namespace
+
+Status exclusive_sum(MemoryAccount& account, cudaStream_t stream, uint64_t* values, uint64_t count) {
+    return exclusive_sum_of(account, stream, values, count);
+}
+
+Status exclusive_sum(MemoryAccount& account, cudaStream_t stream, uint32_t* values, uint64_t count) {
+    return exclusive_sum_of(account, stream, values, count);
+}
+
+Status sort_pairs(MemoryAccount& account, cudaStream_t stream, DeviceArray<uint64_t>* keys,
+                  DeviceArray<uint32_t>* values, uint64_t count, int bits) {
+    return sort_pairs_of(account, stream, keys, values, count, bits);
+}
+
+Status sort_pairs(MemoryAccount& account, cudaStream_t stream, DeviceArray<uint32_t>* keys,
+                  DeviceArray<uint32_t>* values, uint64_t count, int bits) {
+    return sort_pairs_of(account, stream, keys, values, count, bits);
+}
+
+template <typename Key, typename Value>
+Status sort_pairs_into(MemoryAccount& account, cudaStream_t stream, const Key* keys, const Value* values,
+                       uint64_t count, int bits, Key* sorted_keys, Value* sorted_values) {
+    if (count == 0) return {};
+    return run_with_temporary(account, stream, [=](void* temporary, size_t& bytes) {
+        return cub::DeviceRadixSort::SortPairs(temporary, bytes, keys, sorted_keys, values, sorted_values,
+                                               count, 0, bits, stream);
+    });
+}
+
+template Status sort_pairs_into(MemoryAccount&, cudaStream_t, const uint32_t*, const uint32_t*, uint64_t, int,
+                                uint32_t*, uint32_t*);
+template Status sort_pairs_into(MemoryAccount&, cudaStream_t, const uint32_t*, const uint64_t*, uint64_t, int,
+                                uint32_t*, uint64_t*);
+template Status sort_pairs_into(MemoryAccount&, cudaStream_t, const uint64_t*, const uint32_t*, uint64_t, int,
+                                uint64_t*, uint32_t*);
+template Status sort_pairs_into(MemoryAccount&, cudaStream_t, const uint64_t*, const uint64_t*, uint64_t, int,
+                                uint64_t*, uint64_t*);
+
+}  // namespace gpujoin

@@ -1,0 +1,386 @@
+// The join of partitioned sides: the list of items, and the kernel that works through it.
+#include "cuda/radix_join.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cuda/launch.cuh"
+#include "cuda/primitives.h"
+#include "cuda/radix_table.cuh"
+#include "engine/search.h"
+
+namespace gpujoin {
+
+namespace {
+
+constexpr uint32_t kProbePiece = 64 << 10;  // probe tuples of an item
+constexpr uint32_t kSlice = 64 << 10;       // items that are listed at a time
+constexpr uint32_t kRoundTuples = 4;        // probe tuples a thread takes at a time
+constexpr uint32_t kMaxBlocks = 4096;
+// Blocks that a multiprocessor shall hold, if its shared memory allows; Turing's have room for 1024 threads
+// only.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr uint32_t kRadixBlocks = 2;
+#else
+constexpr uint32_t kRadixBlocks = 3;
+#endif
+
+template <typename Key, typename Build, typename Probe>
+struct JoinView {
+    const Key* build_keys;
+    const Build* build_payloads;
+    const Key* probe_keys;
+    const Probe* probe_payloads;
+    uint32_t shift;  // bits of the keys that number the partition
+    const RadixItem* items;
+    uint32_t count;
+    RadixItem* leftovers;
+    RadixProgress* progress;
+    Build* build_out;
+    Probe* probe_out;
+    uint64_t capacity;
+};
+
+// What a block knows together.
+template <typename Key, typename Build>
+struct BlockMemory {
+    RadixTable<Key, Build> table;
+    uint32_t sums[2][kRoundTuples * kRadixWarps];  // results by warp, of this round and the last
+    uint64_t reserved[2];
+    uint32_t total[2];
+    uint32_t cut_rows;   // where a round does not fit: its results before the cut
+    uint32_t cut_tuple;  // and the probe tuple behind it
+    RadixItem item;
+    bool stop;
+};
+
+// A round: kRoundTuples probe tuples a thread, and where the results of each go.
+template <typename Probe>
+struct Round {
+    Probe payload[kRoundTuples];
+    RadixGroup group[kRoundTuples];
+    uint32_t offset[kRoundTuples];  // of the first result, from the round's first
+};
+
+// Takes the next item; false when there is none, or no room for results.
+template <typename View, typename Memory>
+__device__ bool take_item(const View& view, Memory& memory) {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        auto reserved = *static_cast<volatile unsigned long long*>(&view.progress->reserved);
+        memory.stop = reserved >= view.capacity;
+        if (!memory.stop) {
+            uint32_t item = atomicAdd(&view.progress->next, 1u);
+            memory.stop = item >= view.count;
+            if (!memory.stop) memory.item = view.items[item];
+        }
+        memory.cut_rows = memory.cut_tuple = ~0u;
+    }
+    __syncthreads();
+    return !memory.stop;
+}
+
+// Looks up the round's tuples, sums their results and reserves room for them.
+template <typename View, typename Memory, typename Probe>
+__device__ void start_round(const View& view, Memory& memory, uint32_t base, uint32_t end, uint32_t parity,
+                            Round<Probe>* round) {
+    uint32_t lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+#pragma unroll
+    for (uint32_t j = 0; j < kRoundTuples; j++) {
+        uint32_t i = base + j * kRadixThreads + threadIdx.x;
+        round->group[j] = {0, 0};
+        if (i >= end || i < base) continue;
+        round->payload[j] = view.probe_payloads[i];
+        round->group[j] = memory.table.find(view.probe_keys[i] >> view.shift);
+    }
+#pragma unroll
+    for (uint32_t j = 0; j < kRoundTuples; j++) {
+        uint32_t inclusive = inclusive_warp_sum(round->group[j].count);
+        round->offset[j] = inclusive - round->group[j].count;
+        if (lane == 31) memory.sums[parity][j * kRadixWarps + warp] = inclusive;
+    }
+    __syncthreads();
+    if (warp == 0) {
+        uint32_t before = 0;
+        for (uint32_t i = lane; i < kRoundTuples * kRadixWarps; i += 32) {
+            uint32_t sum = memory.sums[parity][i];
+            uint32_t inclusive = inclusive_warp_sum(sum);
+            memory.sums[parity][i] = before + inclusive - sum;
+            before += __shfl_sync(kAllLanes, inclusive, 31);
+        }
+        if (lane == 0) {
+            memory.total[parity] = before;
+            memory.reserved[parity] =
+                before ? atomicAdd(&view.progress->reserved, static_cast<unsigned long long>(before)) : 0;
+        }
+    }
+    __syncthreads();
+#pragma unroll
+    for (uint32_t j = 0; j < kRoundTuples; j++)
+        round->offset[j] += memory.sums[parity][j * kRadixWarps + warp];
+}
+
+// A warp writes the results of its 32 probe tuples, 32 results at a time, wherever they come from.
+template <typename View, typename Table, typename Probe>
+__device__ void expand(const View& view, const Table& table, uint64_t first, RadixGroup group,
+                       uint32_t offset, Probe payload) {
+    uint32_t lane = threadIdx.x & 31;
+    uint32_t start = __shfl_sync(kAllLanes, offset, 0);
+    uint32_t end = __shfl_sync(kAllLanes, offset + group.count, 31);
+    for (uint32_t base = start; base < end; base += 32) {
+        uint32_t result = base + lane;
+        uint32_t owner = 0;  // the last lane whose results start at or before this one
+        for (uint32_t step = 16; step > 0; step /= 2) {
+            uint32_t at = __shfl_sync(kAllLanes, offset, static_cast<int>(owner + step));
+            if (at <= result) owner += step;
+        }
+        uint32_t begin = __shfl_sync(kAllLanes, group.begin, static_cast<int>(owner));
+        uint32_t before = __shfl_sync(kAllLanes, offset, static_cast<int>(owner));
+        Probe probe = __shfl_sync(kAllLanes, payload, static_cast<int>(owner));
+        if (result >= end) continue;
+        view.build_out[first + result] = table.payloads[begin + result - before];
+        view.probe_out[first + result] = probe;
+    }
+}
+
+template <typename View, typename Table, typename Probe>
+__device__ void write_round(const View& view, const Table& table, uint64_t first, const Round<Probe>& round) {
+#pragma unroll
+    for (uint32_t j = 0; j < kRoundTuples; j++) {
+        RadixGroup group = round.group[j];
+        if (__any_sync(kAllLanes, group.count > 1)) {
+            expand(view, table, first, group, round.offset[j], round.payload[j]);
+        } else if (group.count) {
+            view.build_out[first + round.offset[j]] = table.payloads[group.begin];
+            view.probe_out[first + round.offset[j]] = round.payload[j];
+        }
+    }
+}
+
+// Writes the probe tuples of a round that fit into the room that is left, and leaves the others for later.
+template <typename View, typename Memory, typename Probe>
+__device__ void cut_round(const View& view, Memory& memory, uint32_t base, uint32_t parity,
+                          Round<Probe>* round) {
+    uint64_t first = memory.reserved[parity];
+    uint64_t room = first < view.capacity ? view.capacity - first : 0;
+#pragma unroll
+    for (uint32_t j = 0; j < kRoundTuples; j++) {
+        uint32_t count = round->group[j].count;
+        if (count == 0 || uint64_t{round->offset[j]} + count <= room) continue;
+        atomicMin(&memory.cut_rows, round->offset[j]);
+        atomicMin(&memory.cut_tuple, base + j * kRadixThreads + threadIdx.x);
+        round->group[j].count = 0;
+    }
+    __syncthreads();
+#pragma unroll
+    for (uint32_t j = 0; j < kRoundTuples; j++)
+        round->offset[j] = min(round->offset[j], memory.cut_rows);  // of tuples without results
+    write_round(view, memory.table, first, *round);
+    if (threadIdx.x > 0) return;
+    if (room > 0) view.progress->written = first + memory.cut_rows;
+    RadixItem left = memory.item;
+    left.probe_begin = memory.cut_tuple;
+    view.leftovers[atomicAdd(&view.progress->leftovers, 1u)] = left;
+}
+
+template <typename Key, typename Build, typename Probe>
+__global__ void __launch_bounds__(kRadixThreads, kRadixBlocks)
+    join_items(const __grid_constant__ JoinView<Key, Build, Probe> view) {
+    extern __shared__ uint4 shared_words[];  // of the size that the launch asks for
+    auto& memory = *reinterpret_cast<BlockMemory<Key, Build>*>(shared_words);
+    while (take_item(view, memory)) {
+        RadixItem item = memory.item;
+        memory.table.build(view.build_keys + item.build_begin, view.build_payloads + item.build_begin,
+                           item.build_rows, view.shift);
+        uint32_t parity = 0;
+        uint32_t tuples = item.probe_end - item.probe_begin;
+        for (uint32_t done = 0; done < tuples; done += kRoundTuples * kRadixThreads, parity ^= 1) {
+            uint32_t base = item.probe_begin + done;
+            Round<Probe> round;
+            start_round(view, memory, base, item.probe_end, parity, &round);
+            uint64_t first = memory.reserved[parity];
+            if (first + memory.total[parity] > view.capacity)
+                return cut_round(view, memory, base, parity, &round);
+            write_round(view, memory.table, first, round);
+        }
+    }
+}
+
+template <typename Key, typename Build, typename Probe>
+Status launch_join(const WorkContext& context, const JoinView<Key, Build, Probe>& view) {
+    if (fault_due(FaultPoint::Launch)) return cuda_status(cudaErrorLaunchFailure, "kernel launch");
+    auto kernel = join_items<Key, Build, Probe>;
+    constexpr size_t kShared = sizeof(BlockMemory<Key, Build>);
+    GPUJOIN_CHECK_CUDA(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kShared)));
+    int device = 0, processors = 0, blocks = 0;
+    GPUJOIN_CHECK_CUDA(cudaGetDevice(&device));
+    GPUJOIN_CHECK_CUDA(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+    GPUJOIN_CHECK_CUDA(
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, kRadixThreads, kShared));
+    uint32_t resident = std::clamp(static_cast<uint32_t>(processors * blocks), 1u, kMaxBlocks);
+    kernel<<<std::min(view.count, resident), kRadixThreads, kShared, context.handle()>>>(view);
+    GPUJOIN_CHECK_CUDA(cudaGetLastError());
+    return {};
+}
+
+// The items of a partition: every chunk of its build tuples with every piece of its probe tuples.
+struct PartitionWork {
+    const uint32_t* build_starts;
+    const uint32_t* probe_starts;
+    uint32_t chunk;
+
+    __device__ static uint64_t parts(const uint32_t* starts, uint64_t partition, uint32_t size) {
+        return (uint64_t{starts[partition + 1]} - starts[partition] + size - 1) / size;
+    }
+    __device__ uint64_t pieces(uint64_t partition) const {
+        return parts(probe_starts, partition, kProbePiece);
+    }
+    __device__ uint64_t items(uint64_t partition) const {
+        return parts(build_starts, partition, chunk) * pieces(partition);
+    }
+    __device__ RadixItem item(uint64_t partition, uint64_t number) const {
+        uint64_t build = build_starts[partition] + number / pieces(partition) * chunk;
+        uint64_t probe = probe_starts[partition] + number % pieces(partition) * kProbePiece;
+        uint64_t build_end = min(build + chunk, uint64_t{build_starts[partition + 1]});
+        uint64_t probe_end = min(probe + kProbePiece, uint64_t{probe_starts[partition + 1]});
+        return {static_cast<uint32_t>(build), static_cast<uint32_t>(build_end - build),
+                static_cast<uint32_t>(probe), static_cast<uint32_t>(probe_end)};
+    }
+};
+
+PartitionWork partition_work(const RadixSide& build, const RadixSide& probe, uint32_t key_bytes) {
+    uint32_t chunk =
+        key_bytes == sizeof(uint32_t) ? RadixShape<uint32_t>::kChunk : RadixShape<uint64_t>::kChunk;
+    return {build.starts(), probe.starts(), chunk};
+}
+
+Status count_items(const WorkContext& context, const PartitionWork& work, uint32_t partitions,
+                   uint64_t* counts) {
+    return for_each(context.handle(), uint64_t{partitions} + 1, [=] __device__(uint64_t partition) {
+        counts[partition] = partition < partitions ? work.items(partition) : 0;
+    });
+}
+
+// Items [first, first + count). starts: the number of each partition's first.
+Status list_items(const WorkContext& context, const PartitionWork& work, const uint64_t* starts,
+                  uint64_t partitions, uint64_t first, uint32_t count, RadixItem* items) {
+    return for_each(context.handle(), count, [=] __device__(uint64_t i) {
+        uint64_t partition = find_owner(starts, partitions, first + i);
+        items[i] = work.item(partition, first + i - starts[partition]);
+    });
+}
+
+// Calls function(key, build payload, probe payload) with values of the types that the sides have.
+template <typename Function>
+Status with_types(uint32_t key_bytes, uint32_t build_bytes, uint32_t probe_bytes, const Function& function) {
+    auto with_probe = [&](auto key, auto build) {
+        return probe_bytes == sizeof(uint32_t) ? function(key, build, uint32_t{})
+                                               : function(key, build, uint64_t{});
+    };
+    auto with_build = [&](auto key) {
+        return build_bytes == sizeof(uint32_t) ? with_probe(key, uint32_t{}) : with_probe(key, uint64_t{});
+    };
+    return key_bytes == sizeof(uint32_t) ? with_build(uint32_t{}) : with_build(uint64_t{});
+}
+
+}  // namespace
+
+uint32_t radix_partition_rows(uint32_t key_bytes) {
+    return 16384 / key_bytes;
+}
+
+uint64_t radix_shared_bytes() {
+    return std::max(sizeof(BlockMemory<uint32_t, uint64_t>), sizeof(BlockMemory<uint64_t, uint64_t>));
+}
+
+static_assert(RadixShape<uint32_t>::kChunk <= kRadixLeastRoom);
+
+Status RadixMatcher::prepare(const WorkContext& context) {
+    uint32_t partitions = build_->partitions();
+    GPUJOIN_RETURN_IF_FAILED(
+        item_starts_.allocate(context.account, uint64_t{partitions} + 1, context.handle()));
+    PartitionWork work = partition_work(*build_, *probe_, key_bytes_);
+    uint64_t* counts = item_starts_.data();
+    GPUJOIN_RETURN_IF_FAILED(count_items(context, work, partitions, counts));
+    GPUJOIN_RETURN_IF_FAILED(
+        exclusive_sum(context.account, context.handle(), counts, uint64_t{partitions} + 1));
+    for (DeviceArray<RadixItem>& leftovers : leftovers_)
+        GPUJOIN_RETURN_IF_FAILED(leftovers.allocate(context.account, kMaxBlocks, context.handle()));
+    GPUJOIN_RETURN_IF_FAILED(progress_.allocate(context.account, 1, context.handle()));
+    return read_back(context, counts + partitions, &items_);
+}
+
+// The next items, as many as a slice holds.
+Status RadixMatcher::list_slice(const WorkContext& context) {
+    slice_ = static_cast<uint32_t>(std::min<uint64_t>(kSlice, items_ - listed_));
+    taken_ = 0;
+    GPUJOIN_RETURN_IF_FAILED(slice_items_.reserve(context.account, slice_, context.handle()));
+    PartitionWork work = partition_work(*build_, *probe_, key_bytes_);
+    uint64_t first = std::exchange(listed_, listed_ + slice_);
+    return list_items(context, work, item_starts_.data(), build_->partitions(), first, slice_,
+                      slice_items_.data());
+}
+
+Status RadixMatcher::run_items(const WorkContext& context, const RadixItem* items, uint32_t count,
+                               const RadixOutput& output, RadixProgress* progress) {
+    auto* mail = reinterpret_cast<RadixProgress*>(context.stream.mailbox());
+    *mail = *progress;
+    GPUJOIN_CHECK_CUDA(
+        cudaMemcpyAsync(progress_.data(), mail, sizeof *mail, cudaMemcpyHostToDevice, context.handle()));
+    auto launch = [&](auto key, auto build, auto probe) {
+        using Key = decltype(key);
+        using Build = decltype(build);
+        using Probe = decltype(probe);
+        return launch_join<Key, Build, Probe>(
+            context, {static_cast<const Key*>(build_->keys()), static_cast<const Build*>(build_->payloads()),
+                      static_cast<const Key*>(probe_->keys()), static_cast<const Probe*>(probe_->payloads()),
+                      static_cast<uint32_t>(__builtin_ctz(build_->partitions())), items, count,
+                      leftovers_[1].data(), progress_.data(), static_cast<Build*>(output.build),
+                      static_cast<Probe*>(output.probe), output.capacity});
+    };
+    GPUJOIN_RETURN_IF_FAILED(
+        with_types(key_bytes_, build_->payload().bytes, probe_->payload().bytes, launch));
+    return read_back(context, progress_.data(), progress);
+}
+
+// Works on what earlier runs left unfinished; then what of it was not taken is left for the next run too.
+Status RadixMatcher::run_leftovers(const WorkContext& context, const RadixOutput& output,
+                                   RadixProgress* progress) {
+    uint32_t count = unfinished_;
+    GPUJOIN_RETURN_IF_FAILED(run_items(context, leftovers_[0].data(), count, output, progress));
+    uint32_t taken = std::min(progress->next, count);
+    GPUJOIN_CHECK_CUDA(cudaMemcpyAsync(leftovers_[1].data() + progress->leftovers,
+                                       leftovers_[0].data() + taken, (count - taken) * sizeof(RadixItem),
+                                       cudaMemcpyDeviceToDevice, context.handle()));
+    unfinished_ = progress->leftovers + count - taken;
+    std::swap(leftovers_[0], leftovers_[1]);
+    return {};
+}
+
+Status RadixMatcher::run_slice(const WorkContext& context, const RadixOutput& output,
+                               RadixProgress* progress) {
+    if (taken_ == slice_) GPUJOIN_RETURN_IF_FAILED(list_slice(context));
+    uint32_t count = slice_ - taken_;
+    GPUJOIN_RETURN_IF_FAILED(run_items(context, slice_items_.data() + taken_, count, output, progress));
+    taken_ += std::min(progress->next, count);
+    unfinished_ = progress->leftovers;
+    std::swap(leftovers_[0], leftovers_[1]);
+    return {};
+}
+
+Status RadixMatcher::run(const WorkContext& context, const RadixOutput& output, uint64_t* rows, bool* done) {
+    RadixProgress progress{0, ~0ull, 0, 0};
+    *done = is_done();
+    while (!*done && progress.reserved < output.capacity) {
+        GPUJOIN_RETURN_IF_FAILED(check_cancelled(context.cancel));
+        progress.next = progress.leftovers = 0;
+        GPUJOIN_RETURN_IF_FAILED(unfinished_ > 0 ? run_leftovers(context, output, &progress)
+                                                 : run_slice(context, output, &progress));
+        *done = is_done();
+    }
+    *rows = std::min<uint64_t>({progress.reserved, progress.written, output.capacity});
+    return {};
+}
+
+}  // namespace gpujoin
