@@ -1,0 +1,122 @@
+// The arena's memfd and the two allocators over it.
+#include "server/arena.h"
+
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+
+#include "wire/fault.h"
+
+namespace gpujoin {
+
+namespace {
+
+// Address space for the overflow region: twice what may be used, so that fragments do not matter.
+uint64_t overflow_bytes(const Ledger& host_memory) {
+    constexpr uint64_t kMost = uint64_t{1} << 44;
+    uint64_t bytes = std::min(host_memory.limit(), kMost / 2) * 2;
+    return bytes / Arena::kOverflowUnit * Arena::kOverflowUnit;
+}
+
+Status system_failure(const char* what) {
+    return failure(Fault::Error, "58000", "could not %s shared memory: %s", what, strerror(errno));
+}
+
+}  // namespace
+
+Arena::Arena(uint64_t staging_bytes, Ledger* host_memory)
+    : staging_bytes_(staging_bytes / kBlockBytes * kBlockBytes),
+      bytes_(staging_bytes_ + overflow_bytes(*host_memory)),
+      host_memory_(host_memory) {}
+
+Arena::~Arena() {
+    if (memory_) munmap(memory_, bytes_);
+}
+
+Status Arena::create(uint64_t staging_bytes, Ledger* host_memory, std::unique_ptr<Arena>* arena) {
+    std::unique_ptr<Arena> made(new Arena(staging_bytes, host_memory));
+    GPUJOIN_RETURN_IF_FAILED(made->map());
+    // The first blocks are granted first.
+    for (uint64_t end = made->staging_bytes_; end > 0; end -= kBlockBytes)
+        made->free_blocks_.push_back({end - kBlockBytes, 0});
+    if (made->bytes_ > made->staging_bytes_)
+        made->free_overflow_[made->staging_bytes_] = made->bytes_ - made->staging_bytes_;
+    *arena = std::move(made);
+    return {};
+}
+
+Status Arena::map() {
+    fd_ = UniqueFd(memfd_create("gpujoin", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (!fd_) return system_failure("create");
+    if (ftruncate(fd_.get(), static_cast<off_t>(bytes_)) != 0) return system_failure("size");
+    if (fcntl(fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+        return system_failure("seal");
+    void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd_.get(), 0);
+    if (memory == MAP_FAILED) return system_failure("map");
+    memory_ = static_cast<std::byte*>(memory);
+    madvise(memory_, bytes_, MADV_DONTDUMP);
+    while (id_ == 0)
+        if (getrandom(&id_, sizeof id_, 0) != sizeof id_) return system_failure("name");
+    return {};
+}
+
+std::optional<BlockRange> Arena::grant(uint64_t bytes, pid_t process) {
+    if (fault_due(FaultPoint::Grant)) return std::nullopt;
+    if (bytes <= kBlockBytes)
+        if (auto block = take_pinned(process)) return block;
+    return take_overflow(bytes);
+}
+
+void Arena::release(const BlockRange& range, pid_t process) {
+    if (range.offset < staging_bytes_)
+        free_blocks_.push_back({range.offset, process});
+    else
+        return_overflow(range);
+}
+
+std::optional<BlockRange> Arena::take_pinned(pid_t process) {
+    if (free_blocks_.empty()) return std::nullopt;
+    auto found = std::find_if(free_blocks_.rbegin(), free_blocks_.rend(),
+                              [&](const FreeBlock& block) { return block.last_process == process; });
+    auto chosen = found == free_blocks_.rend() ? std::prev(free_blocks_.end()) : std::prev(found.base());
+    BlockRange range{chosen->offset, kBlockBytes};
+    free_blocks_.erase(chosen);
+    return range;
+}
+
+std::optional<BlockRange> Arena::take_overflow(uint64_t bytes) {
+    if (bytes > bytes_) return std::nullopt;
+    bytes = std::max<uint64_t>((bytes + kOverflowUnit - 1) / kOverflowUnit, 1) * kOverflowUnit;
+    auto fits = std::find_if(free_overflow_.begin(), free_overflow_.end(),
+                             [&](const auto& range) { return range.second >= bytes; });
+    if (fits == free_overflow_.end() || !host_memory_->charge(bytes)) return std::nullopt;
+    auto [offset, free_bytes] = *fits;
+    free_overflow_.erase(fits);
+    if (free_bytes > bytes) free_overflow_[offset + bytes] = free_bytes - bytes;
+    return BlockRange{offset, bytes};
+}
+
+void Arena::return_overflow(const BlockRange& range) {
+    fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(range.offset),
+              static_cast<off_t>(range.bytes));
+    host_memory_->release(range.bytes);
+    auto here = free_overflow_.emplace(range.offset, range.bytes).first;
+    if (auto next = std::next(here);
+        next != free_overflow_.end() && here->first + here->second == next->first) {
+        here->second += next->second;
+        free_overflow_.erase(next);
+    }
+    if (here == free_overflow_.begin()) return;
+    if (auto before = std::prev(here); before->first + before->second == here->first) {
+        before->second += here->second;
+        free_overflow_.erase(here);
+    }
+}
+
+}  // namespace gpujoin

@@ -1,0 +1,84 @@
+// Arena: the shared memory that batches and results travel in. One sealed memfd, mapped by the server and by
+// its clients:
+//
+//   0 ........................ staging bytes ..................................... bytes
+//   | pinned blocks of 4 MiB  | overflow: sparse, unpinned ranges of any size     |
+//
+// A grant never waits: a pinned block where one is free, else an overflow range, charged to the host-memory
+// ledger and punched out of the memfd when it is released, else nothing. Blocks that the same process used
+// last are preferred, because its first touch of others costs page faults.
+//
+// Used by one thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/ledger.h"
+#include "server/unique_fd.h"
+#include "wire/batch.h"
+#include "wire/message.h"
+#include "wire/status.h"
+
+namespace gpujoin {
+
+class Arena {
+  public:
+    static constexpr uint64_t kBlockBytes = 4u << 20;      // of a pinned block
+    static constexpr uint64_t kOverflowUnit = 256u << 10;  // overflow ranges are multiples of it
+
+    // staging_bytes is rounded down to whole blocks. Overflow ranges are charged to host_memory (not owned),
+    // whose limit also bounds the overflow region.
+    static Status create(uint64_t staging_bytes, Ledger* host_memory, std::unique_ptr<Arena>* arena);
+    ~Arena();
+    Arena(const Arena&) = delete;
+    Arena& operator=(const Arena&) = delete;
+
+    // A range of at least `bytes` bytes (0: a pinned block, or the smallest range), or nothing when the
+    // memory is used up.
+    std::optional<BlockRange> grant(uint64_t bytes, pid_t process);
+    // Takes back a range exactly as it was granted.
+    void release(const BlockRange& range, pid_t process);
+
+    std::byte* at(uint64_t offset) const { return memory_ + offset; }
+    Memory kind_of(const BlockRange& range) const {
+        return pinned_ && range.offset < staging_bytes_ ? Memory::PinnedHost : Memory::Host;
+    }
+    void set_pinned() { pinned_ = true; }
+
+    int fd() const { return fd_.get(); }
+    uint64_t id() const { return id_; }
+    uint64_t bytes() const { return bytes_; }
+    uint64_t staging_bytes() const { return staging_bytes_; }
+    uint64_t staging_used() const { return staging_bytes_ - free_blocks_.size() * kBlockBytes; }
+
+  private:
+    struct FreeBlock {
+        uint64_t offset;
+        pid_t last_process;
+    };
+
+    Arena(uint64_t staging_bytes, Ledger* host_memory);
+    Status map();
+    std::optional<BlockRange> take_pinned(pid_t process);
+    std::optional<BlockRange> take_overflow(uint64_t bytes);
+    void return_overflow(const BlockRange& range);
+
+    UniqueFd fd_;
+    uint64_t id_ = 0;
+    const uint64_t staging_bytes_;
+    const uint64_t bytes_;
+    Ledger* const host_memory_;
+    std::byte* memory_ = nullptr;
+    bool pinned_ = false;
+    std::vector<FreeBlock> free_blocks_;          // last in, first out
+    std::map<uint64_t, uint64_t> free_overflow_;  // offset → bytes; neighbours are merged
+};
+
+}  // namespace gpujoin

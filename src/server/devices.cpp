@@ -1,0 +1,162 @@
+// The list of devices and the choice among them.
+#include "server/devices.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/log.h"
+#if defined(GPUJOIN_CUDA) && __has_include("cuda/cuda_engine.h")
+#include "cuda/cuda_engine.h"
+#define GPUJOIN_HAS_CUDA_ENGINE
+#endif
+
+namespace gpujoin {
+
+namespace {
+
+std::string label_of(const DeviceDescription& description) {
+    if (description.number < 0) return "CPU: " + description.name;
+    return "GPU " + std::to_string(description.number) + ": " + description.name;
+}
+
+template <size_t size>
+void copy_text(const std::string& text, char (&target)[size]) {
+    target[text.copy(target, size - 1)] = '\0';
+}
+
+DeviceBody body_of(const DeviceDescription& description) {
+    DeviceBody body{};
+    copy_text(description.engine, body.engine);
+    copy_text(description.name, body.name);
+    copy_text(description.state, body.state);
+    body.number = description.number;
+    body.processors = description.processors;
+    body.memory = description.memory;
+    body.free_memory = description.free_memory;
+    return body;
+}
+
+}  // namespace
+
+Device::Device(std::unique_ptr<Engine> with, uint64_t memory_limit)
+    : engine(std::move(with)),
+      description(engine->describe()),
+      label(label_of(description)),
+      memory(memory_limit) {}
+
+Devices::Devices(std::unique_ptr<Engine> cpu_engine) {
+    add(std::move(cpu_engine), 0);
+}
+
+void Devices::add(std::unique_ptr<Engine> engine, uint64_t memory_limit) {
+    usable_.push_back(std::make_unique<Device>(std::move(engine), memory_limit));
+}
+
+Device& Devices::choose() {
+    auto free_memory = [](const auto& device) { return device->memory.limit() - device->memory.used(); };
+    // With equal free memory the one with the fewest joins: a join that was just opened is not charged yet.
+    return **std::max_element(usable_.begin(), usable_.end(), [&](const auto& a, const auto& b) {
+        if (a->is_cpu() != b->is_cpu()) return a->is_cpu();
+        return free_memory(a) != free_memory(b) ? free_memory(a) < free_memory(b) : a->sessions > b->sessions;
+    });
+}
+
+Status Devices::pin(std::byte* memory, uint64_t bytes) {
+    for (const auto& device : usable_) GPUJOIN_RETURN_IF_FAILED(device->engine->pin(memory, bytes));
+    return {};
+}
+
+void Devices::describe(const Ledger& host_memory, DevicesBody* body) const {
+    auto add_body = [&](const DeviceBody& device) {
+        if (body->count < kMaxDevices) body->device[body->count++] = device;
+    };
+    for (const auto& device : usable_) {
+        DeviceBody entry = body_of(device->description);
+        entry.used_memory = device->is_cpu() ? host_memory.used() : device->memory.used();
+        entry.free_memory -= std::min(entry.free_memory, entry.used_memory);
+        entry.sessions = device->sessions;
+        add_body(entry);
+    }
+    for (const DeviceDescription& description : unusable_) add_body(body_of(description));
+}
+
+std::string Devices::summary() const {
+    if (gpus() == 0) {
+        std::string reason = unusable_.empty() ? "" : " (" + unusable_.front().state + ")";
+        return usable_.front()->label + reason;
+    }
+    std::string text;
+    for (size_t i = 1; i < usable_.size(); i++) text += (i > 1 ? "; " : "") + usable_[i]->label;
+    return text;
+}
+
+std::vector<DeviceDescription> Devices::list() const {
+    std::vector<DeviceDescription> list;
+    for (const auto& device : usable_) list.push_back(device->description);
+    list.insert(list.end(), unusable_.begin(), unusable_.end());
+    return list;
+}
+
+namespace {
+
+DeviceDescription unusable(int number, std::string name, std::string state) {
+    DeviceDescription description;
+    description.engine = "cuda";
+    description.name = std::move(name);
+    description.number = number;
+    description.state = std::move(state);
+    return description;
+}
+
+#ifdef GPUJOIN_HAS_CUDA_ENGINE
+
+// Creates the engine of one GPU and adds it, or says why not.
+void open_gpu(DeviceDescription gpu, uint64_t device_memory, Devices* devices) {
+    std::unique_ptr<Engine> engine;
+    if (gpu.state == "ready") {
+        Status status = make_cuda_engine(gpu.number, device_memory, &engine);
+        if (!status.ok()) gpu.state = status.message;
+    }
+    if (engine) {
+        uint64_t limit = device_memory > 0 ? device_memory : engine->describe().free_memory / 5 * 4;
+        devices->add(std::move(engine), limit);
+    } else {
+        log_line(LogLevel::Warning, "GPU %d cannot be used: %s", gpu.number, gpu.state.c_str());
+        devices->add_unusable(gpu);
+    }
+}
+
+void open_gpus(const Options& options, Devices* devices) {
+    std::string why_none;
+    std::vector<DeviceDescription> gpus = list_cuda_devices(&why_none);
+    if (gpus.empty()) devices->add_unusable(unusable(-1, "", why_none));
+    for (const DeviceDescription& gpu : gpus) {
+        bool listed = std::ranges::count(options.devices, gpu.number) > 0;
+        if (options.device_choice == Options::DeviceChoice::Auto || listed)
+            open_gpu(gpu, options.device_memory, devices);
+    }
+    for (int number : options.devices) {
+        if (std::ranges::count(gpus, number, &DeviceDescription::number) > 0) continue;
+        log_line(LogLevel::Warning, "GPU %d cannot be used: there is no such device", number);
+        devices->add_unusable(unusable(number, "", "no such device"));
+    }
+}
+
+#else
+
+void open_gpus(const Options& options, Devices* devices) {
+    devices->add_unusable(unusable(-1, "", "gpujoin_server was built without the CUDA engine"));
+    for (int number : options.devices) devices->add_unusable(unusable(number, "", "no such device"));
+}
+
+#endif
+
+}  // namespace
+
+std::unique_ptr<Devices> open_devices(const Options& options) {
+    auto devices = std::make_unique<Devices>(make_cpu_engine(options.cpu_threads));
+    if (options.device_choice != Options::DeviceChoice::Cpu) open_gpus(options, devices.get());
+    return devices;
+}
+
+}  // namespace gpujoin

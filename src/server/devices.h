@@ -1,0 +1,56 @@
+// Devices: the engines that joins can run on, what each has been charged, and which one a new join gets. The
+// CPU engine is always there, and first.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "server/options.h"
+#include "wire/message.h"
+
+namespace gpujoin {
+
+struct Device {
+    Device(std::unique_ptr<Engine> with, uint64_t memory_limit);
+
+    std::unique_ptr<Engine> engine;
+    const DeviceDescription description;  // as it was at start-up
+    const std::string label;              // for EXPLAIN: "GPU 0: NVIDIA H100 80GB HBM3"
+    Ledger memory;                        // of the device; unused by the CPU engine
+    uint32_t sessions = 0;                // the event thread's
+
+    bool is_cpu() const { return description.number < 0; }
+};
+
+class Devices {
+  public:
+    explicit Devices(std::unique_ptr<Engine> cpu_engine);
+    void add(std::unique_ptr<Engine> engine, uint64_t memory_limit);
+    // Something to show in lists that joins cannot run on, and why (in description.state).
+    void add_unusable(const DeviceDescription& description) { unusable_.push_back(description); }
+
+    // For a new join: the GPU with the most free memory, or the CPU.
+    Device& choose();
+    Device& cpu() { return *usable_.front(); }
+
+    // Pins the staging memory for every device.
+    Status pin(std::byte* memory, uint64_t bytes);
+    // Fills count and device[].
+    void describe(const Ledger& host_memory, DevicesBody* body) const;
+    // One line: what joins run on.
+    std::string summary() const;
+    std::vector<DeviceDescription> list() const;
+    size_t gpus() const { return usable_.size() - 1; }
+
+  private:
+    std::vector<std::unique_ptr<Device>> usable_;
+    std::vector<DeviceDescription> unusable_;
+};
+
+// Creates the engines that the options ask for. Devices that cannot be used are logged and listed.
+std::unique_ptr<Devices> open_devices(const Options& options);
+
+}  // namespace gpujoin

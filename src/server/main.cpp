@@ -1,0 +1,93 @@
+// gpujoin_server: the process that executes joins. See process.h for how it lives with its parent.
+#include <atomic>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <utility>
+
+#include "server/log.h"
+#include "server/options.h"
+#include "server/process.h"
+#include "server/server.h"
+
+namespace gpujoin {
+
+namespace {
+
+constexpr double kGiB = 1u << 30;
+
+int list_devices(const Options& options) {
+    for (const DeviceDescription& device : open_devices(options)->list()) {
+        if (device.number >= 0)
+            printf("GPU %d: ", device.number);
+        else
+            printf("%s: ", device.engine == "cpu" ? "CPU" : "GPU");
+        if (!device.name.empty())
+            printf("%s, %u %s, %.1f GiB: ", device.name.c_str(), device.processors,
+                   device.engine == "cpu" ? "threads" : "multiprocessors",
+                   static_cast<double>(device.memory) / kGiB);
+        printf("%s\n", device.state.c_str());
+    }
+    return 0;
+}
+
+int serve(const Options& options) {
+    // The one that SIGTERM stops; before there is one, it ends the process.
+    static std::atomic<Server*> serving{nullptr};
+    detach_from_parent();
+    set_socket_to_unlink(options.socket);
+    watch_parent([] {
+        if (Server* server = serving)
+            server->stop();
+        else
+            leave_at_once(0);
+    });
+
+    ServerConfig config{options.socket, options.staging_memory,
+                        options.host_memory > 0 ? options.host_memory : default_host_memory()};
+    std::unique_ptr<Devices> devices = open_devices(options);
+    const Devices& known = *devices;
+    std::unique_ptr<Server> server;
+    if (Status status = Server::create(config, std::move(devices), &server); !status.ok()) {
+        log_line(LogLevel::Fatal, "%s", status.message);
+        return 1;
+    }
+    serving = server.get();
+    log_line(LogLevel::Ready, "listening; joins run on %s", known.summary().c_str());
+    server->run();
+    return 0;
+}
+
+int run(int argc, char** argv) {
+    Options options;
+    if (Status status = parse_options(argc, argv, &options); !status.ok()) {
+        fprintf(stderr, "gpujoin_server: %s\nTry \"gpujoin_server --help\".\n", status.message);
+        return 2;
+    }
+    switch (options.action) {
+        case Options::Action::Help:
+            fputs(usage(), stdout);
+            return 0;
+        case Options::Action::Version:
+            puts("gpujoin_server " GPUJOIN_VERSION);
+            return 0;
+        case Options::Action::ListDevices:
+            return list_devices(options);
+        case Options::Action::Serve:
+            break;
+    }
+    return serve(options);
+}
+
+}  // namespace
+
+}  // namespace gpujoin
+
+int main(int argc, char** argv) {
+    try {
+        return gpujoin::run(argc, argv);
+    } catch (const std::exception& exception) {
+        gpujoin::log_line(gpujoin::LogLevel::Fatal, "%s", exception.what());
+        gpujoin::leave_at_once(1);
+    }
+}

@@ -1,0 +1,128 @@
+// Parsing of the server's command line.
+#include "server/options.h"
+
+#include <sys/un.h>
+
+#include <charconv>
+#include <string_view>
+
+namespace gpujoin {
+
+namespace {
+
+constexpr uint64_t kMaxMemory = uint64_t{1} << 46;  // what an address space holds with room to spare
+constexpr int kMaxDeviceNumber = 1023;
+
+Status bad_value(std::string_view option, std::string_view value, const char* expected) {
+    return failure(Fault::Error, "22023", "invalid value for %.*s: \"%.*s\" (expected %s)",
+                   static_cast<int>(option.size()), option.data(), static_cast<int>(value.size()),
+                   value.data(), expected);
+}
+
+template <typename Number>
+bool parse_number(std::string_view text, uint64_t limit, Number* number) {
+    uint64_t value = 0;
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || value > limit) return false;
+    *number = static_cast<Number>(value);
+    return true;
+}
+
+Status parse_memory(std::string_view option, std::string_view value, uint64_t* bytes) {
+    return parse_number(value, kMaxMemory, bytes) ? Status{} : bad_value(option, value, "a number of bytes");
+}
+
+Status parse_devices(std::string_view option, std::string_view value, Options* options) {
+    options->devices.clear();
+    if (value == "auto" || value == "cpu") {
+        options->device_choice = value == "cpu" ? Options::DeviceChoice::Cpu : Options::DeviceChoice::Auto;
+        return {};
+    }
+    options->device_choice = Options::DeviceChoice::Listed;
+    for (std::string_view rest = value;;) {
+        size_t comma = rest.find(',');
+        int number = 0;
+        if (!parse_number(rest.substr(0, comma), kMaxDeviceNumber, &number))
+            return bad_value(option, value, "auto, cpu, or GPU numbers separated by commas");
+        options->devices.push_back(number);
+        if (comma == rest.npos) return {};
+        rest.remove_prefix(comma + 1);
+    }
+}
+
+Status parse_socket(std::string_view option, std::string_view value, Options* options) {
+    options->socket = value;
+    if (value.empty() || value.size() >= sizeof(sockaddr_un::sun_path))
+        return bad_value(option, value, "a file name of 1 to 107 bytes");
+    return {};
+}
+
+Status parse_option(std::string_view option, std::string_view value, Options* options) {
+    if (option == "--socket") return parse_socket(option, value, options);
+    if (option == "--staging-memory") return parse_memory(option, value, &options->staging_memory);
+    if (option == "--host-memory") return parse_memory(option, value, &options->host_memory);
+    if (option == "--device-memory") return parse_memory(option, value, &options->device_memory);
+    if (option == "--device") return parse_devices(option, value, options);
+    if (option == "--cpu-threads")
+        return parse_number(value, 4096, &options->cpu_threads) ? Status{}
+                                                                : bad_value(option, value, "0 to 4096");
+    return failure(Fault::Error, "22023", "unrecognized option \"%.*s\"", static_cast<int>(option.size()),
+                   option.data());
+}
+
+bool parse_action(std::string_view option, Options::Action* action) {
+    if (option == "--list-devices")
+        *action = Options::Action::ListDevices;
+    else if (option == "--version")
+        *action = Options::Action::Version;
+    else if (option == "--help")
+        *action = Options::Action::Help;
+    else
+        return false;
+    return true;
+}
+
+}  // namespace
+
+Status parse_options(int argc, char* const* argv, Options* options) {
+    for (int i = 1; i < argc; i++) {
+        std::string_view option = argv[i];
+        if (parse_action(option, &options->action)) continue;
+        size_t equals = option.find('=');
+        std::string_view value;
+        if (equals != option.npos) {
+            value = option.substr(equals + 1);
+            option = option.substr(0, equals);
+        } else if (i + 1 < argc) {
+            value = argv[++i];
+        } else {
+            return failure(Fault::Error, "22023", "option \"%s\" is unknown or lacks its value", argv[i]);
+        }
+        GPUJOIN_RETURN_IF_FAILED(parse_option(option, value, options));
+    }
+    if (options->action == Options::Action::Serve && options->socket.empty())
+        return failure(Fault::Error, "22023", "option --socket is required");
+    return {};
+}
+
+const char* usage() {
+    return "gpujoin_server executes joins for the PostgreSQL extension gpujoin, which starts it.\n"
+           "\n"
+           "Usage:\n"
+           "  gpujoin_server --socket NAME [OPTION]...\n"
+           "\n"
+           "Options:\n"
+           "  --socket NAME            UNIX socket to listen on, relative to the working directory\n"
+           "  --staging-memory BYTES   shared memory that is pinned for copies (default 256 MiB)\n"
+           "  --host-memory BYTES      what all joins may take together (default 0: half of the machine's)\n"
+           "  --device-memory BYTES    what joins may take of each GPU (default 0: four fifths of the free)\n"
+           "  --device DEVICES         auto, cpu, or GPU numbers such as 0,1 (default auto)\n"
+           "  --cpu-threads N          threads of the CPU engine (default 0: all)\n"
+           "  --list-devices           print what joins can run on, then exit\n"
+           "  --version                print the version, then exit\n"
+           "  --help                   print this help, then exit\n"
+           "\n"
+           "It serves until standard input, a pipe held open by its parent, ends.\n";
+}
+
+}  // namespace gpujoin

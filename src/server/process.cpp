@@ -1,0 +1,110 @@
+// Detaching from, and watching, the parent process.
+#include "server/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <thread>
+#include <utility>
+
+#include "server/log.h"
+
+namespace gpujoin {
+
+namespace {
+
+char socket_to_unlink[108];
+
+sigset_t termination_signals() {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    return set;
+}
+
+// The postmaster may be protected from the out-of-memory killer; this process shall not be.
+void reset_oom_score() {
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    [[maybe_unused]] ssize_t written = write(fd, "0", 1);
+    close(fd);
+}
+
+// Every join holds a connection.
+void raise_descriptor_limit() {
+    rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void reset_signals() {
+    for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
+    signal(SIGPIPE, SIG_IGN);  // a peer that is gone shows in errno
+    signal(SIGHUP, SIG_IGN);
+    sigset_t blocked = termination_signals();
+    sigprocmask(SIG_SETMASK, &blocked, nullptr);
+}
+
+// Has the pipe's only writer gone?
+bool has_ended(int fd) {
+    char ignored[64];
+    ssize_t bytes = read(fd, ignored, sizeof ignored);
+    return bytes == 0 || (bytes < 0 && errno != EINTR && errno != EAGAIN);
+}
+
+void watch(const std::function<void()>& on_terminate) {
+    sigset_t set = termination_signals();
+    int signals = signalfd(-1, &set, SFD_CLOEXEC);
+    pollfd watched[2] = {{STDIN_FILENO, POLLIN, 0}, {signals, POLLIN, 0}};
+    bool terminating = false;
+    for (;;) {
+        int ready = poll(watched, terminating ? 1 : 2, terminating ? 5000 : -1);
+        if (ready == 0) leave_at_once(1);
+        if (ready < 0) continue;
+        if (watched[0].revents != 0 && has_ended(STDIN_FILENO)) leave_at_once(0);
+        if (!terminating && watched[1].revents != 0) {
+            terminating = true;
+            on_terminate();
+        }
+    }
+}
+
+}  // namespace
+
+void detach_from_parent() {
+    setsid();
+    close_range(3, ~0u, 0);
+    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (null >= 0) {
+        dup2(null, STDOUT_FILENO);
+        close(null);
+    }
+    fcntl(STDERR_FILENO, F_SETFL, fcntl(STDERR_FILENO, F_GETFL) | O_NONBLOCK);
+    reset_signals();
+    reset_oom_score();
+    raise_descriptor_limit();
+    umask(077);
+}
+
+void watch_parent(std::function<void()> on_terminate) {
+    std::thread([on_terminate = std::move(on_terminate)] { watch(on_terminate); }).detach();
+}
+
+void set_socket_to_unlink(const std::string& name) {
+    name.copy(socket_to_unlink, sizeof socket_to_unlink - 1);
+}
+
+void leave_at_once(int code) {
+    if (socket_to_unlink[0] != '\0') unlink(socket_to_unlink);
+    _exit(code);
+}
+
+}  // namespace gpujoin

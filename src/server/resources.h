@@ -1,0 +1,26 @@
+// What all sessions share. Not owned; outlives them. The event thread's, except for the ledger and the two
+// queues, which any thread may use.
+#pragma once
+
+#include "server/arena.h"
+#include "server/devices.h"
+#include "server/workers.h"
+
+namespace gpujoin {
+
+struct Resources {
+    Arena* arena;
+    Ledger* host_memory;
+    Devices* devices;
+    Workers* workers;
+    Mailbox* mailbox;
+};
+
+// What a client is told when gpujoin.host_memory is used up.
+inline Status out_of_host_memory() {
+    return failure(Fault::HostMemory, "53200", "out of memory for joins")
+        .with_detail("The memory set aside for all joins together is used up.")
+        .with_hint("Increase gpujoin.host_memory, or set gpujoin.enabled to off for this query.");
+}
+
+}  // namespace gpujoin

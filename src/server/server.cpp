@@ -1,0 +1,234 @@
+// The event loop: accepting, receiving, and what a connection may ask before it is in a session.
+#include "server/server.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <thread>
+
+#include "server/log.h"
+
+namespace gpujoin {
+
+namespace {
+
+// What epoll events are about; connections count up from kFirstConnection.
+enum : uint64_t { kListener, kMailbox, kFirstConnection };
+
+constexpr int kPacketsAtATime = 16;  // of one client, before others get their turn
+
+Status system_failure(const char* what) {
+    return failure(Fault::Error, "58000", "could not %s: %s", what, strerror(errno));
+}
+
+// Threads spend their time waiting for a device or inside the CPU engine's own pool.
+size_t worker_count() {
+    return std::clamp<size_t>(2 * std::thread::hardware_concurrency(), 8, 64);
+}
+
+}  // namespace
+
+uint64_t default_host_memory() {
+    return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) / 2;
+}
+
+Server::Server(const ServerConfig& config, std::unique_ptr<Devices> devices)
+    : socket_name_(config.socket),
+      host_memory_(config.host_memory),
+      devices_(std::move(devices)),
+      next_connection_(kFirstConnection) {}
+
+Server::~Server() {
+    if (listener_) unlink(socket_name_.c_str());
+}
+
+Status Server::create(const ServerConfig& config, std::unique_ptr<Devices> devices,
+                      std::unique_ptr<Server>* server) {
+    std::unique_ptr<Server> made(new Server(config, std::move(devices)));
+    GPUJOIN_RETURN_IF_FAILED(Arena::create(config.staging_memory, &made->host_memory_, &made->arena_));
+    Status pinned = made->devices_->pin(made->arena_->at(0), made->arena_->staging_bytes());
+    if (pinned.ok())
+        made->arena_->set_pinned();
+    else
+        log_line(LogLevel::Warning, "staging memory is not pinned: %s", pinned.message);
+    made->epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
+    if (!made->epoll_) return system_failure("create an event queue");
+    GPUJOIN_RETURN_IF_FAILED(made->watch(made->mailbox_.fd(), kMailbox));
+    GPUJOIN_RETURN_IF_FAILED(made->listen());
+    made->workers_ = std::make_unique<Workers>(worker_count());
+    *server = std::move(made);
+    return {};
+}
+
+Status Server::watch(int fd, uint64_t id) {
+    epoll_event event{.events = EPOLLIN, .data = {.u64 = id}};
+    return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0 ? Status{}
+                                                                   : system_failure("watch events");
+}
+
+Status Server::listen() {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    socket_name_.copy(address.sun_path, sizeof address.sun_path - 1);
+    unlink(socket_name_.c_str());
+    UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!socket) return system_failure("create a socket");
+    // Nobody else may connect, not even before the mode is set.
+    mode_t previous = umask(0177);
+    int bound = bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address);
+    umask(previous);
+    if (bound != 0) return system_failure("bind the socket");
+    listener_ = std::move(socket);
+    if (::listen(listener_.get(), SOMAXCONN) != 0) return system_failure("listen on the socket");
+    return watch(listener_.get(), kListener);
+}
+
+void Server::run() {
+    epoll_event events[64];
+    while (!stopping_ || !sessions_.empty()) {
+        int count = epoll_wait(epoll_.get(), events, std::size(events), -1);
+        for (int i = 0; i < count; i++) handle_event(events[i]);
+        erase_finished_sessions();
+    }
+}
+
+void Server::stop() {
+    mailbox_.post([this] {
+        stopping_ = true;
+        pause_accepting(true);
+        disconnect_all();
+    });
+}
+
+void Server::handle_event(const epoll_event& event) {
+    if (event.data.u64 == kMailbox) return mailbox_.deliver();
+    if (event.data.u64 == kListener) return accept_clients();
+    // A connection may be gone that has another event in the same bunch.
+    auto found = participants_.find(event.data.u64);
+    if (found == participants_.end()) return;
+    std::shared_ptr<Participant> participant = found->second;
+    if (event.events & (EPOLLHUP | EPOLLERR)) return disconnect(event.data.u64);
+    if (event.events & EPOLLOUT) participant->connection.flush();
+    if (event.events & EPOLLIN) receive(participant);
+}
+
+void Server::accept_clients() {
+    while (!stopping_) {
+        UniqueFd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        if (!socket) {
+            // Without descriptors the next attempt is due when a connection is closed.
+            if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) pause_accepting(true);
+            return;
+        }
+        uint64_t id = next_connection_++;
+        auto participant = std::make_shared<Participant>(std::move(socket), epoll_.get(), id, arena_.get());
+        if (participant->connection.peer_user() != geteuid()) {
+            log_line(LogLevel::Warning, "refused a connection of user %u",
+                     participant->connection.peer_user());
+            continue;
+        }
+        participants_.emplace(id, std::move(participant));
+    }
+}
+
+void Server::pause_accepting(bool pause) {
+    if (accepting_paused_ == pause) return;
+    accepting_paused_ = pause;
+    epoll_event event{.events = pause ? 0u : EPOLLIN, .data = {.u64 = kListener}};
+    epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener_.get(), &event);
+}
+
+void Server::receive(const std::shared_ptr<Participant>& participant) {
+    alignas(8) static thread_local std::byte packet[kMaxMessageBytes];
+    for (int i = 0; i < kPacketsAtATime; i++) {
+        ssize_t bytes = participant->connection.receive(packet);
+        if (bytes == 0) return disconnect(participant->connection.id());
+        if (bytes < 0) return;
+        Message message;
+        // A packet longer than the buffer was cut, and is refused for its size.
+        size_t held = std::min<size_t>(static_cast<size_t>(bytes), kMaxMessageBytes);
+        Status status = decode({packet, held}, &message);
+        if (status.ok()) status = handle(participant, message);
+        if (!status.ok()) return fail(*participant, status);
+    }
+}
+
+Status Server::handle(const std::shared_ptr<Participant>& participant, const Message& message) {
+    MessageType type = message.header->type;
+    if (type == MessageType::GetDevices) {
+        send_devices(*participant, message.header->sequence);
+        return {};
+    }
+    if (participant->session) return participant->session->receive(*participant, message);
+    if (type == MessageType::Hello) return welcome(*participant, message.as<HelloBody>());
+    if (participant->greeted && type == MessageType::Open)
+        return open_session(participant, message.as<OpenBody>());
+    if (participant->greeted && type == MessageType::Attach) return attach(participant, message);
+    return failure(Fault::Protocol, "08P01", "unexpected message")
+        .with_detail("A session must be opened first.");
+}
+
+Status Server::welcome(Participant& participant, const HelloBody& hello) {
+    participant.greeted = true;
+    WelcomeBody body{arena_->id(), arena_->bytes(), Arena::kBlockBytes};
+    int fd = hello.mapped_arena == arena_->id() ? -1 : arena_->fd();
+    participant.connection.send(MessageType::Welcome, 0, 0, &body, {}, fd);
+    return {};
+}
+
+Status Server::open_session(const std::shared_ptr<Participant>& participant, const OpenBody& spec) {
+    GPUJOIN_RETURN_IF_FAILED(validate(spec));
+    uint64_t id = next_session_++;
+    Resources resources{arena_.get(), &host_memory_, devices_.get(), workers_.get(), &mailbox_};
+    auto session = std::make_unique<Session>(id, resources, spec);
+    GPUJOIN_RETURN_IF_FAILED(session->open(participant));
+    sessions_.emplace(id, std::move(session));
+    return {};
+}
+
+Status Server::attach(const std::shared_ptr<Participant>& participant, const Message& message) {
+    uint64_t id = message.header->session;
+    auto found = sessions_.find(id);
+    if (found == sessions_.end())
+        return failure(Fault::Error, "58000", "join session %llu is over",
+                       static_cast<unsigned long long>(id));
+    return found->second->attach(participant, message.as<AttachBody>().secret);
+}
+
+void Server::send_devices(Participant& participant, uint64_t sequence) {
+    DevicesBody body{};
+    body.staging_used = arena_->staging_used();
+    body.staging_bytes = arena_->staging_bytes();
+    body.host_used = host_memory_.used();
+    body.host_bytes = host_memory_.limit();
+    devices_->describe(host_memory_, &body);
+    participant.connection.send(MessageType::Devices, 0, sequence, &body);
+}
+
+void Server::fail(Participant& participant, const Status& status) {
+    if (participant.session) return participant.session->fail(status);
+    participant.connection.send(MessageType::Failed, 0, 0, &status);
+    participant.connection.finish();
+}
+
+void Server::disconnect(uint64_t id) {
+    auto node = participants_.extract(id);
+    if (Session* session = node.mapped()->session) session->disconnect(*node.mapped());
+    if (!stopping_) pause_accepting(false);
+}
+
+void Server::disconnect_all() {
+    while (!participants_.empty()) disconnect(participants_.begin()->first);
+}
+
+void Server::erase_finished_sessions() {
+    std::erase_if(sessions_, [](const auto& entry) { return entry.second->is_finished(); });
+}
+
+}  // namespace gpujoin

@@ -1,0 +1,78 @@
+// Server: accepts clients and runs the event loop. One thread (the one that calls run()) owns all state;
+// engine calls run on worker threads. Nothing in the loop waits for a client or a device.
+#pragma once
+
+#include <sys/epoll.h>
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "server/arena.h"
+#include "server/devices.h"
+#include "server/participant.h"
+#include "server/session.h"
+#include "server/workers.h"
+
+namespace gpujoin {
+
+struct ServerConfig {
+    std::string socket;       // file name; must not exist but as a left-over
+    uint64_t staging_memory;  // bytes
+    uint64_t host_memory;     // bytes; what all joins, and blocks beyond the staging memory, may take
+};
+
+class Server {
+  public:
+    // Listens, and has the staging memory pinned by the devices' engines.
+    static Status create(const ServerConfig& config, std::unique_ptr<Devices> devices,
+                         std::unique_ptr<Server>* server);
+    ~Server();
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+
+    // Serves until stop() was called and every session is wound down. A server that has run is destroyed
+    // after that, not before.
+    void run();
+    // From any thread.
+    void stop();
+
+  private:
+    Server(const ServerConfig& config, std::unique_ptr<Devices> devices);
+    Status listen();
+    Status watch(int fd, uint64_t id);
+
+    void handle_event(const epoll_event& event);
+    void accept_clients();
+    void pause_accepting(bool pause);
+    void receive(const std::shared_ptr<Participant>& participant);
+    Status handle(const std::shared_ptr<Participant>& participant, const Message& message);
+    Status welcome(Participant& participant, const HelloBody& hello);
+    Status open_session(const std::shared_ptr<Participant>& participant, const OpenBody& spec);
+    Status attach(const std::shared_ptr<Participant>& participant, const Message& message);
+    void send_devices(Participant& participant, uint64_t sequence);
+    void fail(Participant& participant, const Status& status);
+    void disconnect(uint64_t id);
+    void disconnect_all();
+    void erase_finished_sessions();
+
+    const std::string socket_name_;
+    Ledger host_memory_;
+    std::unique_ptr<Arena> arena_;  // outlives the engines, which have it pinned
+    std::unique_ptr<Devices> devices_;
+    Mailbox mailbox_;
+    UniqueFd epoll_;
+    UniqueFd listener_;
+    bool accepting_paused_ = false;
+    bool stopping_ = false;
+    uint64_t next_connection_;
+    uint64_t next_session_ = 1;
+    std::map<uint64_t, std::shared_ptr<Participant>> participants_;  // by connection, while it is open
+    std::map<uint64_t, std::unique_ptr<Session>> sessions_;
+    std::unique_ptr<Workers> workers_;  // destroyed first: no work is left then
+};
+
+// Half of the machine's memory, in bytes.
+uint64_t default_host_memory();
+
+}  // namespace gpujoin

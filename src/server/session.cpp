@@ -1,0 +1,194 @@
+// A session's life: opening, moving to the CPU engine, ending.
+#include "server/session.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "server/log.h"
+
+namespace gpujoin {
+
+Session::Session(uint64_t id, const Resources& resources, const JoinSpec& spec)
+    : id_(id),
+      resources_(resources),
+      spec_(std::make_unique<const JoinSpec>(spec)),
+      host_memory_(resources.host_memory->limit(), resources.host_memory) {}
+
+Session::~Session() {
+    if (device_) device_->sessions--;
+}
+
+Status Session::open(const std::shared_ptr<Participant>& participant) {
+    if (getrandom(secret_.data(), secret_.size(), 0) != static_cast<ssize_t>(secret_.size()))
+        return failure(Fault::Error, "58000", "could not get random bytes");
+    GPUJOIN_RETURN_IF_FAILED(participant->hold_minimum(first_input_));
+    participant->session = this;
+    participants_.push_back(participant);
+    use_device(resources_.devices->choose());
+    start_open();
+    return {};
+}
+
+Status Session::attach(const std::shared_ptr<Participant>& participant, const uint8_t (&secret)[16]) {
+    bool is_open = phase_ == Phase::Building || phase_ == Phase::Sealed;
+    if (!is_open || memcmp(secret, secret_.data(), sizeof secret) != 0)
+        return failure(Fault::Error, "58000", "join session %llu is over",
+                       static_cast<unsigned long long>(id_));
+    BlockRange input[Participant::kMinimumBlocks];
+    GPUJOIN_RETURN_IF_FAILED(participant->hold_minimum(input));
+    participant->session = this;
+    participants_.push_back(participant);
+    send_welcome(*participant, input);
+    if (phase_ == Phase::Sealed) send_sealed(*participant);
+    return {};
+}
+
+void Session::disconnect(Participant& participant) {
+    participant.gone = true;
+    participant.connection.close();
+    if (std::ranges::all_of(participants_, [](const auto& other) { return other->gone; })) {
+        phase_ = Phase::Over;
+        cancel_ = true;
+    }
+    advance();
+}
+
+void Session::fail(const Status& status) {
+    if (phase_ == Phase::Over) return;
+    phase_ = Phase::Over;
+    cancel_ = true;
+    if (status.fault == Fault::Protocol)
+        log_line(LogLevel::Warning, "a client broke the protocol: %s: %s", status.message, status.detail);
+    for (const auto& participant : participants_) {
+        send(*participant, MessageType::Failed, 0, &status);
+        participant->connection.finish();
+    }
+    advance();
+}
+
+// Starts whatever can be started. Called after every change; never waits.
+void Session::advance() {
+    if (phase_ == Phase::Over) {
+        if (wound_down_)
+            forget_gone();
+        else if (running_ == 0)
+            start_winding_down();
+        return;
+    }
+    if (wants_move_) {
+        if (running_ == 0) start_move();
+        return;
+    }
+    if (phase_ == Phase::Opening) return;
+    for (size_t i = 0; i < participants_.size() && phase_ != Phase::Over; i++) {
+        Participant& participant = *participants_[i];
+        if (participant.running || participant.tasks.empty()) continue;
+        if (participant.gone)
+            discard(participant, std::exchange(participant.tasks, {}));
+        else if (may_start(participant))
+            start_task(participant);
+    }
+    if (phase_ != Phase::Over) forget_gone();
+}
+
+// Has a worker do something; then() gets its outcome on the event thread.
+void Session::run(std::function<Status()> work, std::function<void(const Status&)> then) {
+    running_++;
+    resources_.workers->run([this, work = std::move(work), then = std::move(then)] {
+        Status status = work();
+        resources_.mailbox->post([this, then, status] {
+            running_--;
+            then(status);
+            advance();
+        });
+    });
+}
+
+void Session::start_open() {
+    auto work = [this] { return device_->engine->open(*spec_, limits_on(*device_), &fresh_join_); };
+    run(work, [this](const Status& status) {
+        if (phase_ == Phase::Over) return;
+        if (status.fault == Fault::DeviceMemory && !device_->is_cpu()) {
+            use_device(resources_.devices->cpu());
+            moved_ = true;
+            return start_open();
+        }
+        if (!status.ok()) return fail(status);
+        join_ = std::move(fresh_join_);
+        phase_ = Phase::Building;
+        send_welcome(*participants_.front(), first_input_);
+    });
+}
+
+// With no task running: hands the build side to a join on the CPU engine. Probes that were begun start again.
+void Session::start_move() {
+    log_line(LogLevel::Log, "join session %llu moves to the CPU: no room on %s",
+             static_cast<unsigned long long>(id_), device_->label.c_str());
+    auto cursors = std::make_shared<std::vector<std::unique_ptr<Cursor>>>();
+    for (const auto& participant : participants_)
+        if (participant->holds_cursor()) cursors->push_back(std::move(participant->tasks.front()->cursor));
+    auto old_join = std::make_shared<std::unique_ptr<Join>>(std::move(join_));
+
+    auto work = [this, cursors, old_join, is_sealed = phase_ == Phase::Sealed]() -> Status {
+        cursors->clear();
+        Device& cpu = resources_.devices->cpu();
+        GPUJOIN_RETURN_IF_FAILED(cpu.engine->open(*spec_, limits_on(cpu), &fresh_join_));
+        auto append = [this](const BatchView& batch) { return fresh_join_->append(batch); };
+        GPUJOIN_RETURN_IF_FAILED((*old_join)->export_build(append));
+        old_join->reset();
+        return is_sealed ? fresh_join_->seal(&fresh_report_) : Status{};
+    };
+    run(work, [this](const Status& status) {
+        wants_move_ = false;
+        if (phase_ == Phase::Over) return;
+        if (!status.ok()) return handle_failure(status);
+        use_device(resources_.devices->cpu());
+        join_ = std::move(fresh_join_);
+        moved_ = true;
+    });
+}
+
+// With no task running: destroys all that the engine has of this session.
+void Session::start_winding_down() {
+    struct Remains {
+        std::unique_ptr<Join> join;
+        std::unique_ptr<Join> fresh_join;
+        std::vector<std::deque<std::unique_ptr<Task>>> tasks;
+    };
+    auto remains = std::make_shared<Remains>();
+    remains->join = std::move(join_);
+    remains->fresh_join = std::move(fresh_join_);
+    for (const auto& participant : participants_)
+        remains->tasks.push_back(std::exchange(participant->tasks, {}));
+    auto work = [remains]() -> Status {
+        remains->tasks.clear();
+        remains->join.reset();
+        remains->fresh_join.reset();
+        return {};
+    };
+    run(work, [this](const Status&) { wound_down_ = true; });
+}
+
+// Participants whose clients have gone give their blocks back, once no cursor of theirs is left.
+void Session::forget_gone() {
+    std::erase_if(participants_, [](const auto& participant) {
+        return participant->gone && !participant->running && participant->tasks.empty();
+    });
+}
+
+void Session::use_device(Device& device) {
+    if (device_) device_->sessions--;
+    device_ = &device;
+    device_->sessions++;
+    device_memory_.reset();
+    if (!device.is_cpu()) device_memory_ = std::make_unique<Ledger>(device.memory.limit(), &device.memory);
+}
+
+Limits Session::limits_on(Device& device) {
+    return Limits{&host_memory_, device.is_cpu() ? nullptr : device_memory_.get(), &cancel_};
+}
+
+}  // namespace gpujoin

@@ -1,0 +1,120 @@
+// Session: one running join and its participants. All of it belongs to the event thread; workers are handed
+// one task of a participant at a time and report back through the mailbox.
+//
+//   opening → building → sealed → over → wound down → erased by the server
+//
+// Order: each participant's tasks are executed in the order they came. Tasks of different participants run
+// side by side, except that Seal, Rewind and ScanBuild have the join to themselves. A cursor without a free
+// result block is parked: it is looked at again when the client releases one.
+//
+// Ends: a failed task ends the session for all participants; a closed connection ends one participant; the
+// last one's ends the session. Then the cancel flag is set, running tasks are waited for (by looking again
+// when they report back, never by blocking), cursors and join are destroyed on a worker, and a participant's
+// blocks go back to the arena once its client has closed: until then it may still write to them.
+//
+// Moving: a join that finds no room on its device is tried again on the CPU engine as long as no client has
+// been answered a probe: its build side is exported there, and the tasks that failed, which have stayed at
+// the head of their queues, are executed again.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "engine/engine.h"
+#include "server/participant.h"
+#include "server/resources.h"
+
+namespace gpujoin {
+
+class Session {
+  public:
+    Session(uint64_t id, const Resources& resources, const JoinSpec& spec);
+    ~Session();
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+
+    // Adds the first participant, for whom the join is opened, or a further one who knows the secret. A
+    // failure concerns this participant alone.
+    Status open(const std::shared_ptr<Participant>& participant);
+    Status attach(const std::shared_ptr<Participant>& participant, const uint8_t (&secret)[16]);
+
+    // Handles a message of a participant. A failure ends the session (see fail()).
+    Status receive(Participant& participant, const Message& message);
+    // The participant's client has closed its end.
+    void disconnect(Participant& participant);
+    // Ends the session; every participant is told.
+    void fail(const Status& status);
+
+    uint64_t id() const { return id_; }
+    // Nothing is left to wait for: to be erased.
+    bool is_finished() const { return wound_down_ && participants_.empty(); }
+
+  private:
+    enum class Phase { Opening, Building, Sealed, Over };
+
+    // session_messages.cpp: what clients ask for.
+    Status receive_batch(Participant& participant, const Message& message);
+    Status receive_marks(Participant& participant, const Message& message);
+    Status receive_rewind(Participant& participant, const Message& message);
+    Status receive_release(Participant& participant, const Message& message);
+    void receive_reserve(Participant& participant, const Message& message);
+    void receive_skip(Participant& participant, const Message& message);
+    Status queue(Participant& participant, std::unique_ptr<Task> task);
+    void send_welcome(Participant& participant, const BlockRange (&input)[Participant::kMinimumBlocks]);
+    void send_sealed(Participant& participant);
+    void send_result(Participant& participant, const Task& task, const Delivery& delivery);
+    void send_stats(Participant& participant, uint64_t sequence);
+    void send(Participant& participant, MessageType type, uint64_t sequence, const void* body = nullptr);
+
+    // session_tasks.cpp: executing tasks.
+    Status check_phase(const Task& task) const;
+    bool may_start(const Participant& participant) const;
+    void start_task(Participant& participant);
+    void start_cursor(Participant& participant, Task& task);
+    void deliver(Participant& participant, const Task& task, const Delivery& delivery);
+    void finish_task(Participant& participant, const Status& status);
+    void finish_cursor(Participant& participant, const Delivery& last);
+    void handle_failure(const Status& status);
+    void answer(Participant& participant, const Task& task);
+    void pop_task(Participant& participant);
+    void discard(Participant& participant, std::deque<std::unique_ptr<Task>> tasks);
+    TaskContext context();
+
+    // session.cpp: life and death.
+    void advance();
+    void run(std::function<Status()> work, std::function<void(const Status&)> then);
+    void start_open();
+    void start_move();
+    void start_winding_down();
+    void forget_gone();
+    void use_device(Device& device);
+    Limits limits_on(Device& device);
+
+    const uint64_t id_;
+    const Resources resources_;
+    const std::unique_ptr<const JoinSpec> spec_;
+    std::array<uint8_t, 16> secret_{};
+    std::atomic<bool> cancel_{false};
+    Ledger host_memory_;
+    Device* device_ = nullptr;
+    std::unique_ptr<Ledger> device_memory_;
+    std::unique_ptr<Join> join_;
+    std::unique_ptr<Join> fresh_join_;  // being made by a worker, to become join_
+    SealReport fresh_report_{};         // of a seal by a worker, to become seal_report_
+
+    Phase phase_ = Phase::Opening;
+    SealReport seal_report_{};
+    bool wants_move_ = false;  // a task has failed for lack of device memory
+    bool moved_ = false;
+    bool answered_ = false;  // results or marks were acknowledged: too late to move
+    bool wound_down_ = false;
+    size_t running_ = 0;  // works at the workers
+    std::vector<std::shared_ptr<Participant>> participants_;
+    BlockRange first_input_[Participant::kMinimumBlocks]{};  // of the opening participant
+};
+
+}  // namespace gpujoin

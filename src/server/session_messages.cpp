@@ -1,0 +1,176 @@
+// What a session's clients ask for, and what they are told.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "server/session.h"
+
+namespace gpujoin {
+
+namespace {
+
+Status unexpected(const char* detail) {
+    return failure(Fault::Protocol, "08P01", "unexpected message").with_detail("%s", detail);
+}
+
+std::unique_ptr<Task> make_task(const Message& message) {
+    auto task = std::make_unique<Task>();
+    task->type = message.header->type;
+    task->sequence = message.header->sequence;
+    return task;
+}
+
+template <size_t size>
+void copy_text(const std::string& text, char (&target)[size]) {
+    target[text.copy(target, size - 1)] = '\0';
+}
+
+}  // namespace
+
+Status Session::receive(Participant& participant, const Message& message) {
+    if (phase_ == Phase::Over) return {};
+    if (message.header->session != id_) return unexpected("It names another session.");
+    Status status;
+    switch (message.header->type) {
+        case MessageType::Append:
+        case MessageType::Probe:
+            status = receive_batch(participant, message);
+            break;
+        case MessageType::MarkMatched:
+            status = receive_marks(participant, message);
+            break;
+        case MessageType::Seal:
+            status = queue(participant, make_task(message));
+            break;
+        case MessageType::ScanBuild: {
+            auto task = make_task(message);
+            task->matched = message.as<ScanBuildBody>().matched != 0;
+            status = queue(participant, std::move(task));
+            break;
+        }
+        case MessageType::Rewind:
+            status = receive_rewind(participant, message);
+            break;
+        case MessageType::Release:
+            status = participant.take_back(message.as<ReleaseBody>().offset);
+            break;
+        case MessageType::Reserve:
+            receive_reserve(participant, message);
+            break;
+        case MessageType::Skip:
+            receive_skip(participant, message);
+            break;
+        case MessageType::GetStats:
+            send_stats(participant, message.header->sequence);
+            break;
+        default:
+            status = unexpected("It is not for a client to send within a session.");
+            break;
+    }
+    if (status.ok()) advance();
+    return status;
+}
+
+Status Session::queue(Participant& participant, std::unique_ptr<Task> task) {
+    if (participant.tasks.size() >= Participant::kMaxTasks)
+        return unexpected("Too many messages wait to be handled.");
+    participant.tasks.push_back(std::move(task));
+    return {};
+}
+
+Status Session::receive_batch(Participant& participant, const Message& message) {
+    auto task = make_task(message);
+    task->batch = message.as<BatchBody>();
+    auto columns = task->type == MessageType::Append ? std::span(spec_->build, spec_->build_columns)
+                                                     : std::span(spec_->probe, spec_->probe_columns);
+    GPUJOIN_RETURN_IF_FAILED(
+        validate_buffers(columns, message.columns, task->batch.rows, task->batch.block.bytes));
+    GPUJOIN_RETURN_IF_FAILED(participant.hand_over(task->batch.block));
+    task->buffers.assign(message.columns.begin(), message.columns.end());
+    return queue(participant, std::move(task));
+}
+
+Status Session::receive_marks(Participant& participant, const Message& message) {
+    auto task = make_task(message);
+    task->marks = message.as<MarkMatchedBody>();
+    if (!spec_->client_decides) return unexpected("The client does not decide on matches in this join.");
+    if (task->marks.rows > task->marks.block.bytes / sizeof(uint64_t))
+        return unexpected("It reports more matches than its block holds.");
+    GPUJOIN_RETURN_IF_FAILED(participant.hand_over(task->marks.block));
+    return queue(participant, std::move(task));
+}
+
+// Takes probes that wait off the queue; one that a worker has is dropped when it comes back.
+Status Session::receive_rewind(Participant& participant, const Message& message) {
+    auto& tasks = participant.tasks;
+    if (participant.running && !tasks.empty() && tasks.front()->gives_results())
+        tasks.front()->dropped = true;
+    std::deque<std::unique_ptr<Task>> dropped;
+    for (auto& task : tasks)
+        if (task->gives_results() && !task->dropped) dropped.push_back(std::move(task));
+    std::erase(tasks, nullptr);
+    discard(participant, std::move(dropped));
+    return queue(participant, make_task(message));
+}
+
+void Session::receive_reserve(Participant& participant, const Message& message) {
+    GrantBody body;
+    Status status = participant.hold_input(message.as<ReserveBody>().bytes, &body.block);
+    if (status.ok())
+        send(participant, MessageType::Grant, message.header->sequence, &body);
+    else
+        send(participant, MessageType::Failed, message.header->sequence, &status);
+}
+
+void Session::receive_skip(Participant& participant, const Message& message) {
+    if (participant.tasks.empty()) return;
+    Task& task = *participant.tasks.front();
+    uint32_t row = message.as<SkipBody>().probe_row;
+    if (task.type != MessageType::Probe || task.sequence != message.header->sequence ||
+        row >= task.batch.rows)
+        return;
+    task.skipped_row = std::max<int64_t>(task.skipped_row, row);
+}
+
+void Session::send(Participant& participant, MessageType type, uint64_t sequence, const void* body) {
+    participant.connection.send(type, id_, sequence, body);
+}
+
+void Session::send_welcome(Participant& participant, const BlockRange (&input)[Participant::kMinimumBlocks]) {
+    OpenedBody body{};
+    std::ranges::copy(secret_, body.secret);
+    std::ranges::copy(input, body.input);
+    copy_text(device_->label, body.device);
+    send(participant, MessageType::Opened, 0, &body);
+}
+
+void Session::send_sealed(Participant& participant) {
+    send(participant, MessageType::Sealed, 0, &seal_report_);
+}
+
+void Session::send_result(Participant& participant, const Task& task, const Delivery& delivery) {
+    const ResultBatch& batch = delivery.batch;
+    BatchBody body{};
+    body.rows = batch.rows;
+    body.last = batch.done;
+    body.probe_rows = body.build_rows = kNoBuffer;
+    std::span<const ColumnBuffers> columns;
+    if (batch.rows > 0) {
+        columns = batch.columns;
+        body.block = delivery.block;
+        body.columns = static_cast<uint16_t>(columns.size());
+        body.probe_rows = batch.probe_rows;
+        body.build_rows = batch.build_rows;
+    }
+    participant.connection.send(MessageType::Result, id_, task.sequence, &body, columns);
+}
+
+void Session::send_stats(Participant& participant, uint64_t sequence) {
+    JoinStats stats{};
+    if (join_) stats = join_->stats();
+    stats.moved = moved_;
+    copy_text(device_->label, stats.device);
+    send(participant, MessageType::Stats, sequence, &stats);
+}
+
+}  // namespace gpujoin

@@ -1,0 +1,149 @@
+// Executing a session's tasks: which may start, what becomes of their outcome.
+#include <algorithm>
+#include <utility>
+
+#include "server/log.h"
+#include "server/process.h"
+#include "server/session.h"
+
+namespace gpujoin {
+
+namespace {
+
+// Needs the join to itself: nobody else's task or cursor may be under way.
+bool is_exclusive(const Participant& participant) {
+    if (participant.tasks.empty()) return false;
+    MessageType type = participant.tasks.front()->type;
+    return type == MessageType::Seal || type == MessageType::Rewind || type == MessageType::ScanBuild;
+}
+
+}  // namespace
+
+bool Session::may_start(const Participant& participant) const {
+    return std::ranges::none_of(participants_, [&](const auto& other) {
+        bool is_active = other.get() != &participant && (other->running || other->holds_cursor());
+        return is_active && (is_exclusive(participant) || is_exclusive(*other));
+    });
+}
+
+Status Session::check_phase(const Task& task) const {
+    bool builds = task.type == MessageType::Append || task.type == MessageType::Seal;
+    if (builds == (phase_ == Phase::Building)) return {};
+    return failure(Fault::Protocol, "08P01", "unexpected message")
+        .with_detail(builds ? "The build side is sealed already." : "The build side is not sealed yet.");
+}
+
+TaskContext Session::context() {
+    return {spec_.get(), resources_.arena, &host_memory_, join_.get(), seal_report_.build_rows};
+}
+
+void Session::start_task(Participant& participant) {
+    Task& task = *participant.tasks.front();
+    if (Status status = check_phase(task); !status.ok()) return fail(status);
+    if (task.gives_results()) return start_cursor(participant, task);
+    participant.running = true;
+    run([this, context = context(), &task] { return execute(context, task, &fresh_report_); },
+        [this, &participant](const Status& status) { finish_task(participant, status); });
+}
+
+void Session::start_cursor(Participant& participant, Task& task) {
+    std::vector<ResultBlock> blocks;
+    if (Status status = participant.take_result_blocks(task.bytes_needed, &blocks); !status.ok())
+        return fail(status);
+    if (blocks.empty()) return;  // parked
+    participant.running = true;
+    auto last = std::make_shared<Delivery>();
+    auto post = [this, &participant, &task](const Delivery& delivery) {
+        resources_.mailbox->post([=, this, &participant, &task] { deliver(participant, task, delivery); });
+    };
+    run([=, context = context(), &task] { return execute_cursor(context, task, blocks, post, last.get()); },
+        [this, &participant, last](const Status& status) {
+            if (status.ok())
+                finish_cursor(participant, *last);
+            else
+                finish_task(participant, status);
+            participant.return_result_blocks();
+        });
+}
+
+// Results in the middle of a task.
+void Session::deliver(Participant& participant, const Task& task, const Delivery& delivery) {
+    if (phase_ == Phase::Over || participant.gone || task.dropped) return;
+    answered_ = true;
+    if (delivery.batch.rows > 0) participant.hand_out_result(delivery.block);
+    send_result(participant, task, delivery);
+}
+
+void Session::finish_cursor(Participant& participant, const Delivery& last) {
+    participant.running = false;
+    Task& task = *participant.tasks.front();
+    if (last.batch.rows > 0 || last.batch.done) deliver(participant, task, last);
+    task.bytes_needed = last.batch.rows == 0 ? last.batch.bytes_needed : 0;
+    if (last.batch.done || task.dropped) pop_task(participant);
+}
+
+void Session::finish_task(Participant& participant, const Status& status) {
+    participant.running = false;
+    const Task& task = *participant.tasks.front();
+    if (phase_ == Phase::Over || participant.gone) return;
+    if (task.dropped && status.fault != Fault::DeviceLost) return pop_task(participant);
+    if (!status.ok()) return handle_failure(status);
+    answer(participant, task);
+    pop_task(participant);
+}
+
+// The session moves, or ends; or, with a device that is lost to this process, all sessions do.
+void Session::handle_failure(const Status& status) {
+    if (status.fault == Fault::DeviceLost) {
+        log_line(LogLevel::Fatal, "%s is lost: %s: %s", device_->label.c_str(), status.message,
+                 status.detail);
+        leave_at_once(1);
+    }
+    bool may_move = status.fault == Fault::DeviceMemory && !device_->is_cpu() && !answered_;
+    if (may_move)
+        wants_move_ = true;
+    else
+        fail(status);
+}
+
+void Session::answer(Participant& participant, const Task& task) {
+    switch (task.type) {
+        case MessageType::Append:
+            return send(participant, MessageType::Appended, task.sequence);
+        case MessageType::MarkMatched:
+            answered_ = true;
+            return send(participant, MessageType::Marked, task.sequence);
+        case MessageType::Rewind:
+            answered_ = false;
+            return send(participant, MessageType::Rewound, task.sequence);
+        default:
+            break;
+    }
+    phase_ = Phase::Sealed;
+    seal_report_ = fresh_report_;
+    for (const auto& everyone : participants_) send_sealed(*everyone);
+}
+
+void Session::pop_task(Participant& participant) {
+    std::deque<std::unique_ptr<Task>> done;
+    done.push_back(std::move(participant.tasks.front()));
+    participant.tasks.pop_front();
+    discard(participant, std::move(done));
+}
+
+// Hands back the blocks of tasks that were taken off the queue, and destroys them: cursors on a worker, since
+// that may take a while.
+void Session::discard(Participant& participant, std::deque<std::unique_ptr<Task>> tasks) {
+    for (const auto& task : tasks)
+        if (const BlockRange* block = task->block()) participant.hand_back(*block);
+    if (std::ranges::none_of(tasks, [](const auto& task) { return task->cursor != nullptr; })) return;
+    participant.running = true;
+    auto remains = std::make_shared<std::deque<std::unique_ptr<Task>>>(std::move(tasks));
+    auto work = [remains]() -> Status {
+        remains->clear();
+        return {};
+    };
+    run(work, [&participant](const Status&) { participant.running = false; });
+}
+
+}  // namespace gpujoin

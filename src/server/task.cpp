@@ -1,0 +1,131 @@
+// Executing tasks, on worker threads.
+#include "server/task.h"
+
+#include <new>
+
+#include "server/resources.h"
+
+namespace gpujoin {
+
+namespace {
+
+Status view_column(const TaskContext& context, const ColumnSpec& column, const ColumnBuffers& buffers,
+                   const std::byte* block, uint64_t rows, PrivateCopies* copies, ColumnView* view) {
+    if (buffers.validity != kNoBuffer)
+        view->validity = reinterpret_cast<const uint8_t*>(block + buffers.validity);
+    if (column.type != ColumnType::Bytes) {
+        view->values = block + buffers.values;
+        return {};
+    }
+    auto* offsets = copies->add<uint32_t>(rows + 1, context.host_memory);
+    if (!offsets) return out_of_host_memory();
+    view->offsets = offsets;
+    view->data = block + buffers.data;
+    view->data_bytes = buffers.data_bytes;
+    return copy_offsets(reinterpret_cast<const uint32_t*>(block + buffers.values), rows, buffers.data_bytes,
+                        offsets);
+}
+
+// Makes the batch of an Append or Probe readable. Once a task: a task that is tried again keeps its views.
+Status view_batch(const TaskContext& context, std::span<const ColumnSpec> columns, Task& task,
+                  BatchView* batch) {
+    const std::byte* block = context.arena->at(task.batch.block.offset);
+    if (task.views.empty()) {
+        std::vector<ColumnView> views(columns.size());
+        for (size_t i = 0; i < columns.size(); i++)
+            GPUJOIN_RETURN_IF_FAILED(view_column(context, columns[i], task.buffers[i], block, task.batch.rows,
+                                                 &task.copies, &views[i]));
+        task.views = std::move(views);
+    }
+    *batch = BatchView{task.batch.rows, task.views, context.arena->kind_of(task.batch.block)};
+    return {};
+}
+
+Status append(const TaskContext& context, Task& task) {
+    BatchView batch;
+    GPUJOIN_RETURN_IF_FAILED(
+        view_batch(context, {context.spec->build, context.spec->build_columns}, task, &batch));
+    return context.join->append(batch);
+}
+
+Status mark_matched(const TaskContext& context, Task& task) {
+    uint64_t count = task.marks.rows;
+    auto* rows = task.copies.add<uint64_t>(count, context.host_memory);
+    if (!rows) return out_of_host_memory();
+    auto* shared = reinterpret_cast<const volatile uint64_t*>(context.arena->at(task.marks.block.offset));
+    bool valid = true;
+    for (uint64_t i = 0; i < count; i++) valid &= (rows[i] = shared[i]) < context.build_rows;
+    if (!valid)
+        return failure(Fault::Protocol, "08P01", "malformed report of matches")
+            .with_detail("It names build rows that do not exist.");
+    return context.join->mark_matched({rows, count});
+}
+
+Status open_cursor(const TaskContext& context, Task& task) {
+    if (task.type == MessageType::ScanBuild) return context.join->scan_build(task.matched, &task.cursor);
+    BatchView batch;
+    GPUJOIN_RETURN_IF_FAILED(
+        view_batch(context, {context.spec->probe, context.spec->probe_columns}, task, &batch));
+    return context.join->probe(batch, &task.cursor);
+}
+
+// Code of the standard library may throw; nothing else does.
+template <typename Work>
+Status without_exceptions(const Work& work) {
+    try {
+        return work();
+    } catch (const std::bad_alloc&) {
+        return out_of_host_memory();
+    }
+}
+
+}  // namespace
+
+PrivateCopies::~PrivateCopies() {
+    if (ledger_) ledger_->release(charged_);
+}
+
+void* PrivateCopies::allocate(uint64_t bytes, Ledger* ledger) {
+    if (!ledger->charge(bytes)) return nullptr;
+    ledger_ = ledger;
+    charged_ += bytes;
+    return arrays_.emplace_back(std::make_unique_for_overwrite<uint64_t[]>((bytes + 7) / 8)).get();
+}
+
+const BlockRange* Task::block() const {
+    if (type == MessageType::Append || type == MessageType::Probe) return &batch.block;
+    return type == MessageType::MarkMatched ? &marks.block : nullptr;
+}
+
+Status execute(const TaskContext& context, Task& task, SealReport* report) {
+    return without_exceptions([&]() -> Status {
+        switch (task.type) {
+            case MessageType::Append:
+                return append(context, task);
+            case MessageType::MarkMatched:
+                return mark_matched(context, task);
+            case MessageType::Rewind:
+                return context.join->rewind();
+            default:
+                return context.join->seal(report);
+        }
+    });
+}
+
+Status execute_cursor(const TaskContext& context, Task& task, const std::vector<ResultBlock>& blocks,
+                      const std::function<void(const Delivery&)>& deliver, Delivery* last) {
+    return without_exceptions([&]() -> Status {
+        if (!task.cursor) GPUJOIN_RETURN_IF_FAILED(open_cursor(context, task));
+        for (size_t i = 0; i < blocks.size(); i++) {
+            if (int64_t row = task.skipped_row; row >= 0) task.cursor->skip(static_cast<uint32_t>(row));
+            *last = Delivery{blocks[i].range, {}};
+            GPUJOIN_RETURN_IF_FAILED(task.cursor->next(blocks[i].sink, &last->batch));
+            if (last->batch.done) task.cursor.reset();
+            if (last->batch.done || last->batch.rows == 0 || i + 1 == blocks.size()) break;
+            deliver(*last);
+        }
+        return {};
+    });
+}
+
+}  // namespace gpujoin

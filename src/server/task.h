@@ -1,0 +1,93 @@
+// Task: one message that needs the engine, from its arrival until it is answered. The event thread queues it
+// and answers; a worker executes it. What the engine shall rely on is copied out of the shared block first:
+// the offsets of Bytes columns, and the numbers of matched build rows.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "engine/engine.h"
+#include "server/arena.h"
+#include "wire/message.h"
+
+namespace gpujoin {
+
+// Arrays in private memory, charged to a ledger as long as they live.
+class PrivateCopies {
+  public:
+    PrivateCopies() = default;
+    ~PrivateCopies();
+    PrivateCopies(const PrivateCopies&) = delete;
+    PrivateCopies& operator=(const PrivateCopies&) = delete;
+
+    // A new array, or nullptr when the ledger has no room.
+    template <typename Value>
+    Value* add(uint64_t count, Ledger* ledger) {
+        return static_cast<Value*>(allocate(count * sizeof(Value), ledger));
+    }
+
+  private:
+    void* allocate(uint64_t bytes, Ledger* ledger);
+
+    std::vector<std::unique_ptr<uint64_t[]>> arrays_;
+    Ledger* ledger_ = nullptr;
+    uint64_t charged_ = 0;
+};
+
+// A place for results: a block of the participant's.
+struct ResultBlock {
+    BlockRange range;
+    Sink sink;
+};
+
+// One call's worth of results.
+struct Delivery {
+    BlockRange block;
+    ResultBatch batch;
+};
+
+struct Task {
+    MessageType type;
+    uint64_t sequence = 0;
+    BatchBody batch{};                   // Append, Probe
+    std::vector<ColumnBuffers> buffers;  // Append, Probe
+    MarkMatchedBody marks{};             // MarkMatched
+    bool matched = false;                // ScanBuild
+
+    // Of the event thread.
+    bool dropped = false;       // rewound meanwhile: to be finished without an answer
+    uint64_t bytes_needed = 0;  // of the next result block; 0: any
+    // Set by the event thread while a worker may be reading: results of this probe row are not wanted.
+    std::atomic<int64_t> skipped_row{-1};
+
+    // Of the worker.
+    PrivateCopies copies;
+    std::vector<ColumnView> views;
+    std::unique_ptr<Cursor> cursor;  // destroyed before what it reads
+
+    bool gives_results() const { return type == MessageType::Probe || type == MessageType::ScanBuild; }
+    // The block that the message handed over, nullptr for none.
+    const BlockRange* block() const;
+};
+
+// What tasks are executed with.
+struct TaskContext {
+    const JoinSpec* spec;
+    const Arena* arena;
+    Ledger* host_memory;
+    Join* join;
+    uint64_t build_rows;  // once sealed
+};
+
+// Executes an Append, MarkMatched, or Rewind; or a Seal, filling report.
+Status execute(const TaskContext& context, Task& task, SealReport* report);
+
+// Starts or goes on with a Probe or ScanBuild, filling one block after the other. Full blocks are handed to
+// deliver() as they come; the last call's outcome, which may be empty, is left in *last. *last->batch.done:
+// the cursor is gone.
+Status execute_cursor(const TaskContext& context, Task& task, const std::vector<ResultBlock>& blocks,
+                      const std::function<void(const Delivery&)>& deliver, Delivery* last);
+
+}  // namespace gpujoin

@@ -1,0 +1,51 @@
+// Workers and Mailbox: how work leaves the server's one event thread and how its outcome comes back. Workers
+// run engine calls; what they have to say to the event thread they post into its mailbox. Only the event
+// thread touches sessions, participants and the arena's books.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "server/unique_fd.h"
+
+namespace gpujoin {
+
+// Messages to the event thread: closures that it runs, in the order they were posted.
+class Mailbox {
+  public:
+    Mailbox();
+    // Readable while there is mail.
+    int fd() const { return event_.get(); }
+    void post(std::function<void()> letter);  // any thread
+    void deliver();                           // the event thread
+
+  private:
+    UniqueFd event_;
+    std::mutex mutex_;
+    std::deque<std::function<void()>> letters_;
+};
+
+class Workers {
+  public:
+    explicit Workers(size_t threads);
+    ~Workers();  // after all work is done
+    Workers(const Workers&) = delete;
+    Workers& operator=(const Workers&) = delete;
+
+    void run(std::function<void()> work);
+
+  private:
+    void serve();
+
+    std::mutex mutex_;
+    std::condition_variable wake_;
+    std::deque<std::function<void()>> queue_;
+    bool closing_ = false;
+    std::vector<std::thread> threads_;
+};
+
+}  // namespace gpujoin
