@@ -1,0 +1,188 @@
+// The socket. Sends and receives never block (MSG_DONTWAIT) and messages are never split (SOCK_SEQPACKET).
+#include "pg/client/channel.h"
+
+#include <cstring>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "wire/fault.h"
+
+extern "C" {
+#include "pgstat.h"
+#include "portability/instr_time.h"
+#include "storage/fd.h"
+#include "storage/latch.h"
+#include "utils/timestamp.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+alignas(8) std::byte outgoing[kMaxMessageBytes];
+alignas(8) std::byte incoming[kMaxMessageBytes];
+
+bool server_is_our_user(int socket) {
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == geteuid();
+}
+
+// The first descriptor that came with a message; any further ones are closed.
+int take_descriptor(struct msghdr* received) {
+    int taken = -1;
+    for (struct cmsghdr* part = CMSG_FIRSTHDR(received); part; part = CMSG_NXTHDR(received, part)) {
+        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+        size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < count; i++) {
+            int descriptor;
+            memcpy(&descriptor, CMSG_DATA(part) + i * sizeof(int), sizeof descriptor);
+            if (taken < 0)
+                taken = descriptor;
+            else
+                close(descriptor);
+        }
+    }
+    return taken;
+}
+
+Reply lost(Status* why) {
+    *why = server_lost();
+    return Reply::Lost;
+}
+
+}  // namespace
+
+Status server_lost() {
+    return failure(Fault::Error, "58000", "lost the connection to the gpujoin server")
+        .with_detail("The server process has ended; a new one is started at once.")
+        .with_hint("Retry the query. It is planned without gpujoin until the server is back.");
+}
+
+Status malformed_answer(const char* detail) {
+    return failure(Fault::Protocol, "58000", "malformed message from the gpujoin server")
+        .with_detail("%s", detail);
+}
+
+std::byte* packet_buffer() {
+    return outgoing;
+}
+
+Reply channel_connect(Channel* channel, const char* socket_name, Status* why) {
+    struct sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    strlcpy(address.sun_path, socket_name, sizeof address.sun_path);
+
+    if (!AcquireExternalFD()) {
+        *why = failure(Fault::Error, "53000", "could not open a socket to the gpujoin server: %m");
+        return Reply::Failed;
+    }
+    channel->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (channel->socket < 0) {
+        ReleaseExternalFD();
+        *why = failure(Fault::Error, "53000", "could not open a socket to the gpujoin server: %m");
+        return Reply::Failed;
+    }
+    if (connect(channel->socket, reinterpret_cast<struct sockaddr*>(&address), sizeof address) < 0) {
+        *why = failure(Fault::Error, "58000", "could not connect to the gpujoin server: %m");
+        channel_close(channel);
+        return Reply::Lost;
+    }
+    if (!server_is_our_user(channel->socket)) {
+        channel_close(channel);
+        *why = failure(Fault::Error, "58000", "the gpujoin server runs as another user");
+        return Reply::Failed;
+    }
+    return Reply::Got;
+}
+
+void channel_close(Channel* channel) {
+    if (channel->socket < 0) return;
+    close(channel->socket);
+    channel->socket = -1;
+    ReleaseExternalFD();
+}
+
+Reply channel_send(Channel* channel, uint32 bytes) {
+    for (;;) {
+        if (fault_due(FaultPoint::Send)) return Reply::Lost;
+        ssize_t sent = send(channel->socket, outgoing, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (sent == static_cast<ssize_t>(bytes)) return Reply::Got;
+        if (sent < 0 && errno == EINTR) continue;
+        if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS)) return Reply::Nothing;
+        return Reply::Lost;
+    }
+}
+
+Reply channel_receive(Channel* channel, Message* message, int* descriptor, Status* why) {
+    alignas(struct cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))];
+    struct iovec part = {incoming, sizeof incoming};
+    struct msghdr packet = {};
+    packet.msg_iov = &part;
+    packet.msg_iovlen = 1;
+    packet.msg_control = control;
+    packet.msg_controllen = sizeof control;
+
+    *descriptor = -1;
+    ssize_t bytes;
+    do bytes = recvmsg(channel->socket, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    while (bytes < 0 &&
+           (errno == EINTR || errno == ECONNRESET));  // what had arrived before a reset comes next
+    if (bytes < 0 && errno == EAGAIN) return Reply::Nothing;
+    if (bytes <= 0) return lost(why);
+
+    *descriptor = take_descriptor(&packet);
+    if (packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
+        *why = malformed_answer("It is too long.");
+    else if (Status checked = decode({incoming, static_cast<size_t>(bytes)}, message); !checked.ok())
+        *why = malformed_answer(checked.detail[0] ? checked.detail : checked.message);
+    else
+        return Reply::Got;
+    if (*descriptor >= 0) close(*descriptor);
+    *descriptor = -1;
+    return Reply::Failed;
+}
+
+void channel_wait(Channel* channel, uint32 events, long timeout_ms) {
+    instr_time begin, waited;
+    INSTR_TIME_SET_CURRENT(begin);
+    int flags = WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | static_cast<int>(events);
+    if (timeout_ms >= 0) flags |= WL_TIMEOUT;
+    int happened = WaitLatchOrSocket(MyLatch, flags, channel->socket, timeout_ms, PG_WAIT_EXTENSION);
+    if (happened & WL_LATCH_SET) ResetLatch(MyLatch);
+    INSTR_TIME_SET_CURRENT(waited);
+    INSTR_TIME_SUBTRACT(waited, begin);
+    channel->waited_ms += INSTR_TIME_GET_MILLISEC(waited);
+    CHECK_FOR_INTERRUPTS();
+}
+
+Reply channel_ask(Channel* channel, TimestampTz deadline, MessageType question, uint64 session,
+                  const void* body, MessageType expected, Message* answer, int* descriptor, Status* why) {
+    uint32 bytes = encode(question, session, 0, body, body_bytes(question), {}, outgoing);
+    bool sent = false;
+    for (;;) {
+        Reply reply = sent ? channel_receive(channel, answer, descriptor, why) : channel_send(channel, bytes);
+        if (reply == Reply::Got && sent) break;
+        if (reply == Reply::Got) sent = true;
+        if (reply == Reply::Lost) return lost(why);
+        if (reply == Reply::Failed) return reply;
+        if (reply != Reply::Nothing) continue;
+        long left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline);
+        if (left <= 0) {
+            *why = failure(Fault::Error, "58000", "the gpujoin server does not answer");
+            return Reply::Nothing;
+        }
+        channel_wait(channel, sent ? WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE, left);
+    }
+    if (answer->header->type == expected) return Reply::Got;
+    if (*descriptor >= 0) close(*descriptor);
+    if (answer->header->type == MessageType::Failed)
+        *why = answer->as<Status>();
+    else
+        *why = malformed_answer("It is not the answer expected.");
+    return Reply::Failed;
+}
+
+}  // namespace gpujoin

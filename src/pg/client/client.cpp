@@ -1,0 +1,677 @@
+// A client's side of a session. Messages arrive at any time: whatever has arrived is taken in by
+// take_messages(), which checks it against what this client has asked for and files it away (a block is free
+// again, a result is queued, an answer is there); every function then looks at the filed state, and waits for
+// more if it has to. Taking in never sends, so that it may also run while a send waits for room.
+#include "pg/client/client.h"
+
+#include <cstring>
+#include <unistd.h>
+
+#include "pg/client/arena.h"
+#include "pg/client/channel.h"
+#include "pg/report.h"
+#include "pg/server_state.h"
+
+extern "C" {
+#include "storage/latch.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+constexpr int kMaxInputBlocks = 8;
+constexpr int kMaxUnfinished = kMaxInputBlocks + 1;
+constexpr int kConnectPatienceMs = 10000;
+constexpr int kConnectRetryMs = 20;
+constexpr int kDevicesPatienceMs = 3000;
+
+enum class BlockState { Free, Taken, Sent, Spare };  // Spare: done with, to be given back
+
+struct InputBlock {
+    BlockRange range;
+    BlockState state;
+    bool is_extra;        // asked for because of its size: given back when done
+    MessageType sent_as;  // Append, Probe or MarkMatched
+    uint64 sequence;
+};
+
+// A probe or scan of the build side that still gives results.
+struct Unfinished {
+    uint64 sequence;
+    bool names_probe_rows;
+};
+
+struct QueuedResult {
+    QueuedResult* next;
+    uint64 sequence;
+    BatchBody body;
+    ColumnBuffers columns[FLEXIBLE_ARRAY_MEMBER];
+};
+
+}  // namespace
+
+struct Client {
+    MemoryContext context;  // of its own, below the caller's
+    MemoryContextCallback on_reset;
+    Channel channel;
+    Arena* arena;
+    SessionKey key;
+    char device[sizeof(OpenedBody::device)];
+
+    // What batches and results look like.
+    uint16 probe_columns;
+    uint16 build_columns;
+    ColumnSpec* result_columns;
+    int result_column_count;
+    bool is_in_probe_order;
+    bool has_build_rows;
+
+    uint64 last_sequence;
+    InputBlock blocks[kMaxInputBlocks];
+    int block_count;
+    Unfinished unfinished[kMaxUnfinished];  // oldest first
+    int unfinished_count;
+    QueuedResult* first_result;
+    QueuedResult* last_result;
+    QueuedResult* handed_out;
+
+    // The one question under way, and its answer. Failed answers a question that may be refused.
+    MessageType expected;
+    uint64 expected_sequence;
+    bool is_answered;
+    bool is_refused;
+    union {
+        GrantBody grant;
+        JoinStats stats;
+        Status refusal;
+    } answer;
+    bool is_sealed;
+    SealReport seal_report;
+};
+
+namespace {
+
+// --- Life of a client
+
+void disconnect(Client* client) {
+    channel_close(&client->channel);
+    if (client->arena) release_arena(client->arena);
+    client->arena = nullptr;
+}
+
+void on_context_reset(void* client) {
+    disconnect(static_cast<Client*>(client));
+}
+
+Client* make_client(MemoryContext parent) {
+    MemoryContext context = AllocSetContextCreate(parent, "gpujoin client", ALLOCSET_SMALL_SIZES);
+    auto* client = static_cast<Client*>(MemoryContextAllocZero(context, sizeof(Client)));
+    client->context = context;
+    client->channel = Channel{};
+    client->on_reset.func = on_context_reset;
+    client->on_reset.arg = client;
+    MemoryContextRegisterResetCallback(context, &client->on_reset);
+    return client;
+}
+
+void remember_columns(Client* client, const JoinSpec* spec) {
+    client->probe_columns = spec->probe_columns;
+    client->build_columns = spec->build_columns;
+    client->is_in_probe_order = spec->order == OutputOrder::Probe;
+    client->has_build_rows = spec->client_decides != 0;
+    client->result_column_count = spec->outputs + spec->carried;
+    client->result_columns = static_cast<ColumnSpec*>(
+        MemoryContextAllocZero(client->context, sizeof(ColumnSpec) * client->result_column_count));
+    for (int i = 0; i < spec->outputs; i++) client->result_columns[i] = spec->build[spec->output[i]];
+    for (int i = 0; i < spec->carried; i++)
+        client->result_columns[spec->outputs + i] = spec->probe[spec->carry[i]];
+    // A join may give NULL where its input has none.
+    for (int i = 0; i < client->result_column_count; i++) client->result_columns[i].nullable = 1;
+}
+
+[[noreturn]] void report_malformed(const char* detail) {
+    report_failure(malformed_answer(detail));
+}
+
+void add_block(Client* client, const BlockRange& range, bool is_extra) {
+    if (range.bytes == 0 || !is_inside(client->arena, range))
+        report_malformed("It grants a block outside of the shared memory.");
+    Assert(client->block_count < kMaxInputBlocks);
+    client->blocks[client->block_count++] =
+        InputBlock{range, BlockState::Free, is_extra, MessageType::Append, 0};
+}
+
+// --- Taking in messages
+
+void check_result(const Client* client, const Message& message) {
+    const auto& body = message.as<BatchBody>();
+    if (client->unfinished_count == 0 || message.header->sequence != client->unfinished[0].sequence)
+        report_malformed("It is a result of a batch that is not under way.");
+    if (!is_inside(client->arena, body.block))
+        report_malformed("It names a block outside of the shared memory.");
+    if (body.rows == 0) return;
+    std::span<const ColumnSpec> columns{client->result_columns,
+                                        static_cast<size_t>(client->result_column_count)};
+    if (Status checked = validate_buffers(columns, message.columns, body.rows, body.block.bytes);
+        !checked.ok())
+        report_malformed(checked.detail);
+
+    auto holds = [&body](uint64 offset, uint64 bytes) {
+        return offset % 8 == 0 && offset <= body.block.bytes && bytes <= body.block.bytes - offset;
+    };
+    if (body.probe_rows != kNoBuffer && !holds(body.probe_rows, body.rows * sizeof(uint32)))
+        report_malformed("Its probe row numbers are outside of the block.");
+    if (body.build_rows != kNoBuffer && !holds(body.build_rows, body.rows * sizeof(uint64)))
+        report_malformed("Its build row numbers are outside of the block.");
+    if (client->unfinished[0].names_probe_rows && body.probe_rows == kNoBuffer)
+        report_malformed("It has no probe row numbers.");
+    if (client->has_build_rows && body.build_rows == kNoBuffer)
+        report_malformed("It has no build row numbers.");
+}
+
+void queue_result(Client* client, const Message& message) {
+    auto* result = static_cast<QueuedResult*>(
+        MemoryContextAlloc(client->context, offsetof(QueuedResult, columns) + message.columns.size_bytes()));
+    result->next = nullptr;
+    result->sequence = message.header->sequence;
+    result->body = message.as<BatchBody>();
+    if (!message.columns.empty())
+        memcpy(result->columns, message.columns.data(), message.columns.size_bytes());
+    if (client->last_result)
+        client->last_result->next = result;
+    else
+        client->first_result = result;
+    client->last_result = result;
+}
+
+// The block of a finished batch is ours again. False where no block was sent under that number.
+bool free_block(Client* client, MessageType sent_as, uint64 sequence) {
+    for (InputBlock& block : std::span(client->blocks, client->block_count)) {
+        if (block.state != BlockState::Sent || block.sent_as != sent_as || block.sequence != sequence)
+            continue;
+        block.state = block.is_extra ? BlockState::Spare : BlockState::Free;
+        return true;
+    }
+    return false;
+}
+
+void take_result(Client* client, const Message& message) {
+    check_result(client, message);
+    queue_result(client, message);
+    if (!message.as<BatchBody>().last) return;
+    free_block(client, MessageType::Probe, message.header->sequence);  // scans have none
+    client->unfinished_count--;
+    memmove(client->unfinished, client->unfinished + 1, client->unfinished_count * sizeof(Unfinished));
+}
+
+void take_answer(Client* client, const Message& message) {
+    if (client->is_answered || message.header->type != client->expected)
+        report_malformed("It is no answer to a question.");
+    memcpy(&client->answer, message.body, body_bytes(message.header->type));
+    client->is_answered = true;
+}
+
+// Sequence 0 ends the session; any other refuses the question of that number.
+void take_failure(Client* client, const Message& message) {
+    bool is_refusal = message.header->sequence != 0 && !client->is_answered &&
+                      message.header->sequence == client->expected_sequence;
+    if (!is_refusal) report_failure(message.as<Status>());
+    client->answer.refusal = message.as<Status>();
+    client->is_answered = client->is_refused = true;
+}
+
+void take_message(Client* client, const Message& message) {
+    uint64 sequence = message.header->sequence;
+    switch (message.header->type) {
+        case MessageType::Appended:
+            if (!free_block(client, MessageType::Append, sequence))
+                report_malformed("It acknowledges a batch that was not sent.");
+            return;
+        case MessageType::Marked:
+            if (!free_block(client, MessageType::MarkMatched, sequence))
+                report_malformed("It acknowledges a batch that was not sent.");
+            return;
+        case MessageType::Result:
+            return take_result(client, message);
+        case MessageType::Sealed:
+            client->seal_report = message.as<SealReport>();
+            client->is_sealed = true;
+            return;
+        case MessageType::Failed:
+            return take_failure(client, message);
+        default:
+            return take_answer(client, message);
+    }
+}
+
+// Takes in all messages that have arrived.
+void take_messages(Client* client) {
+    for (;;) {
+        Message message;
+        Status why;
+        int descriptor;
+        Reply reply = channel_receive(&client->channel, &message, &descriptor, &why);
+        if (reply == Reply::Nothing) return;
+        if (reply != Reply::Got) report_failure(why);
+        if (descriptor >= 0) {
+            close(descriptor);
+            report_malformed("It carries a descriptor.");
+        }
+        take_message(client, message);
+    }
+}
+
+// Waits for the server and takes in what has arrived.
+void wait_for_messages(Client* client) {
+    channel_wait(&client->channel, WL_SOCKET_READABLE, -1);
+    take_messages(client);
+}
+
+// --- Sending
+
+void send_message(Client* client, MessageType type, uint64 sequence, const void* body,
+                  std::span<const ColumnBuffers> columns = {}) {
+    uint32 bytes =
+        encode(type, client->key.session, sequence, body, body_bytes(type), columns, packet_buffer());
+    for (;;) {
+        Reply reply = channel_send(&client->channel, bytes);
+        if (reply == Reply::Got) return;
+        take_messages(client);  // also finds out why a lost server has gone
+        if (reply != Reply::Nothing) report_failure(server_lost());
+        channel_wait(&client->channel, WL_SOCKET_READABLE | WL_SOCKET_WRITEABLE, -1);
+    }
+}
+
+// Sends a question and waits for its answer. False when it was refused.
+bool ask(Client* client, MessageType question, const void* body, MessageType expected) {
+    client->expected = expected;
+    client->expected_sequence = question == MessageType::Reserve ? ++client->last_sequence : 0;
+    client->is_answered = client->is_refused = false;
+    send_message(client, question, client->expected_sequence, body);
+    take_messages(client);
+    while (!client->is_answered) wait_for_messages(client);
+    return !client->is_refused;
+}
+
+void release_range(Client* client, const BlockRange& range) {
+    if (range.bytes == 0) return;
+    ReleaseBody body{range.offset};
+    send_message(client, MessageType::Release, 0, &body);
+}
+
+// Gives back the extra blocks that are done with.
+void release_spare_blocks(Client* client) {
+    for (int i = 0; i < client->block_count;) {
+        InputBlock* block = &client->blocks[i];
+        if (block->state != BlockState::Spare) {
+            i++;
+            continue;
+        }
+        BlockRange range = block->range;
+        *block = client->blocks[--client->block_count];
+        release_range(client, range);
+    }
+}
+
+InputBlock* find_block(Client* client, uint64 offset, BlockState state) {
+    for (InputBlock& block : std::span(client->blocks, client->block_count))
+        if (block.range.offset == offset && block.state == state) return &block;
+    elog(ERROR, "block is not in the expected state");
+    pg_unreachable();
+}
+
+// Numbers a message that gives a taken block to the server.
+uint64 hand_over(Client* client, const Block* block, MessageType type) {
+    InputBlock* taken = find_block(client, block->offset, BlockState::Taken);
+    taken->state = BlockState::Sent;
+    taken->sent_as = type;
+    return taken->sequence = ++client->last_sequence;
+}
+
+void add_unfinished(Client* client, uint64 sequence, bool names_probe_rows) {
+    if (client->unfinished_count == kMaxUnfinished) elog(ERROR, "too many batches are under way");
+    client->unfinished[client->unfinished_count++] = Unfinished{sequence, names_probe_rows};
+}
+
+uint64 send_batch(Client* client, MessageType type, const Block* block, uint32 rows,
+                  std::span<const ColumnBuffers> columns) {
+    BatchBody body = {};
+    body.block = BlockRange{block->offset, block->bytes};
+    body.rows = rows;
+    body.columns = static_cast<uint16>(columns.size());
+    body.probe_rows = body.build_rows = kNoBuffer;
+    uint64 sequence = hand_over(client, block, type);
+    if (type == MessageType::Probe) add_unfinished(client, sequence, client->is_in_probe_order);
+    send_message(client, type, sequence, &body, columns);
+    return sequence;
+}
+
+// --- Opening
+
+void accept_session(Client* client, const Message& message) {
+    const auto& body = message.as<OpenedBody>();
+    client->key.session = message.header->session;
+    memcpy(client->key.secret, body.secret, sizeof client->key.secret);
+    copy_clean_text(client->device, sizeof client->device, body.device);
+    for (const BlockRange& range : body.input) add_block(client, range, false);
+}
+
+// Connects, says hello, maps the arena, and asks for a session.
+Reply try_to_open(Client* client, const char* socket_name, TimestampTz deadline, MessageType question,
+                  const void* body, uint64 session, Status* why) {
+    Reply reply = channel_connect(&client->channel, socket_name, why);
+    if (reply != Reply::Got) return reply;
+
+    Message message;
+    int descriptor;
+    HelloBody hello = {MyProcPid, 0, mapped_arena()};
+    reply = channel_ask(&client->channel, deadline, MessageType::Hello, 0, &hello, MessageType::Welcome,
+                        &message, &descriptor, why);
+    if (reply != Reply::Got) return reply;
+    client->arena = acquire_arena(message.as<WelcomeBody>(), descriptor, why);
+    if (!client->arena) return Reply::Failed;
+
+    reply = channel_ask(&client->channel, deadline, question, session, body, MessageType::Opened, &message,
+                        &descriptor, why);
+    if (reply == Reply::Got) accept_session(client, message);
+    return reply;
+}
+
+Status server_is_down(const ServerFacts& facts) {
+    Status status = failure(Fault::Error, "58000", "the gpujoin server is not running");
+    if (facts.phase == ServerPhase::NotPreloaded)
+        return status.with_detail("gpujoin is not in shared_preload_libraries.");
+    if (facts.last_words[0] != '\0') status.with_detail("Its last words were: %s", facts.last_words);
+    return status.with_hint("Retry the query. It is planned without gpujoin until the server is back.");
+}
+
+bool ask_devices(Channel* channel, const char* socket_name, TimestampTz deadline, DevicesBody* devices,
+                 Status* why) {
+    Message message;
+    int descriptor;
+    HelloBody hello = {MyProcPid, 0, mapped_arena()};
+    if (channel_connect(channel, socket_name, why) != Reply::Got ||
+        channel_ask(channel, deadline, MessageType::Hello, 0, &hello, MessageType::Welcome, &message,
+                    &descriptor, why) != Reply::Got)
+        return false;
+    if (descriptor >= 0) close(descriptor);
+    if (channel_ask(channel, deadline, MessageType::GetDevices, 0, nullptr, MessageType::Devices, &message,
+                    &descriptor, why) != Reply::Got)
+        return false;
+    *devices = message.as<DevicesBody>();
+    return true;
+}
+
+// Opens or attaches, with patience while a server is being started: nothing has been read yet. nullptr, with
+// the reason in *refusal, when a server refuses; an error where refusal is nullptr.
+Client* connect_client(MemoryContext parent, const JoinSpec* spec, MessageType question, const void* body,
+                       uint64 session, Status* refusal) {
+    Client* client = make_client(parent);
+    remember_columns(client, spec);
+    TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), kConnectPatienceMs);
+    for (;;) {
+        ServerFacts facts;
+        read_server_facts(&facts);
+        Status why = server_is_down(facts);
+        if (facts.phase == ServerPhase::Ready) {
+            Reply reply = try_to_open(client, facts.socket_name, deadline, question, body, session, &why);
+            if (reply == Reply::Got) return client;
+            disconnect(client);
+            if (reply == Reply::Failed && refusal) {
+                *refusal = why;
+                client_close(client);
+                return nullptr;
+            }
+            if (reply == Reply::Failed) report_failure(why);
+        }
+        if (facts.phase == ServerPhase::NotPreloaded || GetCurrentTimestamp() >= deadline)
+            report_failure(why);
+        channel_wait(&client->channel, 0, kConnectRetryMs);
+    }
+}
+
+// --- Blocks
+
+// A block that can be taken now: the smallest that is large enough.
+InputBlock* find_takeable(Client* client, uint64 bytes) {
+    InputBlock* best = nullptr;
+    for (InputBlock& block : std::span(client->blocks, client->block_count)) {
+        bool is_mine = block.state == BlockState::Free || block.state == BlockState::Spare;
+        if (is_mine && block.range.bytes >= bytes && (!best || block.range.bytes < best->range.bytes))
+            best = &block;
+    }
+    return best;
+}
+
+// Will waiting give a block of that size?
+bool is_one_in_flight(const Client* client, uint64 bytes) {
+    for (const InputBlock& block : std::span(client->blocks, client->block_count))
+        if (block.state == BlockState::Sent && block.range.bytes >= bytes) return true;
+    return false;
+}
+
+// Asks for one more block. False when it is refused, with the reason in client->answer.refusal.
+bool reserve_block(Client* client, uint64 bytes) {
+    ReserveBody body{bytes};
+    if (!ask(client, MessageType::Reserve, &body, MessageType::Grant)) return false;
+    if (client->answer.grant.block.bytes < bytes) report_malformed("It grants too small a block.");
+    add_block(client, client->answer.grant.block, true);
+    return true;
+}
+
+// Gets a block that is larger than all those that were granted, unless there are enough of them. The refusal
+// of the last chance is an error.
+bool reserve_large_block(Client* client, uint64 bytes) {
+    if (client->block_count == kMaxInputBlocks) return false;
+    for (const InputBlock& block : std::span(client->blocks, client->block_count))
+        if (!block.is_extra && block.range.bytes >= bytes) return false;
+    if (reserve_block(client, bytes)) return true;
+    if (!is_one_in_flight(client, bytes)) report_failure(client->answer.refusal);
+    return false;
+}
+
+void take(Client* client, InputBlock* found, Block* block) {
+    found->state = BlockState::Taken;
+    *block = Block{found->range.offset, found->range.bytes, client->arena->memory + found->range.offset};
+}
+
+bool is_any_sent_as(const Client* client, MessageType type) {
+    for (const InputBlock& block : std::span(client->blocks, client->block_count))
+        if (block.state == BlockState::Sent && block.sent_as == type) return true;
+    return false;
+}
+
+bool is_any_sent(const Client* client) {
+    for (const InputBlock& block : std::span(client->blocks, client->block_count))
+        if (block.state == BlockState::Sent) return true;
+    return false;
+}
+
+// --- Results
+
+// Drops all queued results and gives their blocks back.
+void drop_results(Client* client) {
+    while (QueuedResult* result = client->first_result) {
+        client->first_result = result->next;
+        if (!client->first_result) client->last_result = nullptr;
+        release_range(client, result->body.block);
+        pfree(result);
+    }
+}
+
+void view_result(const Client* client, const QueuedResult* result, ResultView* view) {
+    const BatchBody& body = result->body;
+    std::byte* memory = client->arena->memory + body.block.offset;
+    *view = {};
+    view->sequence = result->sequence;
+    view->rows = body.rows;
+    view->last = body.last != 0;
+    view->column_count = body.columns;
+    view->columns = result->columns;
+    if (body.block.bytes == 0) return;
+    view->block = Block{body.block.offset, body.block.bytes, memory};
+    if (body.rows == 0) return;
+    if (body.probe_rows != kNoBuffer)
+        view->probe_rows = reinterpret_cast<const uint32*>(memory + body.probe_rows);
+    if (body.build_rows != kNoBuffer)
+        view->build_rows = reinterpret_cast<const uint64*>(memory + body.build_rows);
+}
+
+}  // namespace
+
+Client* client_open(MemoryContext context, const JoinSpec* spec) {
+    return connect_client(context, spec, MessageType::Open, spec, 0, nullptr);
+}
+
+Client* client_attach(MemoryContext context, const SessionKey* key, const JoinSpec* spec, Status* refusal) {
+    AttachBody body;
+    memcpy(body.secret, key->secret, sizeof body.secret);
+    return connect_client(context, spec, MessageType::Attach, &body, key->session, refusal);
+}
+
+SessionKey client_key(const Client* client) {
+    return client->key;
+}
+
+const char* client_device(const Client* client) {
+    return client->device;
+}
+
+double client_waited_ms(const Client* client) {
+    return client->channel.waited_ms;
+}
+
+void client_close(Client* client) {
+    MemoryContextDelete(client->context);
+}
+
+bool client_take_block(Client* client, uint64_t bytes, bool wait, Block* block) {
+    for (;;) {
+        take_messages(client);
+        if (InputBlock* found = find_takeable(client, bytes)) {
+            take(client, found, block);
+            return true;
+        }
+        release_spare_blocks(client);
+        if (reserve_large_block(client, bytes)) continue;
+        if (!wait || client->first_result) return false;
+        if (!is_any_sent(client)) elog(ERROR, "waiting for a block while none is in flight");
+        wait_for_messages(client);
+    }
+}
+
+uint64_t client_append(Client* client, const Block* block, uint32_t rows, const ColumnBuffers* columns) {
+    return send_batch(client, MessageType::Append, block, rows, {columns, client->build_columns});
+}
+
+uint64_t client_probe(Client* client, const Block* block, uint32_t rows, const ColumnBuffers* columns) {
+    return send_batch(client, MessageType::Probe, block, rows, {columns, client->probe_columns});
+}
+
+void client_wait_acknowledged(Client* client) {
+    while (is_any_sent_as(client, MessageType::Append) || is_any_sent_as(client, MessageType::MarkMatched))
+        wait_for_messages(client);
+}
+
+uint64_t client_scan_build(Client* client, bool matched) {
+    client_wait_acknowledged(client);
+    ScanBuildBody body = {};
+    body.matched = matched;
+    uint64 sequence = ++client->last_sequence;
+    add_unfinished(client, sequence, false);
+    send_message(client, MessageType::ScanBuild, sequence, &body);
+    return sequence;
+}
+
+void client_seal(Client* client, SealReport* report) {
+    client_wait_acknowledged(client);
+    send_message(client, MessageType::Seal, 0, nullptr);
+    client_wait_sealed(client, report);
+}
+
+void client_wait_sealed(Client* client, SealReport* report) {
+    take_messages(client);
+    while (!client->is_sealed) wait_for_messages(client);
+    *report = client->seal_report;
+}
+
+bool client_receive_result(Client* client, bool wait, ResultView* result) {
+    if (client->handed_out) pfree(client->handed_out);
+    client->handed_out = nullptr;
+    if (!client->first_result) take_messages(client);
+    while (!client->first_result) {
+        if (!wait || client->unfinished_count == 0) return false;
+        wait_for_messages(client);
+    }
+    QueuedResult* first = client->first_result;
+    client->first_result = first->next;
+    if (!client->first_result) client->last_result = nullptr;
+    client->handed_out = first;
+    view_result(client, first, result);
+    return true;
+}
+
+void client_release(Client* client, const Block* block) {
+    release_range(client, BlockRange{block->offset, block->bytes});
+}
+
+void client_skip(Client* client, uint32_t probe_row) {
+    Assert(client->handed_out);
+    SkipBody body = {probe_row, 0};
+    send_message(client, MessageType::Skip, client->handed_out->sequence, &body);
+}
+
+void client_mark_matched(Client* client, const uint64_t* build_rows, uint64_t count) {
+    while (count > 0) {
+        take_messages(client);
+        // Never waits for a block: those of probes come back only when results are received.
+        InputBlock* found = find_takeable(client, 0);
+        if (!found) {
+            if (client->block_count == kMaxInputBlocks)
+                elog(ERROR, "too many reports of matches are under way");
+            if (!reserve_block(client, 0)) report_failure(client->answer.refusal);
+            continue;
+        }
+        Block block;
+        take(client, found, &block);
+        uint64 part = Min(count, block.bytes / sizeof(uint64));
+        memcpy(block.memory, build_rows, part * sizeof(uint64));
+        MarkMatchedBody body = {BlockRange{block.offset, block.bytes}, part};
+        uint64 sequence = hand_over(client, &block, MessageType::MarkMatched);
+        send_message(client, MessageType::MarkMatched, sequence, &body);
+        build_rows += part;
+        count -= part;
+    }
+}
+
+void client_rewind(Client* client) {
+    ask(client, MessageType::Rewind, nullptr, MessageType::Rewound);
+    drop_results(client);
+    client->unfinished_count = 0;
+    for (InputBlock& block : std::span(client->blocks, client->block_count))
+        block.state = block.is_extra ? BlockState::Spare : BlockState::Free;
+}
+
+void client_stats(Client* client, JoinStats* stats) {
+    ask(client, MessageType::GetStats, nullptr, MessageType::Stats);
+    *stats = client->answer.stats;
+    copy_clean_text(stats->device, sizeof stats->device, client->answer.stats.device);
+}
+
+bool client_get_devices(DevicesBody* devices, Status* why) {
+    ServerFacts facts;
+    read_server_facts(&facts);
+    *why = server_is_down(facts);
+    if (facts.server_pid == 0) return false;
+
+    Client* client = make_client(CurrentMemoryContext);  // closes the socket if a wait is interrupted
+    TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), kDevicesPatienceMs);
+    bool is_known = ask_devices(&client->channel, facts.socket_name, deadline, devices, why);
+    client_close(client);
+    return is_known;
+}
+
+}  // namespace gpujoin

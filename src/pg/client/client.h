@@ -1,0 +1,99 @@
+// Client: one backend's connection to the server for one running join. Sockets and blocks; every wait goes
+// through the process latch and CHECK_FOR_INTERRUPTS. Failures are reported with ereport (58000 when the
+// server is gone, after which the plan cache is reset; 53200 when memory is refused); nothing here has a
+// destructor, so callers may too.
+//
+// A client lives in the memory context it was opened in, which closes the socket when it is reset: on
+// success, error, subtransaction abort and cursor close alike. Closing is what frees everything on the
+// server.
+#pragma once
+
+#include "wire/batch.h"
+#include "wire/join_spec.h"
+#include "wire/message.h"
+#include "wire/stats.h"
+
+extern "C" {
+#include "postgres.h"
+}
+
+namespace gpujoin {
+
+struct Client;
+
+// A block of the arena that this client may write (input) or read (result).
+struct Block {
+    uint64_t offset;  // in the arena
+    uint64_t bytes;
+    std::byte* memory;  // mapped
+};
+
+// What other participants (parallel workers) need to join a session; plain bytes for shared memory.
+struct SessionKey {
+    uint64_t session;
+    uint8_t secret[16];
+};
+
+// A batch of results. columns[i] are the buffers of spec.output[i], relative to block.memory.
+struct ResultView {
+    uint64_t sequence;
+    Block block;
+    uint32_t rows;
+    bool last;                   // of the batch it answers
+    const uint32_t* probe_rows;  // nullptr in scans of the build side
+    const uint64_t* build_rows;  // nullptr unless client_decides
+    uint32_t column_count;
+    const ColumnBuffers* columns;  // valid until the next client_receive_result()
+};
+
+// Connects and opens a session, waiting a few seconds for a server that is just being started. Two input
+// blocks come with it.
+Client* client_open(MemoryContext context, const JoinSpec* spec);
+// Joins a session that another process of this query has opened. nullptr, with the reason in *refusal, when
+// the server refuses, as it does when all other participants have left.
+Client* client_attach(MemoryContext context, const SessionKey* key, const JoinSpec* spec, Status* refusal);
+SessionKey client_key(const Client* client);
+const char* client_device(const Client* client);
+
+// A free input block of at least `bytes` bytes (0: the ordinary size). Where all are in flight: false, or,
+// with `wait`, waits for the server to give one back; even then false when results have arrived, because a
+// probe may be unable to go on before they are received. Larger blocks than ordinary ones are asked for, and
+// given back when the batch in them is done.
+bool client_take_block(Client* client, uint64_t bytes, bool wait, Block* block);
+
+// Send the batch in a taken block; the block is the server's until it answers. columns as in BatchBody.
+// Return the batch's sequence number.
+uint64_t client_append(Client* client, const Block* block, uint32_t rows, const ColumnBuffers* columns);
+uint64_t client_probe(Client* client, const Block* block, uint32_t rows, const ColumnBuffers* columns);
+uint64_t client_scan_build(Client* client, bool matched);
+
+// Waits until every append was acknowledged, seals, and waits for the answer.
+void client_seal(Client* client, SealReport* report);
+// For participants that do not seal: waits for the answer that all get.
+void client_wait_sealed(Client* client, SealReport* report);
+
+// The next result, oldest batch first. Without wait: false when none has arrived yet. The block must be given
+// back with client_release().
+bool client_receive_result(Client* client, bool wait, ResultView* result);
+void client_release(Client* client, const Block* block);
+// No more rows are wanted for a row of the batch whose result was received last.
+void client_skip(Client* client, uint32_t probe_row);
+// Waits until the server has taken in every append and report of matches of this participant.
+void client_wait_acknowledged(Client* client);
+// Reports matched build rows. Does not wait for the acknowledgement: client_scan_build() does, for this
+// participant's.
+void client_mark_matched(Client* client, const uint64_t* build_rows, uint64_t count);
+
+// Drops probes in flight and forgets matches; keeps the build side. Waits for the answer.
+void client_rewind(Client* client);
+void client_stats(Client* client, JoinStats* stats);
+// Milliseconds spent waiting for the server so far.
+double client_waited_ms(const Client* client);
+// Closes the socket now and frees the client.
+void client_close(Client* client);
+
+// Asks a server for its devices, on a connection of its own. False, with the reason in *why, when it cannot
+// be reached.
+bool client_get_devices(DevicesBody* devices, Status* why);
+
+}  // namespace gpujoin

@@ -1,0 +1,139 @@
+// See decide.h.
+#include "pg/executor/decide.h"
+
+#include "pg/executor/state.h"
+
+extern "C" {
+#include "executor/instrument.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+constexpr uint64_t kReportRows = 64 << 10;
+
+bool emits_unmatched_probe_rows(JoinKind kind) {
+    return kind == JoinKind::Left || kind == JoinKind::Full || kind == JoinKind::Anti;
+}
+bool emits_pairs(JoinKind kind) {
+    return kind == JoinKind::Left || kind == JoinKind::Full || kind == JoinKind::Right;
+}
+bool one_match_is_enough(JoinKind kind) {
+    return kind == JoinKind::Semi || kind == JoinKind::Anti;
+}
+bool scans_build_rows(JoinKind kind) {
+    return kind == JoinKind::Right || kind == JoinKind::Full || kind == JoinKind::RightSemi ||
+           kind == JoinKind::RightAnti;
+}
+
+void mark_build_row(GpuJoinState* state, uint64_t row) {
+    Decider* decider = &state->decider;
+    if (!decider->build_matched) {
+        decider->build_rows = state->seal.build_rows;
+        Size bytes = validity_bytes(decider->build_rows);
+        decider->build_matched = static_cast<uint8*>(MemoryContextAllocExtended(
+            state->css.ss.ps.state->es_query_cxt, bytes, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
+    }
+    if (row >= decider->build_rows) elog(ERROR, "gpujoin_server sent a build row that does not exist");
+    decider->build_matched[row >> 3] |= static_cast<uint8>(1u << (row & 7));
+}
+
+void emit_pair(GpuJoinState* state, uint32_t probe_row, uint32_t result_row) {
+    emitter_clear(&state->emitter);
+    emit_probe(&state->emitter, probe_row);
+    emit_build(&state->emitter, result_row);
+    emitter_store(&state->emitter);
+}
+
+void emit_unmatched(GpuJoinState* state, uint32_t probe_row) {
+    emitter_clear(&state->emitter);
+    emit_probe(&state->emitter, probe_row);
+    emit_build_nulls(&state->emitter);
+    emitter_store(&state->emitter);
+}
+
+bool residual_holds(GpuJoinState* state) {
+    ExprContext* context = state->css.ss.ps.ps_ExprContext;
+    ResetExprContext(context);
+    context->ecxt_scantuple = state->emitter.slot;
+    if (ExecQual(state->residual, context)) return true;
+    InstrCountFiltered2(&state->css.ss.ps, 1);
+    return false;
+}
+
+// Tests the view's next candidate, a pair of the undecided probe row. True when it gives a row now.
+bool take_candidate(GpuJoinState* state) {
+    Decider* decider = &state->decider;
+    JoinKind kind = state->plan.kind;
+    uint32_t result_row = state->next_row++;
+    if (decider->matched && one_match_is_enough(kind)) return false;
+    emit_pair(state, decider->probe_row, result_row);
+    if (!residual_holds(state)) return false;
+    decider->matched = true;
+    if (scans_build_rows(kind)) mark_build_row(state, state->view.build_rows[result_row]);
+    return emits_pairs(kind) || kind == JoinKind::Semi;
+}
+
+// Leaves the undecided probe row behind: all its candidates were seen. True when it gives a row now.
+bool leave_probe_row(GpuJoinState* state) {
+    Decider* decider = &state->decider;
+    uint32_t row = decider->probe_row++;
+    bool unmatched = !decider->matched;
+    decider->matched = false;
+    if (!unmatched || !emits_unmatched_probe_rows(state->plan.kind)) return false;
+    emit_unmatched(state, row);
+    return true;
+}
+
+// The view is used up and its batch goes on: where the probe row is decided, the server need not send more of
+// it.
+void skip_rest_of_group(GpuJoinState* state) {
+    if (state->decider.matched && one_match_is_enough(state->plan.kind))
+        client_skip(state->client, state->decider.probe_row);
+}
+
+}  // namespace
+
+bool next_decided_row(GpuJoinState* state) {
+    Decider* decider = &state->decider;
+    for (;;) {
+        CHECK_FOR_INTERRUPTS();
+        if (state->has_view && state->next_row < state->view.rows) {
+            uint32_t candidate = state->view.probe_rows[state->next_row];
+            if (candidate < decider->probe_row) elog(ERROR, "gpujoin_server sent candidates out of order");
+            if (candidate > decider->probe_row ? leave_probe_row(state) : take_candidate(state)) return true;
+            continue;
+        }
+        if (state->has_view && state->view.last && decider->probe_row < oldest_batch(state)->rows) {
+            if (leave_probe_row(state)) return true;
+            continue;
+        }
+        if (state->has_view && state->view.last) decider->probe_row = 0;
+        if (state->has_view && !state->view.last) skip_rest_of_group(state);
+        if (!next_result(state)) return false;
+    }
+}
+
+void report_matched_build_rows(GpuJoinState* state) {
+    Decider* decider = &state->decider;
+    if (!decider->build_matched) return;
+    auto* rows = static_cast<uint64_t*>(palloc(sizeof(uint64_t) * kReportRows));
+    uint64_t count = 0;
+    for (uint64_t row = 0; row < decider->build_rows; row++) {
+        if (!(decider->build_matched[row >> 3] >> (row & 7) & 1)) continue;
+        rows[count++] = row;
+        if (count == kReportRows) {
+            client_mark_matched(state->client, rows, count);
+            count = 0;
+        }
+    }
+    if (count > 0) client_mark_matched(state->client, rows, count);
+    pfree(rows);
+    pfree(decider->build_matched);
+    decider->build_matched = nullptr;
+}
+
+}  // namespace gpujoin

@@ -1,0 +1,108 @@
+// Emitter: one row of a result as a virtual slot: probe values from the batch that is still in hand, build
+// values from the result block, which by-reference Datums point into. Nothing is allocated per row. A row is
+// valid until its block is released.
+#pragma once
+
+#include "pg/client/client.h"
+#include "pg/executor/payload.h"
+#include "pg/executor/probe_batch.h"
+
+namespace gpujoin {
+
+struct EmitProbeColumn {
+    int target;  // in the slot, from 0
+    int kept;    // which of the kept columns
+    const Datum* values;
+    const bool* nulls;
+};
+
+struct EmitBuildColumn {
+    int target;
+    int output;  // which of the spec's outputs
+    PayloadForm form;
+    const std::byte* values;
+    const uint8_t* validity;
+    const std::byte* data;
+};
+
+struct Emitter {
+    TupleTableSlot* slot;
+    EmitProbeColumn* probe;
+    int probe_count;
+    EmitBuildColumn* build;
+    int build_count;
+};
+
+// The batch that later rows take their probe values from.
+void emitter_bind_batch(Emitter* emitter, const ProbeBatch* batch);
+// The result that later rows take their build values from.
+void emitter_bind_result(Emitter* emitter, const ResultView* view);
+
+template <typename Wire>
+Wire value_at(const EmitBuildColumn* column, uint32_t row) {
+    return reinterpret_cast<const Wire*>(column->values)[row];
+}
+
+// A value of the bound result: Datums as heap_deform_tuple() would make them (sign-extended).
+inline Datum datum_at(const EmitBuildColumn* column, uint32_t row) {
+    switch (column->form) {
+        case PayloadForm::Value1:
+            return CharGetDatum(value_at<char>(column, row));
+        case PayloadForm::Value2:
+            return Int16GetDatum(value_at<int16>(column, row));
+        case PayloadForm::Value4:
+            return Int32GetDatum(value_at<int32>(column, row));
+        case PayloadForm::Value8:
+            return value_at<Datum>(column, row);
+        case PayloadForm::Pointer16:
+            return PointerGetDatum(column->values + uint64_t{16} * row);
+        case PayloadForm::PointerBytes:
+            break;
+    }
+    return PointerGetDatum(column->data + value_at<uint32_t>(column, row));
+}
+
+inline void emit_probe(Emitter* emitter, uint32_t probe_row) {
+    Datum* values = emitter->slot->tts_values;
+    bool* nulls = emitter->slot->tts_isnull;
+    for (int i = 0; i < emitter->probe_count; i++) {
+        const EmitProbeColumn* column = &emitter->probe[i];
+        values[column->target] = column->values[probe_row];
+        nulls[column->target] = column->nulls[probe_row];
+    }
+}
+
+inline void emit_build(Emitter* emitter, uint32_t result_row) {
+    Datum* values = emitter->slot->tts_values;
+    bool* nulls = emitter->slot->tts_isnull;
+    for (int i = 0; i < emitter->build_count; i++) {
+        const EmitBuildColumn* column = &emitter->build[i];
+        const uint8_t* validity = column->validity;
+        bool isnull = validity && !(validity[result_row >> 3] >> (result_row & 7) & 1);
+        nulls[column->target] = isnull;
+        values[column->target] = isnull ? Datum{0} : datum_at(column, result_row);
+    }
+}
+
+// NULL extension of either side.
+inline void emit_probe_nulls(Emitter* emitter) {
+    for (int i = 0; i < emitter->probe_count; i++) emitter->slot->tts_isnull[emitter->probe[i].target] = true;
+}
+
+inline void emit_build_nulls(Emitter* emitter) {
+    for (int i = 0; i < emitter->build_count; i++) emitter->slot->tts_isnull[emitter->build[i].target] = true;
+}
+
+// Empties the slot; to be called before the emit functions.
+inline void emitter_clear(Emitter* emitter) {
+    if (unlikely(TTS_SHOULDFREE(emitter->slot))) ExecClearTuple(emitter->slot);
+}
+
+// Makes what was emitted the slot's row.
+inline void emitter_store(Emitter* emitter) {
+    TupleTableSlot* slot = emitter->slot;
+    slot->tts_flags &= ~TTS_FLAG_EMPTY;
+    slot->tts_nvalid = static_cast<AttrNumber>(slot->tts_tupleDescriptor->natts);
+}
+
+}  // namespace gpujoin

@@ -1,0 +1,135 @@
+// EXPLAIN of a GpuJoin. Conditions and the algorithm that was forced are shown always; what ran, and its
+// figures, with ANALYZE. Figures that vary from run to run or machine to machine appear only where costs
+// (device, bytes) or timing (milliseconds) are on.
+#include "pg/executor/state.h"
+#include "pg/settings.h"
+
+extern "C" {
+#include "nodes/makefuncs.h"
+#include "utils/ruleutils.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+// One input or stage, with the milliseconds of up to two steps.
+struct Stage {
+    const char* name;
+    uint64_t rows;
+    uint64_t batches;
+    uint64_t bytes;
+    const char* step[2];
+    double milliseconds[2];
+};
+
+void show_condition(const char* label, List* clauses, CustomScanState* node, List* ancestors,
+                    ExplainState* es) {
+    if (clauses == NIL) return;
+    List* context = set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors);
+    bool prefix = list_length(es->rtable) > 1 || es->verbose;
+    auto* condition = reinterpret_cast<Node*>(make_ands_explicit(list_copy(clauses)));
+    ExplainPropertyText(label, deparse_expression(condition, context, prefix, false), es);
+}
+
+void show_stage_text(const Stage* stage, ExplainState* es) {
+    appendStringInfoSpaces(es->str, 2 * es->indent);
+    appendStringInfo(es->str, "%s: rows=%llu", stage->name, static_cast<unsigned long long>(stage->rows));
+    if (es->costs)
+        appendStringInfo(es->str, " batches=%llu bytes=%llu", static_cast<unsigned long long>(stage->batches),
+                         static_cast<unsigned long long>(stage->bytes));
+    for (int i = 0; es->timing && i < 2; i++)
+        if (stage->step[i]) appendStringInfo(es->str, " %s=%.3f ms", stage->step[i], stage->milliseconds[i]);
+    appendStringInfoChar(es->str, '\n');
+}
+
+void show_stage(const Stage* stage, ExplainState* es) {
+    if (es->format == EXPLAIN_FORMAT_TEXT) return show_stage_text(stage, es);
+    ExplainOpenGroup(stage->name, stage->name, true, es);
+    ExplainPropertyUInteger("Rows", nullptr, stage->rows, es);
+    if (es->costs) {
+        ExplainPropertyUInteger("Batches", nullptr, stage->batches, es);
+        ExplainPropertyUInteger("Bytes", nullptr, stage->bytes, es);
+    }
+    for (int i = 0; es->timing && i < 2; i++)
+        if (stage->step[i]) ExplainPropertyFloat(stage->step[i], "ms", stage->milliseconds[i], 3, es);
+    ExplainCloseGroup(stage->name, stage->name, true, es);
+}
+
+void show_worker_text(const WorkerFigures* worker, int number, ExplainState* es) {
+    appendStringInfoSpaces(es->str, 2 * es->indent);
+    appendStringInfo(es->str, "Worker %d:  build rows=" UINT64_FORMAT " probe rows=" UINT64_FORMAT, number,
+                     worker->counts.build_rows, worker->counts.probe_rows);
+    if (es->timing) appendStringInfo(es->str, " waited=%.3f ms", worker->waited_ms);
+    appendStringInfoChar(es->str, '\n');
+}
+
+void show_worker(const WorkerFigures* worker, int number, ExplainState* es) {
+    if (es->format == EXPLAIN_FORMAT_TEXT) return show_worker_text(worker, number, es);
+    ExplainOpenGroup("Join Worker", nullptr, true, es);
+    ExplainPropertyInteger("Worker Number", nullptr, number, es);
+    ExplainPropertyUInteger("Build Rows", nullptr, worker->counts.build_rows, es);
+    ExplainPropertyUInteger("Probe Rows", nullptr, worker->counts.probe_rows, es);
+    if (es->timing) ExplainPropertyFloat("Wait Time", "ms", worker->waited_ms, 3, es);
+    ExplainCloseGroup("Join Worker", nullptr, true, es);
+}
+
+// What the workers sent of the rows of both sides; the leader sent the rest.
+void show_workers(const ParallelPart* part, ExplainState* es) {
+    ExplainOpenGroup("Join Workers", "Join Workers", false, es);
+    for (int i = 0; i < part->worker_count; i++) show_worker(&part->workers[i], i, es);
+    ExplainCloseGroup("Join Workers", "Join Workers", false, es);
+}
+
+void show_figures(GpuJoinState* state, ExplainState* es) {
+    const JoinStats* before = &state->finished;
+    const JoinStats* now = &state->current;
+    double waited_ms = state->waited_ms + (state->client ? client_waited_ms(state->client) : 0);
+    bool text = es->format == EXPLAIN_FORMAT_TEXT;
+    if (es->costs && state->device[0]) ExplainPropertyText("Device", state->device, es);
+    Stage build = {"Build",
+                   before->build_rows + now->build_rows,
+                   before->build_batches + now->build_batches,
+                   before->build_bytes + now->build_bytes,
+                   {text ? "append" : "Append Time", text ? "seal" : "Seal Time"},
+                   {before->append_ms + now->append_ms, before->seal_ms + now->seal_ms}};
+    show_stage(&build, es);
+    Stage probe = {"Probe",
+                   before->probe_rows + now->probe_rows,
+                   before->probe_batches + now->probe_batches,
+                   before->probe_bytes + now->probe_bytes,
+                   {text ? "probe" : "Probe Time", text ? "waited" : "Wait Time"},
+                   {before->probe_ms + now->probe_ms, waited_ms}};
+    show_stage(&probe, es);
+    if (!es->costs) return;
+    if (es->verbose && state->parallel.worker_count > 0) show_workers(&state->parallel, es);
+    // What the server charged to the join, at most: while sealing, and in all.
+    ExplainPropertyUInteger("Peak Seal Memory", "kB",
+                            Max(before->peak_seal_memory, now->peak_seal_memory) / 1024, es);
+    ExplainPropertyUInteger("Peak Memory", "kB", Max(before->peak_memory, now->peak_memory) / 1024, es);
+}
+
+}  // namespace
+
+void explain_node(CustomScanState* node, List* ancestors, ExplainState* es) {
+    auto* state = reinterpret_cast<GpuJoinState*>(node);
+    List* exprs = castNode(CustomScan, node->ss.ps.plan)->custom_exprs;
+    auto clauses = [exprs](CustomExprs which) { return list_nth_node(List, exprs, which); };
+    bool ran = es->analyze && state->last_seal.algorithm != Algorithm::Auto;
+    Algorithm algorithm = ran ? state->last_seal.algorithm : static_cast<Algorithm>(setting_algorithm);
+    ExplainPropertyText("Join Type", name_of(state->plan.kind), es);
+    if (algorithm != Algorithm::Auto) ExplainPropertyText("Algorithm", name_of(algorithm), es);
+    show_condition("Equality Cond", clauses(kEqualityExprs), node, ancestors, es);
+    show_condition("Range Cond", clauses(kRangeExprs), node, ancestors, es);
+    show_condition("Filter Cond", clauses(kFilterExprs), node, ancestors, es);
+    show_condition("Residual Cond", clauses(kResidualExprs), node, ancestors, es);
+    if (es->analyze && node->ss.ps.instrument && clauses(kResidualExprs) != NIL)
+        ExplainPropertyFloat("Rows Removed by Residual Cond", nullptr,
+                             node->ss.ps.instrument->nfiltered2 / Max(node->ss.ps.instrument->nloops, 1), 0,
+                             es);
+    if (!es->analyze) return;
+    snapshot_stats(state);
+    if (state->last_seal.algorithm != Algorithm::Auto) show_figures(state, es);
+}
+
+}  // namespace gpujoin

@@ -1,0 +1,31 @@
+// HeapFilter: the conditions of a sequential scan on the rows of a page. Comparisons of a column with a
+// constant or Param of integers, floats, oids, dates and times are tested column by column; where there are
+// others, rows that are left go through ExecQual().
+#pragma once
+
+#include "pg/executor/heap_deform.h"
+
+extern "C" {
+#include "access/relscan.h"
+#include "nodes/execnodes.h"
+}
+
+namespace gpujoin {
+
+struct HeapFilter;
+
+// The table's columns that the filter of a scan reads from a deformer, added to `wanted`.
+Bitmapset* heap_filter_columns(SeqScanState* node, Bitmapset* wanted);
+
+// nullptr where the scan has no condition. Allocates in the current memory context.
+HeapFilter* heap_filter_create(SeqScanState* node, const HeapDeformer* deformer);
+
+// To be called when a scan starts: values of Params may have changed.
+void heap_filter_reset(HeapFilter* filter);
+
+// Writes the numbers of the rows that meet all conditions, ascending, and returns how many they are. The
+// deformer holds `rows` rows of the scan's current page, the lines of which are given.
+uint32 heap_filter_rows(HeapFilter* filter, TableScanDesc scan, const OffsetNumber* lines, uint32 rows,
+                        uint16* passed);
+
+}  // namespace gpujoin

@@ -1,0 +1,218 @@
+// See heap_scan.h. Blocks are visited in the order in which heap_getnextslot() visits them, alone or shared
+// with parallel workers.
+#include "pg/compat.h"
+
+#include "pg/executor/heap_deform.h"
+#include "pg/executor/heap_filter.h"
+#include "pg/executor/heap_scan.h"
+
+extern "C" {
+#include "access/relscan.h"
+#include "access/syncscan.h"
+#include "access/tableam.h"
+#include "executor/executor.h"
+#include "executor/instrument.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+}
+
+namespace gpujoin {
+
+struct HeapScan {
+    SeqScanState* node;
+    HeapDeformer* deformer;
+    HeapFilter* filter;  // nullptr: no condition
+    bool running;        // between the first page and the end or a reset
+    uint32 count;        // rows of the current page, and how many of them were taken
+    uint32 taken;
+    RowSet rows;  // those that were not taken; the arrays are its
+    const Datum** values;
+    const bool** nulls;
+    bool* has_nulls;
+    HeapColumn** column;  // by attribute of the child, nullptr where it was not asked for
+};
+
+namespace {
+
+// The table's attribute behind an attribute of the child's slot. 0: none, the child computes it.
+AttrNumber table_attribute(const SeqScanState* node, AttrNumber attribute) {
+    if (!node->ss.ps.ps_ProjInfo) return attribute;
+    auto* entry = list_nth_node(TargetEntry, node->ss.ps.plan->targetlist, attribute - 1);
+    if (!IsA(entry->expr, Var)) return 0;
+    return Max(reinterpret_cast<Var*>(entry->expr)->varattno, 0);
+}
+
+bool returns_plain_columns(const SeqScanState* node) {
+    int attributes = node->ss.ps.ps_ResultTupleDesc->natts;
+    for (int i = 1; i <= attributes; i++)
+        if (table_attribute(node, static_cast<AttrNumber>(i)) == 0) return false;
+    return true;
+}
+
+bool can_read(const PlanState* child) {
+    if (!IsA(child, SeqScanState)) return false;
+    auto* node = reinterpret_cast<const SeqScanState*>(child);
+    const EState* estate = child->state;
+    return node->ss.ss_currentRelation->rd_tableam == GetHeapamTableAmRoutine() && !estate->es_epq_active &&
+           estate->es_snapshot && IsMVCCSnapshot(estate->es_snapshot) && returns_plain_columns(node);
+}
+
+template <typename T>
+T* new_array(int count) {
+    return static_cast<T*>(palloc0(sizeof(T) * (count + 1)));
+}
+
+HeapColumn* find_column(const HeapDeformer* deformer, AttrNumber attribute) {
+    for (int i = 0; i < deformer->column_count; i++)
+        if (deformer->columns[i].attribute == attribute) return &deformer->columns[i];
+    return nullptr;
+}
+
+void init_rows(HeapScan* scan, const Bitmapset* wanted) {
+    TupleDesc desc = scan->node->ss.ps.ps_ResultTupleDesc;
+    scan->column = new_array<HeapColumn*>(desc->natts);
+    scan->values = new_array<const Datum*>(desc->natts);
+    scan->nulls = new_array<const bool*>(desc->natts);
+    scan->has_nulls = new_array<bool>(desc->natts);
+    for (int member = -1; (member = bms_next_member(wanted, member)) >= 0;) {
+        AttrNumber attribute = table_attribute(scan->node, static_cast<AttrNumber>(member));
+        scan->column[member - 1] = find_column(scan->deformer, attribute);
+    }
+    TupleTableSlot* slot = MakeTupleTableSlot(desc, &TTSOpsVirtual);
+    memset(slot->tts_isnull, true, desc->natts);
+    ExecStoreVirtualTuple(slot);
+    scan->rows = {0, scan->values, scan->nulls, scan->has_nulls, slot, desc->natts};
+}
+
+// The descriptor that the node would use, made as the node makes it.
+TableScanDesc descriptor(HeapScan* scan) {
+    ScanState* node = &scan->node->ss;
+    if (!node->ss_currentScanDesc)
+        node->ss_currentScanDesc =
+            table_beginscan(node->ss_currentRelation, node->ps.state->es_snapshot, 0, nullptr);
+    Assert(node->ss_currentScanDesc->rs_flags & SO_ALLOW_PAGEMODE);
+    return node->ss_currentScanDesc;
+}
+
+BlockNumber next_shared_block(HeapScanDesc heap) {
+    Relation relation = heap->rs_base.rs_rd;
+    auto* shared = reinterpret_cast<ParallelBlockTableScanDesc>(heap->rs_base.rs_parallel);
+    if (!heap->rs_inited)
+        table_block_parallelscan_startblock_init(relation, heap->rs_parallelworkerdata, shared);
+    return table_block_parallelscan_nextpage(relation, heap->rs_parallelworkerdata, shared);
+}
+
+BlockNumber next_own_block(HeapScanDesc heap) {
+    if (!heap->rs_inited) return heap->rs_startblock;
+    BlockNumber block = heap->rs_cblock + 1;
+    if (block >= heap->rs_nblocks) block = 0;
+    if (heap->rs_base.rs_flags & SO_ALLOW_SYNC) ss_report_location(heap->rs_base.rs_rd, block);
+    return block == heap->rs_startblock ? InvalidBlockNumber : block;
+}
+
+// Leaves the descriptor as heap_getnextslot() leaves it after the last row.
+void end_scan(HeapScan* scan, HeapScanDesc heap) {
+    if (BufferIsValid(heap->rs_cbuf)) ReleaseBuffer(heap->rs_cbuf);
+    heap->rs_cbuf = InvalidBuffer;
+    heap->rs_cblock = InvalidBlockNumber;
+    heap->rs_inited = false;
+    scan->running = false;
+}
+
+// Reads the visible rows of the current page that meet the scan's conditions.
+void read_rows(HeapScan* scan, HeapScanDesc heap) {
+    uint32 visible = static_cast<uint32>(heap->rs_ntuples);
+    Page page = BufferGetPage(heap->rs_cbuf);
+    HeapTupleHeader tuples[MaxHeapTuplesPerPage];
+    for (uint32 i = 0; i < visible; i++)
+        tuples[i] =
+            reinterpret_cast<HeapTupleHeader>(PageGetItem(page, PageGetItemId(page, heap->rs_vistuples[i])));
+    heap_deform(scan->deformer, tuples, visible);
+    scan->count = visible;
+    count_rows_fetched(heap->rs_base.rs_rd, visible);
+    if (!scan->filter || visible == 0) return;
+    uint16 passed[MaxHeapTuplesPerPage];
+    scan->count = heap_filter_rows(scan->filter, &heap->rs_base, heap->rs_vistuples, visible, passed);
+    if (scan->count == visible) return;
+    InstrCountFiltered1(&scan->node->ss.ps, visible - scan->count);
+    heap_keep_rows(scan->deformer, passed, scan->count);
+}
+
+// Goes on to the next page with rows to give. False at the end.
+bool next_page(HeapScan* scan) {
+    auto* heap = reinterpret_cast<HeapScanDesc>(descriptor(scan));
+    scan->taken = scan->count = 0;
+    while (scan->count == 0) {
+        BlockNumber block = InvalidBlockNumber;
+        if (heap->rs_nblocks > 0)
+            block = heap->rs_base.rs_parallel ? next_shared_block(heap) : next_own_block(heap);
+        if (block == InvalidBlockNumber) {
+            end_scan(scan, heap);
+            return false;
+        }
+        heap->rs_inited = true;
+        read_heap_page(&heap->rs_base, block);
+        read_rows(scan, heap);
+    }
+    return true;
+}
+
+// As ExecProcNode() does it around the node.
+bool next_instrumented_page(HeapScan* scan) {
+    PlanState* node = &scan->node->ss.ps;
+    if (!node->instrument) return next_page(scan);
+    InstrStartNode(node->instrument);
+    bool found = next_page(scan);
+    InstrStopNode(node->instrument, scan->count);
+    return found;
+}
+
+void start_scan(HeapScan* scan) {
+    if (scan->node->ss.ps.chgParam) ExecReScan(&scan->node->ss.ps);
+    if (scan->filter) heap_filter_reset(scan->filter);
+    scan->running = true;
+}
+
+void show_rows(HeapScan* scan) {
+    scan->rows.rows = scan->count - scan->taken;
+    for (int i = 0; i < scan->rows.attributes; i++) {
+        const HeapColumn* column = scan->column[i];
+        if (!column) continue;
+        scan->values[i] = column->values + scan->taken;
+        scan->nulls[i] = column->nulls + scan->taken;
+        scan->has_nulls[i] = column->has_nulls;
+    }
+}
+
+}  // namespace
+
+HeapScan* heap_scan_create(PlanState* child, const Bitmapset* wanted) {
+    if (!can_read(child)) return nullptr;
+    auto* scan = static_cast<HeapScan*>(palloc0(sizeof(HeapScan)));
+    scan->node = reinterpret_cast<SeqScanState*>(child);
+    Bitmapset* columns = heap_filter_columns(scan->node, nullptr);
+    for (int member = -1; (member = bms_next_member(wanted, member)) >= 0;)
+        columns = bms_add_member(columns, table_attribute(scan->node, static_cast<AttrNumber>(member)));
+    scan->deformer = heap_deformer_create(RelationGetDescr(scan->node->ss.ss_currentRelation), columns);
+    scan->filter = heap_filter_create(scan->node, scan->deformer);
+    init_rows(scan, wanted);
+    return scan;
+}
+
+const RowSet* heap_scan_rows(HeapScan* scan) {
+    if (!scan->running) start_scan(scan);
+    if (scan->taken == scan->count && !next_instrumented_page(scan)) return nullptr;
+    show_rows(scan);
+    return &scan->rows;
+}
+
+void heap_scan_take(HeapScan* scan, uint32_t rows) {
+    scan->taken += rows;
+}
+
+void heap_scan_reset(HeapScan* scan) {
+    scan->taken = scan->count = 0;
+    scan->running = false;
+}
+
+}  // namespace gpujoin

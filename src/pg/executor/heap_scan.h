@@ -1,0 +1,34 @@
+// HeapScan: the rows of a sequential scan of a heap table, read straight from its pages, with visibility
+// decided a page at a time. It stands in for ExecProcNode() on the scan node, whose descriptor, conditions,
+// instrumentation and counters it uses and keeps as the node would: EXPLAIN ANALYZE and the statistics views
+// look as if the node had run. A scan is read either this way or through ExecProcNode(), never both.
+#pragma once
+
+#include "pg/executor/row_set.h"
+
+extern "C" {
+#include "nodes/bitmapset.h"
+#include "nodes/execnodes.h"
+}
+
+namespace gpujoin {
+
+struct HeapScan;
+
+// A reader of the child's rows, or nullptr where they must come through its slot: it is not a sequential scan
+// of a heap table, it computes something or returns system columns, the snapshot is not an MVCC one, or rows
+// are being rechecked for EvalPlanQual. wanted: attributes of the child's slot, from 1. Allocates in the
+// current memory context; opens nothing.
+HeapScan* heap_scan_create(PlanState* child, const Bitmapset* wanted);
+
+// The rows of the current page that were not taken yet, or those of the next page that has some; nullptr at
+// the end. Valid until the next call that comes after all of them were taken.
+const RowSet* heap_scan_rows(HeapScan* scan);
+
+// Takes the first `rows` of them.
+void heap_scan_take(HeapScan* scan, uint32_t rows);
+
+// Forgets what was read; the child has been, or will be, rescanned.
+void heap_scan_reset(HeapScan* scan);
+
+}  // namespace gpujoin

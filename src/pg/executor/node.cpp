@@ -1,0 +1,170 @@
+// The GpuJoin node: the callbacks by which PostgreSQL's executor runs it. The node has a loop of its own
+// rather than ExecScan()'s, which does not work for scans of no relation under EvalPlanQual; the node needs
+// nothing special there, since its children give the rows to be rechecked.
+#include "pg/nodes.h"
+
+#include "pg/executor/state.h"
+
+extern "C" {
+#include "executor/instrument.h"
+#include "executor/nodeCustom.h"
+#include "miscadmin.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+GpuJoinState* state_of(CustomScanState* node) {
+    return reinterpret_cast<GpuJoinState*>(node);
+}
+
+bool has_result_row(const GpuJoinState* state) {
+    return state->has_view && state->next_row < state->view.rows;
+}
+
+// The next row of the result in hand, of a join that the server has decided.
+void emit_result_row(GpuJoinState* state) {
+    Emitter* emitter = &state->emitter;
+    uint32_t row = state->next_row++;
+    emitter_clear(emitter);
+    if (state->view.probe_rows)
+        emit_probe(emitter, state->view.probe_rows[row]);
+    else
+        emit_probe_nulls(emitter);
+    emit_build(emitter, row);
+    emitter_store(emitter);
+}
+
+bool next_server_row(GpuJoinState* state) {
+    while (!has_result_row(state))
+        if (!next_result(state)) return false;
+    emit_result_row(state);
+    return true;
+}
+
+// Puts the next row of the join into the emitter's slot. False at the end.
+bool next_row(GpuJoinState* state) {
+    if (likely(has_result_row(state) && !client_decides(state))) {
+        emit_result_row(state);
+        return true;
+    }
+    for (;;) {
+        switch (state->phase) {
+            case Phase::Initial:
+                start_join(state);
+                break;
+            case Phase::Probing:
+                if (client_decides(state) ? next_decided_row(state) : next_server_row(state)) return true;
+                finish_probing(state);
+                break;
+            case Phase::Scanning:
+                if (next_server_row(state)) return true;
+                finish_scanning(state);
+                break;
+            case Phase::Done:
+                return false;
+        }
+    }
+}
+
+// What is above the join makes of the row in the scan slot; nullptr when a condition is not met.
+TupleTableSlot* filter_and_project(GpuJoinState* state) {
+    PlanState* ps = &state->css.ss.ps;
+    ExprContext* context = ps->ps_ExprContext;
+    context->ecxt_scantuple = state->emitter.slot;
+    if (state->residual && !client_decides(state) && !ExecQual(state->residual, context)) {
+        InstrCountFiltered2(ps, 1);
+        return nullptr;
+    }
+    if (ps->qual && !ExecQual(ps->qual, context)) {
+        InstrCountFiltered1(ps, 1);
+        return nullptr;
+    }
+    return ps->ps_ProjInfo ? ExecProject(ps->ps_ProjInfo) : state->emitter.slot;
+}
+
+TupleTableSlot* exec_node(CustomScanState* node) {
+    GpuJoinState* state = state_of(node);
+    if (state->direct) return next_row(state) ? state->emitter.slot : ExecClearTuple(state->emitter.slot);
+    for (;;) {
+        CHECK_FOR_INTERRUPTS();
+        ResetExprContext(node->ss.ps.ps_ExprContext);
+        if (!next_row(state)) return ExecClearTuple(node->ss.ps.ps_ResultTupleSlot);
+        TupleTableSlot* slot = filter_and_project(state);
+        if (slot) return slot;
+    }
+}
+
+void end_node(CustomScanState* node) {
+    GpuJoinState* state = state_of(node);
+    close_join(state);
+    ListCell* cell;
+    foreach (cell, node->custom_ps) ExecEndNode(static_cast<PlanState*>(lfirst(cell)));
+}
+
+// The build side is used again when it was read to its end and nothing that it depends on has changed.
+void rescan_node(CustomScanState* node) {
+    GpuJoinState* state = state_of(node);
+    PlanState* probe = state->probe.plan;
+    PlanState* build = state->build.plan;
+    Bitmapset* changed = node->ss.ps.chgParam;
+    if (changed) {
+        UpdateChangedParamSet(probe, changed);
+        UpdateChangedParamSet(build, changed);
+    }
+    bool keep = state->client && state->sealed && !build->chgParam && !(changed && state->build_uses_params);
+    ExecClearTuple(node->ss.ps.ps_ResultTupleSlot);
+    ExecClearTuple(node->ss.ss_ScanTupleSlot);
+    if (keep) {
+        rewind_join(state);
+    } else {
+        close_join(state);
+        side_reset(&state->build);
+        state->phase = Phase::Initial;
+        if (!build->chgParam) ExecReScan(build);
+    }
+    side_reset(&state->probe);
+    if (!probe->chgParam) ExecReScan(probe);
+}
+
+// Called at the end of a run, and also between fetches from a cursor: the join may go on, unless it is
+// parallel.
+void shutdown_node(CustomScanState* node) {
+    GpuJoinState* state = state_of(node);
+    if (node->ss.ps.instrument) snapshot_stats(state);
+    if (state->parallel.join) shut_parallel_join_down(state);
+}
+
+const CustomExecMethods exec_methods = {
+    .CustomName = kNodeName,
+    .BeginCustomScan = begin_node,
+    .ExecCustomScan = exec_node,
+    .EndCustomScan = end_node,
+    .ReScanCustomScan = rescan_node,
+    .MarkPosCustomScan = nullptr,
+    .RestrPosCustomScan = nullptr,
+    .EstimateDSMCustomScan = estimate_parallel_join,
+    .InitializeDSMCustomScan = init_parallel_join,
+    .ReInitializeDSMCustomScan = reinit_parallel_join,
+    .InitializeWorkerCustomScan = init_parallel_worker,
+    .ShutdownCustomScan = shutdown_node,
+    .ExplainCustomScan = explain_node,
+};
+
+Node* create_state(CustomScan* plan) {
+    auto* state = static_cast<GpuJoinState*>(palloc0(sizeof(GpuJoinState)));
+    NodeSetTag(state, T_CustomScanState);
+    state->css.methods = &exec_methods;
+    plan_data_from_list(plan->custom_private, &state->plan);
+    return reinterpret_cast<Node*>(state);
+}
+
+}  // namespace
+
+const CustomScanMethods scan_methods = {
+    .CustomName = kNodeName,
+    .CreateCustomScanState = create_state,
+};
+
+}  // namespace gpujoin

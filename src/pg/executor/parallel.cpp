@@ -1,0 +1,235 @@
+// How participants run one join together. Any of them may come late or never, so nothing is addressed to a
+// particular process; barriers count whoever has attached.
+//
+// The barrier `building` goes through the phases of BuildPhase. In Electing one participant is elected; it
+// opens a session at the server and publishes its key, for which the others wait in Opening. In Building
+// every participant appends its share of the build side, has it acknowledged, and arrives; the one that is
+// elected then seals, and the server tells all participants when that is done. Who attaches in Building still
+// appends a share; who comes later has no build rows to send and only attaches to the session. From then on
+// nobody waits for anybody: a participant that has emitted a row may be kept by the node that takes its rows
+// (a full tuple queue, which the leader reads only when it gets to it), and waiting for it could last for
+// ever.
+//
+// So unmatched build rows (RIGHT, FULL, and semi and anti joins that keep the build side) fall to whoever is
+// last. A participant attaches to the barrier `probing` before the build side is sealed, or when it comes
+// late. It detaches when all its results are received and its reports of matches are acknowledged; who
+// detaches last moves the barrier to Finished and emits them. A participant that leaves early, because no
+// more rows are wanted of it, says so, and then nobody emits them.
+//
+// The session lives as long as anyone is connected to it. A late participant connects before it attaches to
+// `probing`, so that it never holds others up, and may find that session or barrier are finished. Then one
+// participant has seen the end of its inputs, which means that all parts of them were given out; or it has
+// left early, and no more rows are wanted.
+//
+// The server, or a participant, that is lost fails the query: the leader, which learns of its workers'
+// errors, ends all of them, and every wait here can be interrupted.
+#include "pg/executor/parallel.h"
+
+#include "pg/executor/state.h"
+#include "pg/report.h"
+
+extern "C" {
+#include "port/atomics.h"
+#include "storage/barrier.h"
+#include "storage/spin.h"
+#include "utils/wait_event.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+enum BuildPhase { kElecting, kOpening, kBuilding, kSealed };
+enum ProbePhase { kProbing, kFinished };
+
+}  // namespace
+
+struct ParallelJoin {
+    Barrier building;
+    Barrier probing;
+    pg_atomic_flag left_early;
+    SessionKey key;
+
+    // Figures, for EXPLAIN ANALYZE.
+    slock_t mutex;
+    char device[sizeof(GpuJoinState::device)];
+    SealReport seal;
+    JoinStats stats;  // the latest that a participant has asked for
+    double waited_ms;
+    int worker_count;
+    WorkerFigures workers[FLEXIBLE_ARRAY_MEMBER];
+};
+
+namespace {
+
+// To be called before the participants of a run start.
+void reset_run(ParallelJoin* join) {
+    BarrierInit(&join->building, 0);
+    BarrierInit(&join->probing, 0);
+    pg_atomic_init_flag(&join->left_early);
+    memset(&join->stats, 0, sizeof(join->stats));
+    join->waited_ms = 0;
+    for (int i = 0; i < join->worker_count; i++) join->workers[i] = WorkerFigures{};
+}
+
+// False when it is too late for that.
+bool start_probing(GpuJoinState* state) {
+    Barrier* probing = &state->parallel.join->probing;
+    state->parallel.is_probing = BarrierAttach(probing) == kProbing;
+    if (!state->parallel.is_probing) BarrierDetach(probing);
+    return state->parallel.is_probing;
+}
+
+// With the build side still open, and with it the session.
+void build_together(GpuJoinState* state) {
+    ParallelJoin* join = state->parallel.join;
+    Status refusal;
+    if (!state->client && !attach_join(state, &join->key, &refusal)) report_failure(refusal);
+    start_probing(state);
+    append_build_side(state);
+    client_wait_acknowledged(state->client);
+    if (BarrierArriveAndWait(&join->building, PG_WAIT_EXTENSION))
+        client_seal(state->client, &state->seal);
+    else
+        client_wait_sealed(state->client, &state->seal);
+}
+
+// Too late for a share of the build side; perhaps for all.
+bool enter_late(GpuJoinState* state) {
+    ParallelJoin* join = state->parallel.join;
+    Status refusal;
+    if (BarrierPhase(&join->probing) == kFinished) return false;
+    if (!attach_join(state, &join->key, &refusal)) {
+        if (BarrierPhase(&join->probing) == kFinished) return false;
+        report_failure(refusal);
+    }
+    client_wait_sealed(state->client, &state->seal);
+    if (start_probing(state)) return true;
+    close_join(state);
+    return false;
+}
+
+void add_counts(JoinCounts* sum, const JoinCounts* one) {
+    sum->build_rows += one->build_rows;
+    sum->probe_rows += one->probe_rows;
+    sum->result_rows += one->result_rows;
+    sum->bytes += one->bytes;
+}
+
+// The server's figures are of all participants; those that were asked for last have seen most.
+void publish_figures(GpuJoinState* state) {
+    ParallelJoin* join = state->parallel.join;
+    double waited_ms = client_waited_ms(state->client);
+    SpinLockAcquire(&join->mutex);
+    memcpy(join->device, state->device, sizeof(join->device));
+    join->seal = state->seal;
+    join->waited_ms += waited_ms;
+    if (state->current.probe_batches >= join->stats.probe_batches) join->stats = state->current;
+    SpinLockRelease(&join->mutex);
+    if (!IsParallelWorker()) return;
+    WorkerFigures* mine = &join->workers[ParallelWorkerNumber];
+    add_counts(&mine->counts, &state->counts);
+    mine->waited_ms += waited_ms;
+}
+
+// The leader takes the figures of a run over, before it is forgotten.
+void collect_figures(GpuJoinState* state) {
+    ParallelPart* part = &state->parallel;
+    ParallelJoin* join = part->join;
+    if (!part->workers) {
+        part->workers = static_cast<WorkerFigures*>(MemoryContextAllocZero(
+            state->css.ss.ps.state->es_query_cxt, sizeof(WorkerFigures) * (join->worker_count + 1)));
+        part->worker_count = join->worker_count;
+    }
+    SpinLockAcquire(&join->mutex);
+    add_stats(&state->finished, &join->stats);
+    state->waited_ms += join->waited_ms;
+    state->last_seal = join->seal;
+    memcpy(state->device, join->device, sizeof(state->device));
+    SpinLockRelease(&join->mutex);
+    for (int i = 0; i < Min(part->worker_count, join->worker_count); i++) {
+        add_counts(&part->workers[i].counts, &join->workers[i].counts);
+        part->workers[i].waited_ms += join->workers[i].waited_ms;
+    }
+}
+
+GpuJoinState* state_of(CustomScanState* node) {
+    return reinterpret_cast<GpuJoinState*>(node);
+}
+
+}  // namespace
+
+bool enter_parallel_join(GpuJoinState* state) {
+    ParallelJoin* join = state->parallel.join;
+    switch (BarrierAttach(&join->building)) {
+        case kElecting:
+            if (BarrierArriveAndWait(&join->building, PG_WAIT_EXTENSION)) {
+                open_join(state);
+                join->key = client_key(state->client);
+            }
+            [[fallthrough]];
+        case kOpening:
+            BarrierArriveAndWait(&join->building, PG_WAIT_EXTENSION);
+            [[fallthrough]];
+        case kBuilding:
+            build_together(state);
+            BarrierDetach(&join->building);
+            return true;
+        default:
+            BarrierDetach(&join->building);
+            return enter_late(state);
+    }
+}
+
+bool finish_parallel_probing(GpuJoinState* state) {
+    ParallelJoin* join = state->parallel.join;
+    client_wait_acknowledged(state->client);
+    state->parallel.is_probing = false;
+    return BarrierArriveAndDetach(&join->probing) && pg_atomic_unlocked_test_flag(&join->left_early);
+}
+
+void leave_parallel_join(GpuJoinState* state) {
+    ParallelPart* part = &state->parallel;
+    publish_figures(state);
+    if (!part->is_probing) return;
+    // Joins that scan the build side have finished probing in order when they come here, unless they are
+    // early; for others it makes no difference.
+    pg_atomic_test_set_flag(&part->join->left_early);
+    part->is_probing = false;
+    BarrierArriveAndDetach(&part->join->probing);
+}
+
+Size estimate_parallel_join(CustomScanState*, ParallelContext* context) {
+    return add_size(offsetof(ParallelJoin, workers), mul_size(sizeof(WorkerFigures), context->nworkers));
+}
+
+void init_parallel_join(CustomScanState* node, ParallelContext* context, void* shared) {
+    auto* join = static_cast<ParallelJoin*>(shared);
+    memset(shared, 0, estimate_parallel_join(node, context));
+    SpinLockInit(&join->mutex);
+    join->worker_count = context->nworkers;
+    reset_run(join);
+    state_of(node)->parallel.join = join;
+}
+
+// All workers of the last run have ended. The leader's part in it may still be open.
+void reinit_parallel_join(CustomScanState* node, ParallelContext*, void* shared) {
+    GpuJoinState* state = state_of(node);
+    state->parallel.join = static_cast<ParallelJoin*>(shared);
+    close_join(state);
+    collect_figures(state);
+    reset_run(state->parallel.join);
+}
+
+void init_parallel_worker(CustomScanState* node, shm_toc*, void* shared) {
+    state_of(node)->parallel.join = static_cast<ParallelJoin*>(shared);
+}
+
+void shut_parallel_join_down(GpuJoinState* state) {
+    close_join(state);
+    state->phase = Phase::Done;
+    if (!IsParallelWorker()) collect_figures(state);
+    state->parallel.join = nullptr;
+}
+
+}  // namespace gpujoin

@@ -1,0 +1,53 @@
+// The parallel join: one build side for all processes (participants: the leader and its workers) that run a
+// parallel-aware GpuJoin. See parallel.cpp for the protocol.
+#pragma once
+
+#include "pg/client/client.h"
+#include "pg/server_state.h"
+
+extern "C" {
+#include "access/parallel.h"
+#include "nodes/execnodes.h"
+}
+
+namespace gpujoin {
+
+struct GpuJoinState;
+struct ParallelJoin;  // what the participants share, in the query's dynamic shared memory
+
+// What a worker did, summed over rescans.
+struct WorkerFigures {
+    JoinCounts counts;
+    double waited_ms;
+};
+
+// A process's part in a parallel join, and what the leader has collected of the others.
+struct ParallelPart {
+    ParallelJoin* join;      // nullptr: the join runs in this process alone
+    bool is_probing;         // attached to join->probing
+    WorkerFigures* workers;  // leader, once collected
+    int worker_count;
+};
+
+// Takes part: opens the session or attaches to it, appends this participant's share of the build side, and
+// waits until the build side is sealed. False when the join was finished without this participant: there is
+// no row left for it.
+bool enter_parallel_join(GpuJoinState* state);
+
+// This participant has received all results for its share of the probe side. True for one participant, who
+// then emits the build rows that have (not) matched.
+bool finish_parallel_probing(GpuJoinState* state);
+
+// Leaves the join, just before the client is closed.
+void leave_parallel_join(GpuJoinState* state);
+
+// The callbacks for dynamic shared memory.
+Size estimate_parallel_join(CustomScanState* node, ParallelContext* context);
+void init_parallel_join(CustomScanState* node, ParallelContext* context, void* shared);
+void reinit_parallel_join(CustomScanState* node, ParallelContext* context, void* shared);
+void init_parallel_worker(CustomScanState* node, shm_toc* toc, void* shared);
+
+// This process will not touch the shared memory any more. The leader collects the participants' figures.
+void shut_parallel_join_down(GpuJoinState* state);
+
+}  // namespace gpujoin

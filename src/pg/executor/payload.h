@@ -1,0 +1,21 @@
+// Payload columns: the build columns that the query needs above the join, sent so that the values that come
+// back can be used where they lie in the result block.
+#pragma once
+
+#include "pg/executor/batch_writer.h"
+
+extern "C" {
+#include "access/tupdesc.h"
+}
+
+namespace gpujoin {
+
+// How a returned wire column becomes a Datum again.
+enum class PayloadForm : uint8_t { Value1, Value2, Value4, Value8, Pointer16, PointerBytes };
+
+PayloadForm payload_form(Form_pg_attribute attribute);
+
+// Sets type and encoder of a column that carries values of the attribute.
+void init_payload_column(InputColumn* column, Form_pg_attribute attribute);
+
+}  // namespace gpujoin

@@ -1,0 +1,117 @@
+// See source.h.
+#include "pg/executor/source.h"
+
+extern "C" {
+#include "access/sysattr.h"
+#include "miscadmin.h"
+#include "optimizer/optimizer.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+// The next row with its attributes fetched, nullptr at the end. It is valid until the next call.
+TupleTableSlot* next_row(Side* side) {
+    TupleTableSlot* slot = side->unread;
+    if (slot) {
+        side->unread = nullptr;
+        return slot;
+    }
+    if (side->exhausted) return nullptr;
+    slot = ExecProcNode(side->plan);
+    if (TupIsNull(slot)) {
+        side->exhausted = true;
+        return nullptr;
+    }
+    slot_getsomeattrs(slot, side->last_attribute);
+    return slot;
+}
+
+// Rows that were not taken yet, nullptr at the end.
+const RowSet* next_rows(Side* side) {
+    if (side->exhausted) return nullptr;
+    const RowSet* set = heap_scan_rows(side->heap);
+    side->exhausted = !set;
+    return set;
+}
+
+// Both fill a batch that was begun; false when results must be received before its first row finds room.
+bool fill_from_slots(Side* side, Client* client, ProbeBatch* keep) {
+    BatchWriter* writer = &side->writer;
+    while (writer->rows < writer->capacity) {
+        CHECK_FOR_INTERRUPTS();
+        TupleTableSlot* slot = next_row(side);
+        if (!slot) break;
+        if (unlikely(!batch_add(writer, slot))) {
+            side->unread = slot;
+            if (writer->rows > 0) break;
+            if (!batch_make_room(writer, client)) return false;
+            if (!batch_add(writer, slot)) elog(ERROR, "a row does not fit into a block of its own");
+            side->unread = nullptr;
+        }
+        if (keep && !probe_batch_keep(keep, slot)) break;
+    }
+    return true;
+}
+
+bool fill_from_pages(Side* side, Client* client, ProbeBatch* keep) {
+    BatchWriter* writer = &side->writer;
+    while (writer->rows < writer->capacity) {
+        const RowSet* set = next_rows(side);
+        if (!set) break;
+        uint32_t count = Min(set->rows, writer->capacity - writer->rows);
+        uint32_t taken = batch_add_rows(writer, set, count);
+        if (unlikely(writer->rows == 0)) {
+            if (!batch_make_room(writer, client)) return false;
+            taken = batch_add_rows(writer, set, 1);
+            if (taken == 0) elog(ERROR, "a row does not fit into a block of its own");
+        }
+        bool full = taken < count;
+        if (keep) full |= !probe_batch_keep_rows(keep, set, taken);
+        heap_scan_take(side->heap, taken);
+        if (full) break;
+    }
+    return true;
+}
+
+}  // namespace
+
+void side_want(Side* side, AttrNumber attribute) {
+    side->wanted = bms_add_member(side->wanted, attribute);
+    side->last_attribute = Max(side->last_attribute, attribute);
+}
+
+void side_want_columns(Side* side, Node* expression, Index varno) {
+    Bitmapset* shifted = nullptr;
+    pull_varattnos(expression, varno, &shifted);
+    for (int member = -1; (member = bms_next_member(shifted, member)) >= 0;)
+        side->wanted = bms_add_member(side->wanted, member + FirstLowInvalidHeapAttributeNumber);
+}
+
+void side_choose_source(Side* side) {
+    side->heap = heap_scan_create(side->plan, side->wanted);
+}
+
+bool side_is_empty(Side* side) {
+    if (side->heap) return !next_rows(side);
+    side->unread = next_row(side);
+    return !side->unread;
+}
+
+Fill side_fill_batch(Side* side, Client* client, uint32_t target_rows, ProbeBatch* keep) {
+    if (side_is_empty(side)) return Fill::Empty;
+    BatchWriter* writer = &side->writer;
+    if (!batch_begin(writer, client, target_rows)) return Fill::NoBlock;
+    if (keep) probe_batch_begin(keep, writer->capacity);
+    bool filled = side->heap ? fill_from_pages(side, client, keep) : fill_from_slots(side, client, keep);
+    return filled ? Fill::Filled : Fill::NoBlock;
+}
+
+void side_reset(Side* side) {
+    side->unread = nullptr;
+    side->exhausted = false;
+    if (side->heap) heap_scan_reset(side->heap);
+}
+
+}  // namespace gpujoin

@@ -1,0 +1,237 @@
+// See spec.h.
+#include "pg/executor/spec.h"
+
+#include "pg/executor/encoders.h"
+#include "pg/executor/payload.h"
+#include "pg/settings.h"
+
+extern "C" {
+#include "executor/executor.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/lsyscache.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+// What a key column is made of: a side of a clause.
+struct Key {
+    Expr* expression;  // as in the plan
+    KeyEncoding encoding;
+    Oid declared_type;  // of the operator on this side
+    bool ordered;       // first used by a term other than an equality
+};
+
+// The columns of one side while they are being collected.
+struct Collected {
+    GpuJoinState* state;
+    Side* side;
+    bool probe;
+    ColumnSpec* specs;
+    Key* keys;
+    int key_columns;
+};
+
+struct Remap {
+    int probe_target_entries;
+};
+
+// Core declares tree mutators without their parameters.
+auto as_mutator(Node* (*mutator)(Node*, void*)) {
+    return reinterpret_cast<Node* (*)()>(reinterpret_cast<void (*)()>(mutator));
+}
+
+// INDEX_VARs into custom_scan_tlist become Vars of the child's slot.
+Node* remap_mutator(Node* node, void* context) {
+    if (!node) return nullptr;
+    if (!IsA(node, Var) || reinterpret_cast<Var*>(node)->varno != INDEX_VAR)
+        return expression_tree_mutator(node, as_mutator(remap_mutator), context);
+    auto* var = static_cast<Var*>(copyObjectImpl(node));
+    int probe_entries = static_cast<Remap*>(context)->probe_target_entries;
+    bool probe = var->varattno <= probe_entries;
+    var->varno = probe ? OUTER_VAR : INNER_VAR;
+    if (!probe) var->varattno -= probe_entries;
+    return reinterpret_cast<Node*>(var);
+}
+
+// The child's attribute that an expression is, apart from relabelling; 0 when it must be evaluated.
+AttrNumber plain_attribute(Node* expression) {
+    while (IsA(expression, RelabelType))
+        expression = reinterpret_cast<Node*>(reinterpret_cast<RelabelType*>(expression)->arg);
+    return IsA(expression, Var) ? reinterpret_cast<Var*>(expression)->varattno : 0;
+}
+
+// Where a key column's values come from, straight from the slot where it can be, and how they are encoded.
+void init_key_column(const Collected* columns, InputColumn* column, const Key& key, const OpExpr* clause) {
+    Remap remap = {columns->state->plan.probe_target_entries};
+    Node* mapped = remap_mutator(reinterpret_cast<Node*>(key.expression), &remap);
+    BatchWriter* writer = &columns->side->writer;
+    column->attribute = plain_attribute(mapped);
+    if (column->attribute > 0 || !key.ordered || !init_shifted_column(column, mapped, key.encoding)) {
+        if (key.encoding == KeyEncoding::Hash64)
+            init_hash_column(column, clause, columns->probe);
+        else
+            column->encoder = find_encoder(key.encoding, key.declared_type);
+    }
+    if (column->attribute == 0)
+        column->expression = ExecInitExpr(reinterpret_cast<Expr*>(mapped), &columns->state->css.ss.ps);
+    if (column->attribute == 0) writer->evaluates = true;
+    if (column->attribute == 0 || encoder_allocates(key.encoding)) writer->allocates = true;
+    if (column->attribute > 0)
+        side_want(columns->side, column->attribute);
+    else
+        side_want_columns(columns->side, mapped, columns->probe ? OUTER_VAR : INNER_VAR);
+}
+
+Key key_of(const Collected* columns, const OpExpr* clause, const PlanTerm& term) {
+    Oid left;
+    Oid right;
+    op_input_types(clause->opno, &left, &right);
+    bool ordered = term.comparison != Comparison::Equal;
+    if (columns->probe) return {static_cast<Expr*>(linitial(clause->args)), term.encoding, left, ordered};
+    return {static_cast<Expr*>(lsecond(clause->args)), term.encoding, right, ordered};
+}
+
+bool is_same_key(const Key& a, const Key& b) {
+    return a.encoding == b.encoding && a.encoding != KeyEncoding::Hash64 &&
+           a.declared_type == b.declared_type && equal(a.expression, b.expression);
+}
+
+// The key column for one side of a clause; clauses over the same expression share one.
+uint16_t key_column(Collected* columns, const OpExpr* clause, const PlanTerm& term) {
+    Key key = key_of(columns, clause, term);
+    for (int i = 0; i < columns->key_columns; i++)
+        if (is_same_key(columns->keys[i], key)) return static_cast<uint16_t>(i);
+    int number = columns->key_columns++;
+    columns->keys[number] = key;
+    InputColumn* column = &columns->side->writer.columns[number];
+    column->spec = columns->specs[number] = column_of(key.encoding);
+    init_key_column(columns, column, key, clause);
+    return static_cast<uint16_t>(number);
+}
+
+void add_terms(Collected* probe, Collected* build, List* clauses, const PlanTerm* plan_terms, Term* terms) {
+    ListCell* cell;
+    foreach (cell, clauses) {
+        int i = foreach_current_index(cell);
+        auto* clause = lfirst_node(OpExpr, cell);
+        terms[i].probe_column = key_column(probe, clause, plan_terms[i]);
+        terms[i].build_column = key_column(build, clause, plan_terms[i]);
+        terms[i].comparison = plan_terms[i].comparison;
+    }
+}
+
+// Whether a key column's bytes are the very value of its attribute.
+bool is_exact(KeyEncoding encoding) {
+    switch (encoding) {
+        case KeyEncoding::Float32:
+        case KeyEncoding::Float64:
+        case KeyEncoding::Hash64:
+        case KeyEncoding::DateTimestamp:
+            return false;
+        default:
+            return column_of(encoding).type != ColumnType::Bytes;
+    }
+}
+
+// A key column that holds the attribute, so that it need not be sent a second time; -1: none.
+int column_that_holds(const Collected* columns, Form_pg_attribute attribute) {
+    for (int i = 0; i < columns->key_columns; i++) {
+        const InputColumn* column = &columns->side->writer.columns[i];
+        if (column->attribute == attribute->attnum && !column->shift && is_exact(columns->keys[i].encoding) &&
+            fixed_width(column->spec.type) == static_cast<uint32_t>(attribute->attlen))
+            return i;
+    }
+    return -1;
+}
+
+void add_payload(Collected* columns, Bitmapset* wanted, int* output_of) {
+    JoinSpec* spec = columns->state->spec;
+    Side* side = columns->side;
+    TupleDesc desc = ExecGetResultType(side->plan);
+    int count = columns->key_columns;
+    for (int member = -1; (member = bms_next_member(wanted, member)) >= 0;) {
+        Form_pg_attribute attribute = TupleDescAttr(desc, member - 1);
+        int number = column_that_holds(columns, attribute);
+        if (number < 0) {
+            number = count++;
+            init_payload_column(&side->writer.columns[number], attribute);
+            columns->specs[number] = side->writer.columns[number].spec;
+            side_want(side, attribute->attnum);
+        }
+        output_of[member - 1] = spec->outputs;
+        spec->output[spec->outputs++] = static_cast<uint16_t>(number);
+    }
+    side->writer.column_count = count;
+}
+
+Collected collect(GpuJoinState* state, Side* side, bool probe, int most_columns) {
+    Collected columns = {state,
+                         side,
+                         probe,
+                         probe ? state->spec->probe : state->spec->build,
+                         static_cast<Key*>(palloc(sizeof(Key) * most_columns)),
+                         0};
+    side->writer.columns = static_cast<InputColumn*>(palloc0(sizeof(InputColumn) * most_columns));
+    side->writer.buffers = static_cast<ColumnBuffers*>(palloc0(sizeof(ColumnBuffers) * most_columns));
+    side->writer.context = CreateExprContext(state->css.ss.ps.state);
+    return columns;
+}
+
+uint64_t row_estimate(double rows) {
+    return rows < 1 ? 1 : rows > 1e18 ? static_cast<uint64_t>(1e18) : static_cast<uint64_t>(rows);
+}
+
+// Whether this side decides which candidates are matches: where a residual does, and in semijoins whose
+// matched row is wanted, since the server only says that there is one.
+bool must_decide(const GpuJoinState* state, const Bitmapset* wanted_build) {
+    JoinKind kind = state->plan.kind;
+    return kind != JoinKind::Inner &&
+           (state->residual || (kind == JoinKind::Semi && !bms_is_empty(wanted_build)));
+}
+
+void set_facts(GpuJoinState* state, const Bitmapset* wanted_build) {
+    JoinSpec* spec = state->spec;
+    const PlanData* plan = &state->plan;
+    spec->kind = plan->kind;
+    spec->algorithm = static_cast<Algorithm>(setting_algorithm);
+    spec->order = OutputOrder::Probe;
+    spec->client_decides = must_decide(state, wanted_build);
+    spec->equalities = static_cast<uint16_t>(plan->equalities);
+    spec->ranges = static_cast<uint16_t>(plan->ranges);
+    spec->filters = static_cast<uint16_t>(plan->filters);
+    spec->estimated_probe_rows = row_estimate(plan->estimated_probe_rows);
+    spec->estimated_build_rows = row_estimate(plan->estimated_build_rows);
+    spec->estimated_result_rows = row_estimate(plan->estimated_result_rows);
+}
+
+}  // namespace
+
+void build_spec(GpuJoinState* state, Bitmapset* wanted_build, int* output_of) {
+    const PlanData* plan = &state->plan;
+    List* exprs = castNode(CustomScan, state->css.ss.ps.plan)->custom_exprs;
+    int terms = plan->equalities + plan->ranges + plan->filters;
+    int most_build = terms + bms_num_members(wanted_build);
+    if (most_build > static_cast<int>(kMaxColumns))
+        ereport(ERROR, errcode(ERRCODE_TOO_MANY_COLUMNS),
+                errmsg("a GpuJoin can send at most %u columns of one input", kMaxColumns));
+    state->spec = static_cast<JoinSpec*>(palloc0(sizeof(JoinSpec)));
+    JoinSpec* spec = state->spec;
+    set_facts(state, wanted_build);
+    Collected probe = collect(state, &state->probe, true, terms + 1);
+    Collected build = collect(state, &state->build, false, most_build + 1);
+    const PlanTerm* plan_terms = plan->terms;
+    add_terms(&probe, &build, list_nth_node(List, exprs, kEqualityExprs), plan_terms, spec->equality);
+    plan_terms += plan->equalities;
+    add_terms(&probe, &build, list_nth_node(List, exprs, kRangeExprs), plan_terms, spec->range);
+    plan_terms += plan->ranges;
+    add_terms(&probe, &build, list_nth_node(List, exprs, kFilterExprs), plan_terms, spec->filter);
+    state->probe.writer.column_count = probe.key_columns;
+    add_payload(&build, wanted_build, output_of);
+    spec->probe_columns = static_cast<uint16_t>(state->probe.writer.column_count);
+    spec->build_columns = static_cast<uint16_t>(state->build.writer.column_count);
+}
+
+}  // namespace gpujoin

@@ -1,0 +1,113 @@
+// GpuJoinState: the running node. Plain and palloc'd by PostgreSQL; nothing in it has a destructor. The life
+// of a join: Initial (nothing opened) → Probing → Scanning (joins that emit build rows by themselves) → Done.
+#pragma once
+
+#include "pg/client/client.h"
+#include "pg/executor/decide.h"
+#include "pg/executor/emitter.h"
+#include "pg/executor/parallel.h"
+#include "pg/executor/probe_batch.h"
+#include "pg/executor/source.h"
+#include "pg/plan_data.h"
+#include "pg/server_state.h"
+
+extern "C" {
+#include "commands/explain.h"
+#include "nodes/execnodes.h"
+}
+
+namespace gpujoin {
+
+inline constexpr int kBatchesInFlight = 2;
+inline constexpr uint32_t kFirstBatchRows = 1024;  // small, so that LIMIT is quick
+inline constexpr uint32_t kBatchGrowth = 4;
+
+enum class Phase : uint8_t { Initial, Probing, Scanning, Done };
+
+struct GpuJoinState {
+    CustomScanState css;  // first
+    PlanData plan;
+
+    // Set when the plan starts.
+    Side probe;
+    Side build;
+    JoinSpec* spec;
+    ExprState* residual;     // of joins other than INNER it decides matches; of INNER joins it filters rows
+    Emitter emitter;         // into the scan slot; or, when direct, into the slot that is returned
+    bool direct;             // no condition to test and nothing to compute on the scan slot
+    bool keep_open;          // the build side may be wanted again after the last row
+    bool build_uses_params;  // keys may change with a Param
+    KeptColumn* kept;
+    int kept_count;
+
+    // The running join.
+    Phase phase;
+    Client* client;  // nullptr: none open
+    bool sealed;
+    SealReport seal;
+    uint32_t batch_rows;  // target of the next probe batch
+    ProbeBatch batches[kBatchesInFlight];
+    int oldest;  // of the batches in flight
+    int in_flight;
+    bool has_view;
+    ResultView view;
+    uint32_t next_row;  // of the view
+    Decider decider;
+    ParallelPart parallel;
+
+    // Figures.
+    MemoryContextCallback failure_callback;
+    JoinCounts counts;   // of the open join
+    JoinStats finished;  // sums over joins that were closed
+    JoinStats current;   // of the open join, when last asked for
+    double waited_ms;    // in joins that were closed
+    SealReport last_seal;
+    char device[64];
+};
+
+// The steps to an open join with the build side in it, for one process alone or each participant of a
+// parallel join. attach_join() is false, with the reason, when the server refuses.
+void open_join(GpuJoinState* state);
+bool attach_join(GpuJoinState* state, const SessionKey* key, Status* refusal);
+void append_build_side(GpuJoinState* state);
+
+// Connects, reads the build side, seals. Leaves the phase Probing, or Done where there can be no row.
+void start_join(GpuJoinState* state);
+
+// Makes the next result of the current phase current (state->view), keeping batches in flight meanwhile.
+// False when there is none left.
+bool next_result(GpuJoinState* state);
+
+// Probing is over: goes on to the build rows that have (not) matched, or to Done.
+void finish_probing(GpuJoinState* state);
+
+// Scanning is over.
+void finish_scanning(GpuJoinState* state);
+
+// Takes figures from the server, for EXPLAIN ANALYZE. No more than a snapshot: the join may go on.
+void snapshot_stats(GpuJoinState* state);
+void add_stats(JoinStats* sum, const JoinStats* one);
+
+// Gives back everything at the server.
+void close_join(GpuJoinState* state);
+
+// Makes ready to probe again with the build side as it is.
+void rewind_join(GpuJoinState* state);
+
+// The batch that the current result belongs to.
+inline ProbeBatch* oldest_batch(GpuJoinState* state) {
+    return &state->batches[state->oldest];
+}
+
+// The server gives candidates, and which of them are matches is decided here.
+inline bool client_decides(const GpuJoinState* state) {
+    return state->spec->client_decides;
+}
+
+// begin.cpp: BeginCustomScan.
+void begin_node(CustomScanState* node, EState* estate, int eflags);
+
+// explain.cpp: ExplainCustomScan.
+void explain_node(CustomScanState* node, List* ancestors, ExplainState* es);
+
+}  // namespace gpujoin

@@ -1,0 +1,11 @@
+// Is the planner's join hook still ours? Extensions form a chain of set_join_pathlist_hook, each calling the
+// one that was there before; one that does not call it (Citus, for one) cuts off all that were loaded before
+// it, silently. A witness in front of the planner room's hook finds out.
+#pragma once
+
+namespace gpujoin {
+
+// Installs the planner room's hook, with the witness in front of it.
+void install_witnessed_join_hook();
+
+}  // namespace gpujoin

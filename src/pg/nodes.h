@@ -1,0 +1,19 @@
+// The hooks by which PostgreSQL reaches the planner and executor rooms; registered by module.cpp.
+#pragma once
+
+extern "C" {
+#include "postgres.h"
+#include "nodes/extensible.h"
+}
+
+namespace gpujoin {
+
+// planner/: chains to the previous hook, adds GpuJoin paths.
+void install_join_hook();
+
+// executor/: callbacks that make a node from a plan. Registered with RegisterCustomScanMethods under this
+// name.
+extern const CustomScanMethods scan_methods;
+inline constexpr const char* kNodeName = "GpuJoin";
+
+}  // namespace gpujoin

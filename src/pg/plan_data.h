@@ -1,0 +1,50 @@
+// PlanData: what the planner decided, for the executor. It travels through CustomScan.custom_private as plain
+// Nodes (copied, serialised to parallel workers, kept in cached plans); expressions travel in
+// CustomScan.custom_exprs, where setrefs and Param finalisation see them.
+//
+// Children: custom_plans = (probe child, build child). custom_scan_tlist = probe child's target list ++ build
+// child's. custom_exprs = (equalities, ranges, filters, residual): four Lists. The terms are OpExprs whose
+// left argument is over the probe child and the right one over the build child (commuted by the planner where
+// need be); after setrefs their Vars are INDEX_VARs into custom_scan_tlist. The residual is a list of boolean
+// expressions in the order in which they must be tested.
+//
+// A term encoded as Hash64 is only a necessary condition: its clause is in the residual as well. A term may
+// have a Const for one side: a condition on the other side alone. Where a preserved row has no match, and in
+// every row of ANTI joins, the other side's entries of the scan tuple are NULL: what is above may refer to
+// them. In a row of a SEMI join they are those of one row that matched; nothing refers to them above
+// RightSemi.
+#pragma once
+
+#include "pg/key_encoding.h"
+#include "wire/join_spec.h"
+
+extern "C" {
+#include "postgres.h"
+#include "nodes/pg_list.h"
+}
+
+namespace gpujoin {
+
+enum CustomExprs { kEqualityExprs, kRangeExprs, kFilterExprs, kResidualExprs, kCustomExprsCount };
+
+struct PlanTerm {
+    KeyEncoding encoding;   // of both sides
+    Comparison comparison;  // probe <comparison> build
+};
+
+struct PlanData {
+    JoinKind kind;
+    int probe_target_entries;  // length of the probe child's target list: where the build child's begins
+    int equalities;
+    int ranges;
+    int filters;
+    PlanTerm terms[3 * kMaxTerms];  // equalities, then ranges, then filters
+    double estimated_probe_rows;
+    double estimated_build_rows;
+    double estimated_result_rows;
+};
+
+List* plan_data_to_list(const PlanData* data);
+void plan_data_from_list(List* list, PlanData* data);
+
+}  // namespace gpujoin

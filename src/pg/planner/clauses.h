@@ -1,0 +1,53 @@
+// The condition of a join in normal form:
+//
+//   equalities   probe expression = build expression, on encodable values
+//   ranges       probe expression < <= > >= build expression, on values whose order can be encoded
+//   filters      probe expression <> build expression
+//   residual     everything else, which only PostgreSQL can decide; terms may have narrowed it down already
+//
+// A term's expression is over the columns of one input alone and is evaluated once a row, never once a pair;
+// it is neither volatile nor does it hold a SubPlan. Conditions above an outer join (pushed down to it by
+// syntax, but filtering after NULL extension) are kept apart: they are no part of the join's condition.
+#pragma once
+
+#include "pg/plan_data.h"
+
+extern "C" {
+#include "postgres.h"
+#include "nodes/pathnodes.h"
+}
+
+namespace gpujoin {
+
+struct JoinTerm {
+    RestrictInfo* source;
+    OpExpr* clause;  // left argument over the probe side, right one over the build side
+    PlanTerm plan;
+};
+
+// Lists live in the planner's memory context.
+struct JoinClauses {
+    List* equalities;   // of JoinTerm
+    List* ranges;       // of JoinTerm
+    List* filters;      // of JoinTerm
+    List* residual;     // of RestrictInfo, by security level
+    List* pushed_down;  // of RestrictInfo, by security level
+};
+
+// What a condition is classified against.
+struct JoinSides {
+    PlannerInfo* root;
+    JoinType jointype;
+    Relids join_relids;
+    Relids probe_relids;
+    Relids build_relids;
+};
+
+// Puts a join's restrictlist into normal form. nullptr when nothing in it can drive a join here: no equality
+// and no range between the two sides.
+JoinClauses* classify_clauses(List* restrictlist, const JoinSides& sides);
+
+// The bare clauses of a list of JoinTerms (List of OpExpr).
+List* term_clauses(const List* terms);
+
+}  // namespace gpujoin

@@ -1,0 +1,43 @@
+// What a GpuJoin is expected to cost, in the planner's units, and what memory it takes in the server.
+#pragma once
+
+#include "pg/planner/clauses.h"
+
+namespace gpujoin {
+
+// What the processes of a parallel plan share. Paths and rows are then a participant's part of what is
+// shared.
+enum class Sharing {
+    Nothing,   // one process runs the join
+    Probe,     // each has a part of the probe side, and a copy of the build side of its own
+    OneBuild,  // each has a part of both sides; one build side
+};
+
+// One way to run a join.
+struct JoinInputs {
+    JoinKind kind;
+    const JoinClauses* clauses;
+    Path* probe;
+    Path* build;
+    double rows;  // expected results
+    int workers;  // beside the leader
+    Sharing sharing;
+};
+
+// Processes that run the join; 1 outside of parallel plans.
+int participants(const JoinInputs& inputs);
+
+// How many parts core expects the rows of a parallel plan to come in: the leader, busy with its workers, does
+// less than one of them.
+double parallel_shares(int workers);
+
+struct JoinEstimate {
+    Cost startup_cost;
+    Cost total_cost;
+    double server_bytes;  // of all build sides
+};
+
+JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const JoinInputs& inputs,
+                           bool has_gpu);
+
+}  // namespace gpujoin

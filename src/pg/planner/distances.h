@@ -1,0 +1,17 @@
+// Bounded distances between the sides, which are bands.
+#pragma once
+
+extern "C" {
+#include "postgres.h"
+#include "nodes/pg_list.h"
+#include "nodes/primnodes.h"
+}
+
+namespace gpujoin {
+
+// `l - r <op> constant` and `abs(l - r) <= constant` as the comparisons of l with r plus or minus a constant
+// that they are (List of OpExpr), on integers, and without abs on dates and timestamps; NIL for any other
+// condition.
+List* distance_comparisons(OpExpr* clause);
+
+}  // namespace gpujoin

@@ -1,0 +1,78 @@
+#include "pg/planner/plan.h"
+
+#include <initializer_list>
+
+#include "pg/nodes.h"
+#include "pg/plan_data.h"
+#include "pg/planner/paths.h"
+
+extern "C" {
+#include "nodes/makefuncs.h"
+#include "optimizer/restrictinfo.h"
+}
+
+namespace gpujoin {
+namespace {
+
+// Appends copies of a child's entries: copies, because setrefs changes expressions in place.
+List* append_target_list(List* scan_tlist, const List* child_tlist) {
+    ListCell* cell;
+    foreach (cell, child_tlist) {
+        TargetEntry* entry = static_cast<TargetEntry*>(copyObjectImpl(lfirst(cell)));
+        entry->resno = list_length(scan_tlist) + 1;
+        entry->ressortgroupref = 0;
+        entry->resjunk = false;
+        scan_tlist = lappend(scan_tlist, entry);
+    }
+    return scan_tlist;
+}
+
+List* custom_expressions(const JoinClauses* clauses) {
+    List* lists = list_make4(term_clauses(clauses->equalities), term_clauses(clauses->ranges),
+                             term_clauses(clauses->filters), get_actual_clauses(clauses->residual));
+    Assert(list_length(lists) == kCustomExprsCount);
+    return static_cast<List*>(copyObjectImpl(lists));
+}
+
+PlanData plan_data_of(const GpuJoinPath* path, const List* probe_tlist) {
+    const JoinClauses* clauses = path->clauses;
+    const List* paths = path->path.custom_paths;
+    PlanData data = {};
+    data.kind = path->kind;
+    data.probe_target_entries = list_length(probe_tlist);
+    data.equalities = list_length(clauses->equalities);
+    data.ranges = list_length(clauses->ranges);
+    data.filters = list_length(clauses->filters);
+    data.estimated_probe_rows = static_cast<Path*>(linitial(paths))->rows * path->shares;
+    data.estimated_build_rows = static_cast<Path*>(lsecond(paths))->rows * path->shares;
+    data.estimated_result_rows = path->path.path.rows * path->shares;
+    PlanTerm* next = data.terms;
+    for (const List* terms : {clauses->equalities, clauses->ranges, clauses->filters}) {
+        ListCell* cell;
+        foreach (cell, terms) *next++ = static_cast<JoinTerm*>(lfirst(cell))->plan;
+    }
+    return data;
+}
+
+}  // namespace
+
+Plan* make_join_plan(PlannerInfo*, RelOptInfo*, CustomPath* best_path, List* tlist, List*,
+                     List* custom_plans) {
+    const GpuJoinPath* path = reinterpret_cast<GpuJoinPath*>(best_path);
+    const List* probe_tlist = static_cast<Plan*>(linitial(custom_plans))->targetlist;
+    const List* build_tlist = static_cast<Plan*>(lsecond(custom_plans))->targetlist;
+    PlanData data = plan_data_of(path, probe_tlist);
+
+    CustomScan* scan = makeNode(CustomScan);
+    scan->scan.plan.targetlist = tlist;
+    scan->scan.plan.qual = get_actual_clauses(path->clauses->pushed_down);
+    scan->flags = best_path->flags;
+    scan->custom_plans = custom_plans;
+    scan->custom_exprs = custom_expressions(path->clauses);
+    scan->custom_private = plan_data_to_list(&data);
+    scan->custom_scan_tlist = append_target_list(append_target_list(NIL, probe_tlist), build_tlist);
+    scan->methods = &scan_methods;
+    return &scan->scan.plan;
+}
+
+}  // namespace gpujoin

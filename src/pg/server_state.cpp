@@ -1,0 +1,129 @@
+// gpujoin's part of shared memory: one writer (the supervisor) publishes the server's facts, every backend
+// reads them and adds to the counters. The facts are small, so that a spinlock is held for a copy only.
+#include "pg/server_state.h"
+
+#include <cstring>
+#include <initializer_list>
+
+#include "pg/compat.h"
+#include "pg/shared_state.h"
+
+extern "C" {
+#include "port/atomics.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "storage/spin.h"
+#include "utils/timestamp.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+struct SharedState {
+    pg_atomic_uint32 is_ready;
+    slock_t lock;  // of facts
+    ServerFacts facts;
+    TimestampTz counting_since;
+    pg_atomic_uint64 joins;
+    pg_atomic_uint64 failed;
+    pg_atomic_uint64 build_rows;
+    pg_atomic_uint64 probe_rows;
+    pg_atomic_uint64 result_rows;
+    pg_atomic_uint64 bytes;
+};
+
+SharedState* shared = nullptr;
+shmem_startup_hook_type previous_startup_hook = nullptr;
+
+void initialise(SharedState* state) {
+    memset(state, 0, sizeof *state);
+    pg_atomic_init_u32(&state->is_ready, 0);
+    SpinLockInit(&state->lock);
+    state->facts.phase = ServerPhase::Starting;
+    state->facts.since = state->counting_since = GetCurrentTimestamp();
+    for (pg_atomic_uint64* counter : {&state->joins, &state->failed, &state->build_rows, &state->probe_rows,
+                                      &state->result_rows, &state->bytes})
+        pg_atomic_init_u64(counter, 0);
+}
+
+void on_shmem_startup() {
+    if (previous_startup_hook) previous_startup_hook();
+    bool found;
+    LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+    shared = static_cast<SharedState*>(ShmemInitStruct("gpujoin", sizeof(SharedState), &found));
+    if (!found) initialise(shared);
+    LWLockRelease(AddinShmemInitLock);
+}
+
+#if PG_VERSION_NUM >= 150000
+shmem_request_hook_type previous_request_hook = nullptr;
+
+void on_shmem_request() {
+    if (previous_request_hook) previous_request_hook();
+    RequestAddinShmemSpace(MAXALIGN(sizeof(SharedState)));
+}
+#endif
+
+}  // namespace
+
+void install_shared_state() {
+#if PG_VERSION_NUM >= 150000
+    previous_request_hook = shmem_request_hook;
+    shmem_request_hook = on_shmem_request;
+#else
+    RequestAddinShmemSpace(MAXALIGN(sizeof(SharedState)));
+#endif
+    previous_startup_hook = shmem_startup_hook;
+    shmem_startup_hook = on_shmem_startup;
+}
+
+void publish_server_facts(const ServerFacts* facts) {
+    TimestampTz now = GetCurrentTimestamp();
+    SpinLockAcquire(&shared->lock);
+    TimestampTz since = facts->phase == shared->facts.phase ? shared->facts.since : now;
+    shared->facts = *facts;
+    shared->facts.since = since;
+    SpinLockRelease(&shared->lock);
+    pg_atomic_write_u32(&shared->is_ready, facts->phase == ServerPhase::Ready);
+}
+
+void read_server_facts(ServerFacts* facts) {
+    if (!shared) {
+        *facts = {};
+        return;
+    }
+    SpinLockAcquire(&shared->lock);
+    *facts = shared->facts;
+    SpinLockRelease(&shared->lock);
+}
+
+bool server_is_ready() {
+    return shared && pg_atomic_read_u32(&shared->is_ready) != 0;
+}
+
+void count_join(const JoinCounts* counts) {
+    if (!shared) return;
+    if (!counts->attached) pg_atomic_fetch_add_u64(&shared->joins, 1);
+    if (counts->failed && !counts->attached) pg_atomic_fetch_add_u64(&shared->failed, 1);
+    pg_atomic_fetch_add_u64(&shared->build_rows, static_cast<int64>(counts->build_rows));
+    pg_atomic_fetch_add_u64(&shared->probe_rows, static_cast<int64>(counts->probe_rows));
+    pg_atomic_fetch_add_u64(&shared->result_rows, static_cast<int64>(counts->result_rows));
+    pg_atomic_fetch_add_u64(&shared->bytes, static_cast<int64>(counts->bytes));
+}
+
+bool read_join_totals(JoinTotals* totals) {
+    *totals = {};
+    if (!shared) return false;
+    totals->joins = pg_atomic_read_u64(&shared->joins);
+    totals->failed = pg_atomic_read_u64(&shared->failed);
+    totals->build_rows = pg_atomic_read_u64(&shared->build_rows);
+    totals->probe_rows = pg_atomic_read_u64(&shared->probe_rows);
+    totals->result_rows = pg_atomic_read_u64(&shared->result_rows);
+    totals->bytes = pg_atomic_read_u64(&shared->bytes);
+    totals->since = shared->counting_since;
+    return true;
+}
+
+}  // namespace gpujoin

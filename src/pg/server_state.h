@@ -1,0 +1,47 @@
+// ServerState: what the supervisor publishes about the server process in PostgreSQL's shared memory, and what
+// backends need to find it. Absent when gpujoin is not in shared_preload_libraries.
+#pragma once
+
+extern "C" {
+#include "postgres.h"
+#include "datatype/timestamp.h"
+}
+
+namespace gpujoin {
+
+enum class ServerPhase : int { NotPreloaded, Starting, Ready, Down };
+
+struct ServerFacts {
+    ServerPhase phase;
+    uint64 generation;     // counts server processes since the postmaster started
+    TimestampTz since;     // when this phase began
+    char socket_name[64];  // relative to the data directory
+    char last_words[256];  // of a server that went down: its last complaint and how it ended
+    bool has_gpu;          // joins run on a GPU
+    uint64 device_memory;  // bytes a join's build side may take on the device
+    uint64 host_memory;    // bytes all joins together may take in the server
+    uint64 staging_memory;
+    int server_pid;  // 0 when there is none
+};
+
+// Copies the published facts. phase is NotPreloaded where there is no shared memory of ours.
+void read_server_facts(ServerFacts* facts);
+
+// One atomic read: can a join be planned now? (phase Ready)
+bool server_is_ready();
+
+// True while our set_join_pathlist_hook is reachable, or cannot be told otherwise; see gpujoin_status().
+bool join_hook_is_active();
+
+// Adds to the counters behind pg_stat_gpujoin; lock-free, at the end of a join.
+struct JoinCounts {
+    uint64 build_rows;
+    uint64 probe_rows;
+    uint64 result_rows;
+    uint64 bytes;  // to and from the server
+    bool failed;
+    bool attached;  // to a join that another process of the query counts
+};
+void count_join(const JoinCounts* counts);
+
+}  // namespace gpujoin

@@ -1,0 +1,138 @@
+// Definition of the settings. Those that the server is started with belong to the postmaster; where gpujoin
+// is not preloaded there is no server, and they are defined only so that postgresql.conf may name them.
+#include "pg/settings.h"
+
+#include <cfloat>
+
+#include "wire/join_spec.h"
+
+#include "pg/compat.h"
+
+namespace gpujoin {
+
+bool setting_enabled = true;
+bool setting_force = false;
+int setting_algorithm = static_cast<int>(Algorithm::Auto);
+char* setting_device = nullptr;
+int setting_device_memory = 0;
+int setting_staging_memory = 256;
+int setting_host_memory = 0;
+int setting_cpu_threads = 0;
+double setting_startup_cost = 1000;
+double setting_encode_cost = 0.0004;
+double setting_transfer_cost = 5;
+double setting_build_cost = 0.0015;
+double setting_probe_cost = 0.001;
+double setting_emit_cost = 0.0015;
+
+namespace {
+
+constexpr int kMaxMemoryMb = 1 << 26;  // 64 TB: what an address space holds with room to spare
+constexpr int kMinStagingMb = 32;
+constexpr int kMaxCpuThreads = 4096;
+constexpr int kMaxDeviceNumber = 1023;
+
+const struct config_enum_entry algorithm_options[] = {
+    {"auto", static_cast<int>(Algorithm::Auto), false},
+    {"hash", static_cast<int>(Algorithm::Hash), false},
+    {"sort_merge", static_cast<int>(Algorithm::SortMerge), false},
+    {"index", static_cast<int>(Algorithm::Index), false},
+    {"nested_loop", static_cast<int>(Algorithm::NestedLoop), false},
+    {nullptr, 0, false},
+};
+
+const char* skip_blanks(const char* text) {
+    while (*text == ' ' || *text == '\t') text++;
+    return text;
+}
+
+// GPU numbers separated by commas, with blanks wherever a reader likes them.
+bool is_device_list(const char* text) {
+    for (;;) {
+        text = skip_blanks(text);
+        int number = 0;
+        int digits = 0;
+        for (; *text >= '0' && *text <= '9'; text++, digits++)
+            if ((number = number * 10 + (*text - '0')) > kMaxDeviceNumber) return false;
+        if (digits == 0) return false;
+        text = skip_blanks(text);
+        if (*text == '\0') return true;
+        if (*text++ != ',') return false;
+    }
+}
+
+bool check_device(char** value, void**, GucSource) {
+    if (pg_strcasecmp(*value, "auto") == 0 || pg_strcasecmp(*value, "cpu") == 0 || is_device_list(*value))
+        return true;
+    GUC_check_errdetail(
+        "It must be \"auto\", \"cpu\", or GPU numbers from 0 to %d separated by commas, such as \"0,1\".",
+        kMaxDeviceNumber);
+    return false;
+}
+
+void define_cost(const char* name, const char* what, double* setting) {
+    DefineCustomRealVariable(name, what, nullptr, setting, *setting, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN,
+                             nullptr, nullptr, nullptr);
+}
+
+void define_planner_settings() {
+    DefineCustomBoolVariable("gpujoin.enabled", "Enables the planner's use of GpuJoin plans.", nullptr,
+                             &setting_enabled, setting_enabled, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr,
+                             nullptr);
+    DefineCustomBoolVariable("gpujoin.force", "Plans every eligible join as GpuJoin, whatever the cost.",
+                             "For tests and troubleshooting.", &setting_force, setting_force, PGC_USERSET,
+                             GUC_EXPLAIN, nullptr, nullptr, nullptr);
+    DefineCustomEnumVariable("gpujoin.algorithm", "Sets the algorithm by which GpuJoin executes joins.",
+                             "With auto the engine chooses by what it has counted.", &setting_algorithm,
+                             setting_algorithm, algorithm_options, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr,
+                             nullptr);
+    define_cost("gpujoin.startup_cost",
+                "Sets the planner's estimate of the cost of opening a GpuJoin session.",
+                &setting_startup_cost);
+    define_cost("gpujoin.encode_cost", "Sets the planner's estimate of the cost of encoding one value.",
+                &setting_encode_cost);
+    define_cost("gpujoin.transfer_cost",
+                "Sets the planner's estimate of the cost of moving one megabyte to or from the server.",
+                &setting_transfer_cost);
+    define_cost("gpujoin.build_cost", "Sets the planner's estimate of the engine's cost of one build row.",
+                &setting_build_cost);
+    define_cost("gpujoin.probe_cost", "Sets the planner's estimate of the engine's cost of one probe row.",
+                &setting_probe_cost);
+    define_cost("gpujoin.emit_cost", "Sets the planner's estimate of the cost of handing out one result row.",
+                &setting_emit_cost);
+}
+
+void define_memory(const char* name, const char* what, const char* more, int* setting, int minimum,
+                   GucContext context) {
+    DefineCustomIntVariable(name, what, more, setting, *setting, minimum, kMaxMemoryMb, context, GUC_UNIT_MB,
+                            nullptr, nullptr, nullptr);
+}
+
+void define_server_settings() {
+    GucContext context = process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP;
+    DefineCustomStringVariable("gpujoin.device", "Selects the devices that execute joins.",
+                               "auto, cpu, or GPU numbers separated by commas.", &setting_device, "auto",
+                               context, 0, check_device, nullptr, nullptr);
+    define_memory("gpujoin.device_memory", "Sets the memory that joins may take on each GPU.",
+                  "Zero selects four fifths of what is free when the server starts.", &setting_device_memory,
+                  0, context);
+    define_memory("gpujoin.staging_memory",
+                  "Sets the memory shared with the server, through which rows travel.", nullptr,
+                  &setting_staging_memory, kMinStagingMb, context);
+    define_memory("gpujoin.host_memory",
+                  "Sets the main memory that all joins together may take in the server.",
+                  "Zero selects half of the machine's memory.", &setting_host_memory, 0, context);
+    DefineCustomIntVariable("gpujoin.cpu_threads", "Sets the number of threads of the server's CPU engine.",
+                            "Zero selects as many as there are processors.", &setting_cpu_threads,
+                            setting_cpu_threads, 0, kMaxCpuThreads, context, 0, nullptr, nullptr, nullptr);
+}
+
+}  // namespace
+
+void define_settings() {
+    define_planner_settings();
+    define_server_settings();
+    reserve_setting_prefix("gpujoin");
+}
+
+}  // namespace gpujoin

@@ -1,0 +1,28 @@
+// The settings (GUC variables) of gpujoin; defined in settings.cpp, described in the README.
+#pragma once
+
+extern "C" {
+#include "postgres.h"
+}
+
+namespace gpujoin {
+
+extern bool setting_enabled;        // gpujoin.enabled
+extern bool setting_force;          // gpujoin.force: plan every eligible join as GpuJoin, whatever the cost
+extern int setting_algorithm;       // gpujoin.algorithm: an Algorithm
+extern char* setting_device;        // gpujoin.device (postmaster): auto, cpu, or GPU numbers
+extern int setting_device_memory;   // MB, 0: four fifths of what is free when the server starts
+extern int setting_staging_memory;  // MB
+extern int setting_host_memory;     // MB, 0: half of the machine's memory
+extern int setting_cpu_threads;     // 0: all
+// Cost settings, in units of cpu_operator_cost's currency (see planner/cost.cpp for what each multiplies).
+extern double setting_startup_cost;
+extern double setting_encode_cost;    // a value encoded and written to a block
+extern double setting_transfer_cost;  // a MB to or from the server
+extern double setting_build_cost;     // a build row, in the engine
+extern double setting_probe_cost;     // a probe row, in the engine
+extern double setting_emit_cost;      // a result row handed out
+
+void define_settings();
+
+}  // namespace gpujoin

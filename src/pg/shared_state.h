@@ -1,0 +1,29 @@
+// The writing side of what server_state.h reads: setting up gpujoin's part of PostgreSQL's shared memory, the
+// supervisor's publications, and the counters' totals.
+#pragma once
+
+#include "pg/server_state.h"
+
+namespace gpujoin {
+
+// Asks for shared memory. While shared_preload_libraries are loaded only.
+void install_shared_state();
+
+// Publishes the server's facts, at once for all readers. `since` is set when the phase changes.
+void publish_server_facts(const ServerFacts* facts);
+
+// Totals of count_join() since the shared memory was set up.
+struct JoinTotals {
+    uint64 joins;
+    uint64 failed;
+    uint64 build_rows;
+    uint64 probe_rows;
+    uint64 result_rows;
+    uint64 bytes;
+    TimestampTz since;
+};
+
+// False where there is no shared memory of ours.
+bool read_join_totals(JoinTotals* totals);
+
+}  // namespace gpujoin

@@ -1,0 +1,25 @@
+// Expressions that are a column plus or minus constants: integers, dates with days, timestamps with intervals
+// of a fixed length. The executor computes them as ordered keys without an error whatever the column holds,
+// saturated where the sum overflows; so the planner may make keys of them that are evaluated for every row.
+#pragma once
+
+#include "pg/key_encoding.h"
+
+extern "C" {
+#include "postgres.h"
+#include "nodes/primnodes.h"
+}
+
+namespace gpujoin {
+
+// sign * column + addend
+struct ShiftedColumn {
+    const Var* column;
+    int64 addend;
+    int sign;
+};
+
+// False when the expression is not of that form, or its sums do not have the encoding.
+bool find_shifted_column(Node* expression, KeyEncoding encoding, ShiftedColumn* found);
+
+}  // namespace gpujoin

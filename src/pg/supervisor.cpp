@@ -1,0 +1,246 @@
+// The supervisor's policy: start a server, publish it when it says READY, relay its log, and when it ends say
+// so and start another: soon after one that had been running, ever later after ones that had not. It never
+// blocks, and the server never outlives it (see ServerProcess).
+//
+// The socket of every server has a name of its own, so that no client of an old one can reach a new one, and
+// a dying one cannot unlink its successor's. The name begins with "pgsql_tmp" because base backups skip such
+// files.
+#include "pg/supervisor.h"
+
+#include <csignal>
+#include <cstring>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "pg/client/client.h"
+#include "pg/compat.h"
+#include "pg/report.h"
+#include "pg/server_process.h"
+#include "pg/settings.h"
+#include "pg/shared_state.h"
+
+extern "C" {
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/fd.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "utils/timestamp.h"
+
+PGDLLEXPORT void gpujoin_supervisor_main(Datum argument);
+}
+
+namespace gpujoin {
+
+namespace {
+
+constexpr const char* kSocketPrefix = "pgsql_tmp_gpujoin.";
+constexpr int kFirstDelayMs = 500;           // before the next server
+constexpr int kLastDelayMs = 2000;           // the same after many that were ready for a short time only
+constexpr int kLastHopelessDelayMs = 32000;  // and after many that were never ready
+constexpr int kSettledMs = 10000;            // whoever ran so long starts the count afresh
+constexpr int kFarewellMs = 3000;            // for a server to leave when asked
+
+ServerProcess server;
+ServerFacts facts;
+
+void on_child_exit(SIGNAL_ARGS) {
+    (void)postgres_signal_arg;
+    int error = errno;
+    SetLatch(MyLatch);
+    errno = error;
+}
+
+void publish(ServerPhase phase) {
+    facts.phase = phase;
+    facts.server_pid = server.pid;
+    publish_server_facts(&facts);
+}
+
+// However this process comes to its regular end, the server does too.
+void on_exit(int, Datum) {
+    kill_server_process(&server);
+    server.pid = 0;
+    publish(ServerPhase::Down);
+}
+
+// Removes sockets that servers could not unlink, because they were killed.
+void remove_stale_sockets() {
+    DIR* directory = AllocateDir(".");
+    while (struct dirent* entry = ReadDir(directory, "."))
+        if (strncmp(entry->d_name, kSocketPrefix, strlen(kSocketPrefix)) == 0) unlink(entry->d_name);
+    FreeDir(directory);
+}
+
+// Waits for the latch, and for the log if it is open; services what the latch may have been set for.
+void wait_for_events(long timeout_ms) {
+    int events = WL_LATCH_SET | WL_EXIT_ON_PM_DEATH;
+    if (server.log >= 0) events |= WL_SOCKET_READABLE;
+    if (timeout_ms >= 0) events |= WL_TIMEOUT;
+    int happened = WaitLatchOrSocket(MyLatch, events, server.log, timeout_ms, PG_WAIT_EXTENSION);
+    if (happened & WL_LATCH_SET) ResetLatch(MyLatch);
+    CHECK_FOR_INTERRUPTS();
+    if (ConfigReloadPending) {
+        ConfigReloadPending = false;
+        ProcessConfigFile(PGC_SIGHUP);
+    }
+}
+
+long ms_since(TimestampTz time) {
+    return TimestampDifferenceMilliseconds(time, GetCurrentTimestamp());
+}
+
+// What the server says of its devices and limits, for the planner.
+void learn_devices() {
+    static DevicesBody devices;
+    Status why;
+    if (!client_get_devices(&devices, &why)) {
+        ereport(WARNING, (errmsg_internal("gpujoin server did not tell its devices: %s", why.message)));
+        return;
+    }
+    facts.host_memory = devices.host_bytes;
+    facts.staging_memory = devices.staging_bytes;
+    for (uint32 i = 0; i < devices.count; i++) {
+        const DeviceBody& device = devices.device[i];
+        if (strcmp(device.engine, "cuda") != 0 || strcmp(device.state, "ready") != 0) continue;
+        uint64 memory = setting_device_memory > 0 ? static_cast<uint64>(setting_device_memory) << 20
+                                                  : device.free_memory / 5 * 4;
+        facts.device_memory = facts.has_gpu ? Min(facts.device_memory, memory) : memory;
+        facts.has_gpu = true;
+    }
+}
+
+// Acts on one line "LEVEL: text" of the server's log. Nothing it says may end this process.
+void relay(const char* line) {
+    char clean[sizeof server.line];
+    copy_clean_text(clean, sizeof clean, line);
+    if (strncmp(clean, "READY", 5) == 0) {
+        learn_devices();
+        publish(ServerPhase::Ready);
+        ereport(LOG, (errmsg_internal("gpujoin server (PID %d) is ready%s", server.pid, clean + 5)));
+        return;
+    }
+    bool is_warning = strncmp(clean, "WARNING: ", 9) == 0;
+    bool is_fatal = strncmp(clean, "FATAL: ", 7) == 0;
+    const char* text = is_warning ? clean + 9 : is_fatal ? clean + 7 : clean;
+    if (strncmp(text, "LOG: ", 5) == 0) text += 5;
+    if (is_warning || is_fatal) strlcpy(facts.last_words, text, sizeof facts.last_words);
+    ereport(is_warning ? WARNING : LOG,
+            (errmsg_internal("gpujoin server (PID %d)%s: %s", server.pid, is_fatal ? " failed" : "", text)));
+}
+
+void relay_log() {
+    while (const char* line = read_log_line(&server)) relay(line);
+}
+
+const char* describe_end(int wait_status) {
+    static char text[128];
+    if (WIFSIGNALED(wait_status))
+        snprintf(text, sizeof text, "terminated by signal %d: %s", WTERMSIG(wait_status),
+                 pg_strsignal(WTERMSIG(wait_status)));
+    else
+        snprintf(text, sizeof text, "exited with code %d", WEXITSTATUS(wait_status));
+    return text;
+}
+
+// The last words of a server are what it complained of last, and how it ended.
+void add_last_words(const char* end) {
+    char complaint[sizeof facts.last_words];
+    strlcpy(complaint, facts.last_words, sizeof complaint);
+    if (complaint[0] == '\0')
+        strlcpy(facts.last_words, end, sizeof facts.last_words);
+    else
+        snprintf(facts.last_words, sizeof facts.last_words, "%.160s (%s)", complaint, end);
+}
+
+// Starts the next server. False when it cannot be.
+bool start_server() {
+    uint64 generation = facts.generation + 1;
+    facts = {};
+    facts.generation = generation;
+    snprintf(facts.socket_name, sizeof facts.socket_name, "%s%d." UINT64_FORMAT, kSocketPrefix, MyProcPid,
+             generation);
+    bool is_started =
+        start_server_process(&server, facts.socket_name, facts.last_words, sizeof facts.last_words);
+    publish(ServerPhase::Starting);
+    if (!is_started) ereport(LOG, (errmsg_internal("gpujoin server: %s", facts.last_words)));
+    return is_started;
+}
+
+// Serves the running server until it has ended. False when we are to end first.
+bool supervise() {
+    int wait_status;
+    pid_t pid = server.pid;
+    while (!reap_server_process(&server, &wait_status)) {
+        if (ShutdownRequestPending) return false;
+        relay_log();
+        wait_for_events(-1);
+    }
+    relay_log();
+    const char* end = describe_end(wait_status);
+    ereport(LOG, (errmsg_internal("gpujoin server (PID %d) ended: %s", pid, end)));
+    add_last_words(end);
+    return true;
+}
+
+// Lets the server leave, and ends it if it does not.
+void dismiss_server() {
+    int wait_status;
+    TimestampTz begin = GetCurrentTimestamp();
+    cut_lifeline(&server);
+    while (!reap_server_process(&server, &wait_status)) {
+        if (ms_since(begin) >= kFarewellMs) kill_server_process(&server);
+        relay_log();
+        wait_for_events(100);
+    }
+}
+
+void pause(int delay_ms) {
+    TimestampTz begin = GetCurrentTimestamp();
+    while (!ShutdownRequestPending && ms_since(begin) < delay_ms) wait_for_events(delay_ms - ms_since(begin));
+}
+
+void run() {
+    int delay_ms = kFirstDelayMs;
+    while (!ShutdownRequestPending) {
+        TimestampTz begin = GetCurrentTimestamp();
+        if (start_server() && !supervise()) dismiss_server();
+        close_pipes(&server);
+        unlink(facts.socket_name);
+        int last_delay_ms = facts.phase == ServerPhase::Ready ? kLastDelayMs : kLastHopelessDelayMs;
+        publish(ServerPhase::Down);
+        delay_ms = ms_since(begin) >= kSettledMs ? kFirstDelayMs : Min(delay_ms * 2, last_delay_ms);
+        pause(delay_ms);
+    }
+}
+
+}  // namespace
+
+void register_supervisor() {
+    BackgroundWorker worker = {};
+    strlcpy(worker.bgw_name, "gpujoin supervisor", BGW_MAXLEN);
+    strlcpy(worker.bgw_type, "gpujoin supervisor", BGW_MAXLEN);
+    worker.bgw_flags = BGWORKER_SHMEM_ACCESS;
+    worker.bgw_start_time = BgWorkerStart_ConsistentState;
+    worker.bgw_restart_time = 1;
+    strlcpy(worker.bgw_library_name, "gpujoin", sizeof worker.bgw_library_name);
+    strlcpy(worker.bgw_function_name, "gpujoin_supervisor_main", sizeof worker.bgw_function_name);
+    RegisterBackgroundWorker(&worker);
+}
+
+}  // namespace gpujoin
+
+void gpujoin_supervisor_main(Datum) {
+    using namespace gpujoin;
+    pqsignal(SIGHUP, SignalHandlerForConfigReload);
+    pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
+    pqsignal(SIGCHLD, on_child_exit);
+    BackgroundWorkerUnblockSignals();
+
+    read_server_facts(&facts);  // of a supervisor before us: its generation goes on
+    before_shmem_exit(on_exit, 0);
+    remove_stale_sockets();
+    run();
+    proc_exit(1);  // so that it is started again unless the cluster shuts down
+}
