@@ -1,0 +1,49 @@
+-- EXPLAIN: what is shown, in all formats.
+\set ECHO none
+\i sql/include/compare.sql
+\set ECHO all
+CREATE TABLE a AS SELECT i AS k, i % 10 AS g, 'a' || i AS t FROM generate_series(1, 3000) AS i;
+CREATE TABLE b AS SELECT i AS k, i % 20 AS g, 'b' || i AS t FROM generate_series(1, 2000) AS i;
+ANALYZE a, b;
+SET gpujoin.force = on;
+SET max_parallel_workers_per_gather = 0;
+EXPLAIN (COSTS OFF) SELECT a.t, b.t FROM a LEFT JOIN b ON a.k = b.k;
+EXPLAIN (COSTS OFF) SELECT a.t, b.t FROM a FULL JOIN b ON a.k = b.k AND a.g + b.g > 3 WHERE coalesce(a.g, b.g) > 2;
+EXPLAIN (COSTS OFF, VERBOSE) SELECT a.t FROM a WHERE EXISTS (SELECT FROM b WHERE a.k = b.k AND a.g = b.g + 1);
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF)
+SELECT a.t, b.t FROM a FULL JOIN b ON a.k = b.k AND a.g + b.g > 3 WHERE coalesce(a.g, b.g) > 2;
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT JSON) SELECT a.t, b.t FROM a LEFT JOIN b ON a.k = b.k;
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT YAML) SELECT a.t, b.t FROM a LEFT JOIN b ON a.k = b.k;
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT XML) SELECT a.t, b.t FROM a LEFT JOIN b ON a.k = b.k;
+SET gpujoin.algorithm = 'hash';
+EXPLAIN (COSTS OFF) SELECT a.t, b.t FROM a JOIN b ON a.k = b.k;
+RESET gpujoin.algorithm;
+
+-- With figures: valid in every format, and there.
+CREATE FUNCTION explain_analyze(format text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+    whole text := '';
+BEGIN
+    FOR line IN EXECUTE format('EXPLAIN (ANALYZE, FORMAT %s) SELECT a.t, b.t FROM a JOIN b ON a.k = b.k', format) LOOP
+        whole := whole || line || E'\n';
+    END LOOP;
+    RETURN whole;
+END $$;
+SELECT j->0->'Plan'->>'Custom Plan Provider' AS provider, j->0->'Plan'->'Build'->>'Rows' AS build_rows,
+       (j->0->'Plan'->'Build'->>'Bytes')::bigint > 0 AS build_bytes, j->0->'Plan'->'Probe'->>'Rows' AS probe_rows,
+       (j->0->'Plan'->'Probe'->>'Probe Time')::float8 >= 0 AS probe_time, j->0->'Plan' ? 'Device' AS device
+FROM (SELECT explain_analyze('json')::jsonb AS j) s;
+SELECT xml_is_well_formed_document(explain_analyze('xml')) OR NOT EXISTS
+    (SELECT FROM pg_config WHERE name = 'CONFIGURE' AND setting LIKE '%libxml%') AS well_formed;
+SELECT regexp_replace(line, '[0-9.]+( ms)?$', 'N') FROM unnest(string_to_array(explain_analyze('yaml'), E'\n')) AS line
+WHERE line ~ '^ *"?(Rows|Batches|Bytes|Append Time|Seal Time|Probe Time|Wait Time)"?:';
+SELECT regexp_replace(line, '(bytes|append|seal|probe|waited|batches)=[0-9.]+', '\1=N', 'g')
+FROM unnest(string_to_array(explain_analyze('text'), E'\n')) AS line WHERE line ~ '^ *(Build|Probe):';
+-- Without ANALYZE nothing runs, with and without a server to ask.
+EXPLAIN (COSTS OFF) SELECT 1 / (a.g - a.g) FROM a JOIN b ON a.k = b.k;
+-- Several runs of one node.
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF)
+SELECT g, (SELECT count(*) FROM a JOIN b ON a.k = b.k WHERE b.g = s.g) FROM generate_series(1, 3) AS s(g);
+DROP FUNCTION explain_analyze;
+DROP TABLE a, b;

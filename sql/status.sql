@@ -1,0 +1,45 @@
+-- What gpujoin says of itself. (Not preloaded, down, switched off by another extension: test/tap.)
+\set VERBOSITY terse
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS gpujoin;
+SELECT gpujoin_version() = extversion AS versions_agree FROM pg_extension WHERE extname = 'gpujoin';
+
+SELECT ready, reason, server, since <= now() AS since, generation > 0 AS generation, server_pid > 0 AS server_pid,
+       host_memory > 0 AS host_memory, staging_memory > 0 AS staging_memory, enabled
+FROM gpujoin_status();
+SET gpujoin.enabled = off;
+SELECT ready, reason, enabled FROM gpujoin_status();
+RESET gpujoin.enabled;
+
+SELECT engine, number, state, processors > 0 AS processors, memory > 0 AS memory
+FROM gpujoin_devices WHERE engine = 'cpu';
+SELECT count(*) FROM gpujoin_devices WHERE engine NOT IN ('cpu', 'cuda') OR sessions < 0 OR state IS NULL;
+
+-- The counters go up with a join.
+CREATE TABLE status_before AS SELECT * FROM pg_stat_gpujoin;
+SET gpujoin.force = on;
+SET max_parallel_workers_per_gather = 0;
+SELECT count(*) FROM generate_series(1, 1000) a JOIN generate_series(501, 2000) b ON a = b;
+RESET gpujoin.force;
+RESET max_parallel_workers_per_gather;
+SELECT now.joins > before.joins AS joins, now.failed >= before.failed AS failed,
+       now.build_rows + now.probe_rows >= before.build_rows + before.probe_rows + 2500 AS input_rows,
+       now.result_rows >= before.result_rows + 500 AS result_rows, now.bytes > before.bytes AS bytes,
+       now.since = before.since AS since
+FROM pg_stat_gpujoin now, status_before before;
+DROP TABLE status_before;
+
+-- Settings.
+SELECT name, context, unit, vartype FROM pg_settings WHERE name LIKE 'gpujoin.%' ORDER BY name;
+SET gpujoin.algorithm = 'bogo';
+SET gpujoin.transfer_cost = -1;
+SET gpujoin.device = 'cpu';
+SET gpujoin.nonsense = 1;
+
+-- For whom.
+SELECT p.proname, coalesce(g.rolname, 'public') AS grantee, a.privilege_type
+FROM pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a LEFT JOIN pg_roles g ON g.oid = a.grantee
+WHERE p.proname LIKE 'gpujoin%' AND a.grantee <> p.proowner ORDER BY 1, 2;
+SELECT c.relname, coalesce(g.rolname, 'public') AS grantee, a.privilege_type
+FROM pg_class c, aclexplode(c.relacl) a LEFT JOIN pg_roles g ON g.oid = a.grantee
+WHERE c.relname IN ('gpujoin_devices', 'pg_stat_gpujoin') AND a.grantee <> c.relowner ORDER BY 1, 2;
