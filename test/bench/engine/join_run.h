@@ -1,0 +1,82 @@
+// Runs a workload on an engine, array to array, and times it: from opening the join (or from the first probe,
+// where the build side is given) until the last result is written. Every result is counted; its checksum is
+// taken outside the measured time, or, where results stream through reused memory, in the first run only.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "engine/engine.h"
+#include "place.h"
+#include "workload.h"
+
+namespace gpujoin::bench {
+
+// A relation in memory: columns key, (high key of a band,) row number.
+struct Columns {
+    std::vector<Buffer> buffers;
+    std::vector<ColumnView> views;
+    uint64_t rows = 0;
+};
+
+// A workload's relations in one place, and what their join must give (with all repeats).
+struct Inputs {
+    Columns probe;
+    Columns build;
+    Check expected;
+};
+
+Inputs make_inputs(const Workload& workload, Place& place);
+
+struct JoinCase {
+    const Workload* workload = nullptr;
+    Algorithm algorithm = Algorithm::Auto;
+    OutputOrder order = OutputOrder::Probe;
+    Transport transport = Transport::Whole;
+    uint32_t threads = 1;  // that append and probe at once; 1 unless in batches
+    double timeout = 20;   // seconds after which a run is cancelled
+
+    bool is_streamed() const { return transport != Transport::Resident && transport != Transport::Whole; }
+};
+
+// One run. `rows` and `check` cover every result row; check is only filled in when it was taken.
+struct Outcome {
+    Status status;
+    double seconds = 0;
+    bool checked = false;
+    Check check;
+    SealReport seal{};
+    JoinStats stats{};
+};
+
+// Joins inputs in the memory of `from` and writes results into the memory of `to`, through sinks made by
+// make_sinks(). With take_checksum, streamed cases check results as they come.
+class JoinRun {
+  public:
+    JoinRun(Engine& engine, const JoinCase& join_case, const Inputs& inputs, Place& from, Place& to);
+    Outcome run(bool take_checksum);
+
+  private:
+    struct Task;
+    Status build_side(Join& join) const;
+    Status probe_side(Join& join, bool take_checksum, Outcome* outcome) const;
+    Status probe_batch(Join& join, uint64_t first_row, uint64_t rows, const Sink& sink, bool take_checksum,
+                       Check* check, double* excluded) const;
+    Check check_result(const ResultBatch& result, const std::byte* memory, uint64_t first_row) const;
+    uint64_t batch_rows(uint64_t rows) const;
+
+    Engine& engine_;
+    const JoinCase& case_;
+    const Inputs& inputs_;
+    Place& from_;
+    Place& to_;
+    JoinSpec spec_;
+    std::vector<Buffer> sinks_;  // one a thread
+    uint64_t sink_bytes_;
+    std::atomic<bool> cancel_{false};
+    Ledger host_memory_{UINT64_MAX};
+    Ledger device_memory_{UINT64_MAX};
+};
+
+}  // namespace gpujoin::bench

@@ -1,0 +1,79 @@
+// Computing limits from bytes and bandwidths.
+#include "limits.h"
+
+#include <algorithm>
+
+namespace gpujoin::bench {
+
+namespace {
+
+constexpr double kPairsPerSecond = 3e12;
+constexpr double kCpuRowsPerSecond = 45e6;
+
+uint64_t probe_rows(const Workload& workload) {
+    return workload.probe.rows * workload.repeats;
+}
+
+uint64_t probe_row_bytes(const JoinCase& join_case) {
+    const Workload& workload = *join_case.workload;
+    uint64_t keys = width_of(workload.format) * (workload.is_band ? 2 : 1);
+    return keys + (join_case.order == OutputOrder::None ? workload.id_width : 0);
+}
+
+// Reads and writes of a radix sort, 8 bits a pass.
+double sort_bytes(const Workload& workload, uint64_t rows) {
+    uint64_t key = width_of(workload.format);
+    return static_cast<double>(rows) * (key * 2 * workload.row_width() + key);
+}
+
+double memory_bytes(const JoinCase& join_case, uint64_t result_rows) {
+    const Workload& workload = *join_case.workload;
+    const uint64_t build = workload.build.rows, probe = probe_rows(workload);
+    double results = result_bytes(join_case, result_rows);
+    switch (join_case.algorithm) {
+        case Algorithm::SortMerge:
+            return sort_bytes(workload, build) + sort_bytes(workload, probe);
+        case Algorithm::Index:
+            return sort_bytes(workload, build) + probe * probe_row_bytes(join_case) + results;
+        default:
+            return (build + probe) * (5.0 * workload.row_width() + width_of(workload.format)) + results;
+    }
+}
+
+double transfer_seconds(const JoinCase& join_case, uint64_t result_rows, const Bandwidths& bandwidths) {
+    double in = input_bytes(join_case), out = result_bytes(join_case, result_rows);
+    if (join_case.transport == Transport::StreamKept) return in / bandwidths.to_device;
+    return std::max(std::max(in, out) / bandwidths.to_device, (in + out) / bandwidths.both_ways);
+}
+
+}  // namespace
+
+uint64_t input_bytes(const JoinCase& join_case) {
+    const Workload& workload = *join_case.workload;
+    uint64_t probe = probe_rows(workload) * probe_row_bytes(join_case);
+    bool build_is_given =
+        join_case.transport == Transport::StreamKept || join_case.transport == Transport::StreamReturned;
+    return build_is_given ? probe : probe + workload.build.rows * workload.row_width();
+}
+
+uint64_t result_bytes(const JoinCase& join_case, uint64_t rows) {
+    uint64_t id_width = join_case.workload->id_width;
+    return rows * (id_width + (join_case.order == OutputOrder::None ? id_width : sizeof(uint32_t)));
+}
+
+double device_limit(const JoinCase& join_case, uint64_t result_rows, const Bandwidths& bandwidths) {
+    const Workload& workload = *join_case.workload;
+    if (join_case.algorithm == Algorithm::NestedLoop)
+        return static_cast<double>(workload.build.rows) * probe_rows(workload) / kPairsPerSecond;
+    if (join_case.transport != Transport::Resident)
+        return transfer_seconds(join_case, result_rows, bandwidths);
+    return memory_bytes(join_case, result_rows) / bandwidths.memory;
+}
+
+double cpu_limit(const JoinCase& join_case, uint32_t cores) {
+    const Workload& workload = *join_case.workload;
+    if (join_case.algorithm != Algorithm::Hash) return 0;
+    return (workload.build.rows + probe_rows(workload)) / (kCpuRowsPerSecond * cores);
+}
+
+}  // namespace gpujoin::bench

@@ -1,0 +1,35 @@
+// What the hardware allows: the shortest time in which a join's algorithm could move the bytes it must move.
+//
+//   hash         two radix passes over both inputs and one read of the partitions: per input row one read of
+//                the key for a histogram, 5 reads or writes of the row; every result written once
+//   sort_merge   a full radix sort of both: a read and a write of each row per key byte, one read of the key
+//   index        the same sort of the build side, one read of the probe side; every result written once
+//   nested_loop  3 T pairs a second, about what a compiled tile kernel does on 132 multiprocessors
+//   transfers    input bytes one way over the bus, or input and result bytes at once where results return
+//   CPU engine   hash only: 45 M rows a second and core, what prototypes of the same algorithm did
+#pragma once
+
+#include <cstdint>
+
+#include "join_run.h"
+
+namespace gpujoin::bench {
+
+// Bytes per second, measured on the machine.
+struct Bandwidths {
+    double memory = 0;  // device memory, read and written
+    double to_device = 0;
+    double both_ways = 0;
+};
+
+// Bytes that a join takes in and gives out: rows of both inputs as they are handed over, and results.
+uint64_t input_bytes(const JoinCase& join_case);
+uint64_t result_bytes(const JoinCase& join_case, uint64_t rows);
+
+// Seconds at least, on a device.
+double device_limit(const JoinCase& join_case, uint64_t result_rows, const Bandwidths& bandwidths);
+
+// Seconds at least, on `cores` cores; 0 where nothing is known.
+double cpu_limit(const JoinCase& join_case, uint32_t cores);
+
+}  // namespace gpujoin::bench

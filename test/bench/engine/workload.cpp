@@ -1,0 +1,220 @@
+// The list of workloads. R is the build side and S the probe side, unless a comment says otherwise.
+#include "workload.h"
+
+#include <cmath>
+
+namespace gpujoin::bench {
+
+namespace {
+
+constexpr uint64_t kMillion = 1u << 20;
+constexpr uint64_t kSparse = 0x9e3779b97f4a7c15;  // odd; its low 32 bits are odd too
+
+using enum Algorithm;
+using enum Transport;
+
+class Catalogue {
+  public:
+    explicit Catalogue(double scale) : scale_(scale) {}
+
+    // Rows, scaled from millions. A workload keeps at least 4096.
+    uint64_t rows(double millions) const {
+        return std::max<uint64_t>(4096, std::llround(millions * kMillion * scale_));
+    }
+
+    // A workload of 4+4 B rows. Both relations get the same multiplier, stride and share of matching rows.
+    Workload& add(std::string id, std::string variant, Relation probe, Relation build,
+                  std::vector<Algorithm> algorithms) {
+        Workload workload;
+        workload.id = std::move(id);
+        workload.variant = std::move(variant);
+        workload.probe = probe;
+        workload.build = build;
+        workload.algorithms = std::move(algorithms);
+        workload.transports = {Resident};
+        workloads_.push_back(std::move(workload));
+        return workloads_.back();
+    }
+
+    std::vector<Workload> take() { return std::move(workloads_); }
+
+  private:
+    double scale_;
+    std::vector<Workload> workloads_;
+};
+
+Keys uniform(uint64_t domain, uint64_t seed) {
+    return make_keys(Distribution::Uniform, domain, seed);
+}
+Keys unique(uint64_t domain, uint64_t seed) {
+    return make_keys(Distribution::Unique, domain, seed);
+}
+
+Workload& sparse(Workload& workload) {
+    workload.probe.keys.multiplier = workload.build.keys.multiplier = kSparse;
+    workload.variant += ", sparse";
+    return workload;
+}
+
+// Lets only a share of the probe rows find a match.
+Workload& matching(Workload& workload, double share) {
+    workload.probe.keys.stride = workload.build.keys.stride = 2;
+    workload.probe.keys.match = share;
+    return workload;
+}
+
+Workload& band(Workload& workload, uint64_t width) {
+    workload.is_band = true;
+    workload.band = width;
+    return workload;
+}
+
+void everywhere(Workload& workload) {
+    workload.transports = {Resident, Whole, Batches};
+}
+
+std::string percent(double share) {
+    return std::to_string(std::lround(share * 100)) + "%";
+}
+
+std::string short_number(double number) {
+    char text[16];
+    snprintf(text, sizeof text, "%g", number);
+    return text;
+}
+
+// Uniform keys; the share of rows that match; the share of the build side's rows that have one key; bands.
+void add_uniform(Catalogue& list) {
+    uint64_t n = list.rows(16), few = list.rows(1);
+    Relation s{uniform(n, 1), n}, r{uniform(n, 2), n};
+    everywhere(list.add("W1", "16M", s, r, {Hash, SortMerge, Index}));
+    Workload& spread = sparse(list.add("W1", "16M", s, r, {Hash}));
+    spread.unordered = true;
+    everywhere(spread);
+    list.add("W1", "1M", {uniform(few, 1), few}, {uniform(few, 2), few}, {NestedLoop});
+    for (double share : {0.0, 0.25, 0.5, 1.0})
+        matching(sparse(list.add("W2", percent(share) + " match", s, r, {Hash})), share);
+    for (double share : {0.25, 0.5, 1.0}) {
+        // Each key once in S, so that the rows with the hot key surely find one match, and only one.
+        Keys hot = make_keys(Distribution::Hot, n, 3, share);
+        sparse(list.add("W3", percent(share) + " equal", {unique(n, 1), n}, {hot, n}, {Hash, SortMerge}))
+            .unordered = true;
+    }
+    constexpr uint64_t kBand = 7;  // one match a row
+    Relation wide_s{uniform(n * (kBand + 1), 1), n}, wide_r{uniform(n * (kBand + 1), 2), n};
+    everywhere(band(list.add("W4", "band, 16M", wide_s, wide_r, {Index, SortMerge}), kBand));
+    Relation few_s{uniform(few * (kBand + 1), 1), few}, few_r{uniform(few * (kBand + 1), 2), few};
+    band(list.add("W4", "band, 1M", few_s, few_r, {NestedLoop}), kBand);
+}
+
+// Texts of 16 bytes.
+void add_texts(Catalogue& list) {
+    uint64_t n = list.rows(4);
+    Workload& texts = list.add("W5", "4M texts", {uniform(n, 1), n}, {unique(n, 2), n}, {Hash, SortMerge});
+    sparse(texts).format = Format::Text;
+}
+
+// Keys in [0, 2^30) of which one probe row in a thousand matches.
+void add_selective(Catalogue& list) {
+    constexpr double kShare = 0.001;
+    for (auto [millions, algorithms] : {std::pair{128, std::vector{Hash, Index}}, {64, {SortMerge}}}) {
+        uint64_t n = list.rows(millions);
+        Keys keys = uniform(list.rows(512), 1), other_keys = uniform(list.rows(512), 2);
+        std::string variant = std::to_string(millions) + "M, 0.1% match";
+        matching(list.add("W7", variant, {keys, n}, {other_keys, n}, algorithms), kShare);
+    }
+    uint64_t few = list.rows(1);
+    for (Format format : {Format::Float4, Format::Float8}) {
+        std::string variant = format == Format::Float4 ? "1M float4, 0.1% match" : "1M float8, 0.1% match";
+        Workload& w = list.add("W7", variant, {uniform(few, 1), few}, {uniform(few, 2), few}, {NestedLoop});
+        matching(w, kShare).format = format;
+    }
+}
+
+// Unique shuffled keys, one match a row; several matches a row.
+void add_unique(Catalogue& list) {
+    for (int millions : {16, 128}) {
+        uint64_t n = list.rows(millions);
+        Relation s{unique(n, 1), n}, r{unique(n, 2), n};
+        std::string variant = std::to_string(millions) + "M";
+        Workload& dense = list.add("W8", variant, s, r, {Hash, SortMerge});
+        everywhere(dense);
+        dense.unordered = true;
+        Workload& spread = sparse(list.add("W8", variant, s, r, {Hash, SortMerge}));
+        everywhere(spread);
+        spread.unordered = true;
+    }
+    for (int factor : {1, 4, 16}) {
+        uint64_t n = list.rows(64), domain = n / factor;
+        sparse(list.add("W9", "64M, output " + std::to_string(factor) + "X", {uniform(domain, 1), n},
+                        {uniform(domain, 2), n}, {Hash}))
+            .unordered = true;
+    }
+}
+
+// Zipf-distributed keys against unique ones, on either side.
+void add_skewed(Catalogue& list) {
+    uint64_t n = list.rows(16);
+    Relation all{unique(n, 2), n};
+    for (double exponent : {0.0, 0.5, 0.75, 1.0}) {
+        Keys skewed = make_keys(Distribution::Zipf, n, 1, exponent);
+        std::string variant = "16M, Zipf " + short_number(exponent);
+        Workload& probe = sparse(list.add("W10", variant + " probe side", {skewed, n}, all, {Hash}));
+        probe.unordered = true;
+        Workload& build = sparse(list.add("W10", variant + " build side", all, {skewed, n}, {Hash}));
+        build.unordered = true;
+    }
+}
+
+// An outer side that is streamed past a large inner one; 8+8 B rows with inner sides of several sizes.
+void add_large(Catalogue& list) {
+    uint64_t inner = list.rows(128);
+    for (uint32_t repeats : {1, 10}) {
+        Workload& w = list.add("W11", "128M inner, " + std::to_string(repeats * 256) + "M outer",
+                               {uniform(inner, 1), list.rows(256)}, {unique(inner, 2), inner}, {Hash});
+        sparse(w).transports = {StreamKept, StreamReturned};
+        w.repeats = repeats;
+    }
+    uint64_t outer = list.rows(64);
+    for (int ratio : {1, 4, 8}) {
+        uint64_t n = outer / ratio;
+        Workload& w = list.add("W13", "64M/" + std::to_string(ratio) + " inner, 64M outer",
+                               {uniform(n, 1), outer}, {unique(n, 2), n}, {Hash});
+        sparse(w);
+        if (ratio == 1) w.algorithms.push_back(SortMerge), everywhere(w);
+        w.format = Format::Int8;
+        w.id_width = 8;
+        w.unordered = true;
+    }
+}
+
+}  // namespace
+
+std::vector<Workload> make_workloads(double scale) {
+    Catalogue list(scale);
+    add_uniform(list);
+    add_texts(list);
+    add_selective(list);
+    add_unique(list);
+    add_skewed(list);
+    add_large(list);
+    return list.take();
+}
+
+const char* name_of(Transport transport) {
+    switch (transport) {
+        case Resident:
+            return "resident";
+        case Whole:
+            return "whole";
+        case Batches:
+            return "batches";
+        case StreamKept:
+            return "stream_kept";
+        case StreamReturned:
+            return "stream_returned";
+    }
+    return "";
+}
+
+}  // namespace gpujoin::bench

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Measures SQL joins through core's plans and through GpuJoin against the server that PGHOST, PGPORT, PGUSER and
+PGDATABASE name, in one run, and prints a table. Called by test/bench/run, which makes the cluster.
+
+Every time is the median of some runs of the statement, after one that is not counted. Core is measured with one process
+and with as many workers as allowed, by its own choice of plan; GpuJoin likewise. The results are compared.
+"""
+import argparse
+import json
+import pathlib
+import statistics
+import sys
+import threading
+import time
+
+here = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(here), str(here.parent)]
+sys.dont_write_bytecode = True
+import libpq
+from workloads import TABLES, WORKLOADS, sizes
+
+CANCELLED = "57014"
+
+
+class MemoryWatch:
+    """Samples the private memory of a process on this machine; the most seen while it is entered."""
+
+    def __init__(self, pid):
+        self.path, self.peak, self.done = f"/proc/{pid}/status", 0, threading.Event()
+
+    def __enter__(self):
+        self.thread = threading.Thread(target=self._watch)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.done.set()
+        self.thread.join()
+
+    def _watch(self):
+        while not self.done.wait(0.005):
+            try:
+                with open(self.path) as status:
+                    self.peak = max(self.peak, next(int(l.split()[1]) for l in status if l.startswith("RssAnon")))
+            except (OSError, StopIteration):
+                return
+
+    def megabytes(self):
+        return f"{self.peak / 1024:.0f} MB" if self.peak else "-"
+
+
+class Bench:
+    def __init__(self, options):
+        self.options = options
+        self.sizes = sizes(options.rows, options.range_rows)
+        self.db = libpq.Connection()
+        self.db.execute("SET client_min_messages = error; SET jit = off;"
+                        f"SET work_mem = '{options.work_mem}'; SET max_parallel_workers_per_gather = {options.workers}")
+
+    def make_tables(self, group):
+        done = self.db.value("SELECT count(*) FROM pg_class WHERE oid = to_regclass('bench_done_' || "
+                             f"'{group}_{self.options.rows}_{self.options.range_rows}')")
+        if done != "0":
+            return
+        print(f"making the tables of {group}", file=sys.stderr)
+        commands = TABLES[group].format(**self.sizes)
+        names = [c.split()[2] for c in commands.split(";") if "CREATE TABLE" in c]
+        self.db.execute("".join(f"DROP TABLE IF EXISTS {n};" for n in names) + commands)
+        for name in names:
+            self.db.execute(f"VACUUM (FREEZE, ANALYZE) {name}")
+        self.db.execute(f"CREATE TABLE bench_done_{group}_{self.options.rows}_{self.options.range_rows} ()")
+
+    def measure(self, query, settings):
+        """(median seconds or None when it took too long, result)."""
+        self.db.execute(settings + f"SET statement_timeout = '{self.options.timeout}s'")
+        times, result = [], None
+        try:
+            for _ in range(1 + self.options.runs):
+                began = time.perf_counter()
+                result = self.db.execute(query)
+                times.append(time.perf_counter() - began)
+                if sum(times) > 6 * self.options.timeout / 4 and len(times) > 1:
+                    break
+        except libpq.DatabaseError as error:
+            if error.sqlstate != CANCELLED:
+                raise
+        finally:
+            self.db.execute("RESET statement_timeout")
+        return (statistics.median(times[1:]) if len(times) > 1 else times[0] if times else None), result
+
+    def gpujoin_facts(self, query, settings):
+        """What EXPLAIN ANALYZE says of the GpuJoin node, the memory of backend and server while it ran."""
+        self.db.execute(settings)
+        backend = MemoryWatch(self.db.value("SELECT pg_backend_pid()"))
+        server = MemoryWatch(self.db.value("SELECT server_pid FROM gpujoin_status()") or 0)
+        with backend, server:
+            plan = json.loads("\n".join(r[0] for r in self.db.execute(f"EXPLAIN (ANALYZE, FORMAT json) {query}")))
+        return find_node(plan[0]["Plan"]) or {}, backend, server
+
+    def choose_gpujoin(self, query):
+        """Settings under which the plan has a GpuJoin: the planner's own choice where it takes one."""
+        settings = "SET gpujoin.enabled = on; SET gpujoin.force = off;"
+        self.db.execute(settings)
+        plan = json.loads("\n".join(r[0] for r in self.db.execute(f"EXPLAIN (FORMAT json) {query}")))
+        if find_node(plan[0]["Plan"]):
+            return settings, ""
+        return "SET gpujoin.enabled = on; SET gpujoin.force = on;", " (forced)"
+
+    def row(self, workload):
+        self.make_tables(workload.group)
+        one = "SET max_parallel_workers_per_gather = 0;"
+        many = f"SET max_parallel_workers_per_gather = {self.options.workers};"
+        off = "SET gpujoin.enabled = off;"
+        core_serial, expected = self.measure(workload.query, off + one) if workload.group == "join" else (None, None)
+        core, expected_too = self.measure(workload.query, off + many)
+        self.db.execute(one)
+        serial_settings, note = self.choose_gpujoin(workload.query)
+        gpu_serial, found = self.measure(workload.query, serial_settings + one)
+        gpu, found_too = self.measure(workload.query, serial_settings + many)
+        facts, backend, server = self.gpujoin_facts(workload.query, serial_settings + one)
+        results = [r for r in (expected, expected_too, found, found_too) if r is not None]
+        if any(r != results[0] for r in results):
+            raise SystemExit(f"{workload.name}: the results differ: {results}")
+        best_core = min(filter(None, [core_serial, core]), default=None)
+        best_gpu = min(filter(None, [gpu_serial, gpu]), default=None)
+        limit = self.options.timeout
+        ratio = (f"{best_core / best_gpu:.1f}" if best_core and best_gpu
+                 else f"> {limit / best_gpu:.0f}" if best_gpu else "-")
+        return [workload.name, workload.what.format(**self.sizes), results[0][0][0] if results else "-",
+                "-" if workload.group != "join" else seconds(core_serial, limit), seconds(core, limit),
+                seconds(gpu_serial, limit) + note, seconds(gpu, limit), ratio,
+                str(facts.get("Algorithm", "-")), seal_memory(facts), server.megabytes(), backend.megabytes()]
+
+
+def find_node(plan):
+    if plan.get("Custom Plan Provider") == "GpuJoin":
+        return plan
+    return next(filter(None, map(find_node, plan.get("Plans", []))), None)
+
+
+def seal_memory(facts):
+    """The server's peak at seal, as the node reports it."""
+    peak = facts.get("Peak Seal Memory")
+    return f"{float(peak) / 1024:.0f} MB" if peak is not None else "-"
+
+
+def seconds(value, limit):
+    return f"> {limit} s" if value is None else f"{value:.3f} s"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--range-rows", type=int, default=1_000_000)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--timeout", type=int, default=60, help="seconds a statement may take")
+    parser.add_argument("--work-mem", default="4GB")
+    parser.add_argument("--workloads", default="J1,J2,J4")
+    parser.add_argument("--machine", default="")
+    options = parser.parse_args()
+    wanted = [w.name for w in WORKLOADS] if options.workloads == "all" else options.workloads.split(",")
+    if unknown := set(wanted) - {w.name for w in WORKLOADS}:
+        parser.error(f"unknown workloads: {', '.join(unknown)}")
+    bench = Bench(options)
+    device = bench.db.execute("SELECT * FROM gpujoin_status()")
+    print(f"Machine: {options.machine}. PostgreSQL {bench.db.value('SHOW server_version')}.")
+    print(f"gpujoin: {' '.join(v or '-' for v in device[0])}")
+    print(f"Medians of {options.runs} runs; core by its own choice of plan with work_mem {options.work_mem}; "
+          f"{options.workers} workers allowed where it says so.\n")
+    print(f"| workload | what | rows out | core, 1 process | core, {options.workers} workers | GpuJoin, 1 process "
+          f"| GpuJoin, {options.workers} workers | best core : best GpuJoin | algorithm | peak at seal | server memory "
+          "| backend memory |")
+    print("|" + "---|" * 12)
+    for workload in WORKLOADS:
+        if workload.name in wanted:
+            print("| " + " | ".join(bench.row(workload)) + " |", flush=True)
+
+
+main()

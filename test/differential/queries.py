@@ -1,0 +1,362 @@
+"""Random join queries over random tables, kept as parts so that a failing one can be reduced part by part."""
+import copy
+import dataclasses
+
+from tables import AMBIGUOUS, ORDERED
+
+JOIN_KINDS = ["INNER", "LEFT", "RIGHT", "FULL"]
+SUBLINKS = ["EXISTS", "NOT EXISTS", "IN"]
+
+
+# What may stand in FROM instead of a plain table; each gives every row once.
+SHAPES = {
+    "fence": "SELECT * FROM {table}{where} OFFSET 0",
+    "union": "SELECT * FROM {table} WHERE id % 2 = 0 UNION ALL SELECT * FROM {table} WHERE id % 2 <> 0",
+    "cte": "WITH m AS MATERIALIZED (SELECT * FROM {table}{where}) SELECT * FROM m",
+    "sorted": "SELECT * FROM {table}{where} ORDER BY id",
+}
+
+
+@dataclasses.dataclass
+class Source:
+    """A table under an alias; filters or a shape make it a subquery."""
+
+    table: object
+    alias: str
+    filters: list
+    shape: str = ""
+
+    def sql(self):
+        if self.is_plain():
+            return f"{self.table.name} {self.alias}"
+        where = f" WHERE {' AND '.join(self.filters)}" if self.filters else ""
+        form = SHAPES[self.shape] if self.shape else "SELECT * FROM {table}{where}"
+        return f"({form.format(table=self.table.name, where=where)}) {self.alias}"
+
+    def is_plain(self):
+        return not self.filters and not self.shape
+
+
+@dataclasses.dataclass
+class Join:
+    kind: str
+    left: object
+    right: object
+    conditions: list
+
+    def sql(self):
+        on = " AND ".join(self.conditions) or "true"
+        right = self.right.sql() if isinstance(self.right, Source) else f"({self.right.sql()})"
+        return f"{self.left.sql()} {self.kind} JOIN {right} ON {on}"
+
+
+@dataclasses.dataclass
+class Sublink:
+    """kind source WHERE conditions; IN also compares member (outer expression) with inner expression."""
+
+    kind: str
+    source: Source
+    conditions: list
+    member: tuple = ()
+
+    def sql(self):
+        where = " AND ".join(self.conditions) or "true"
+        if self.kind == "IN":
+            return f"{self.member[0]} IN (SELECT {self.member[1]} FROM {self.source.sql()} WHERE {where})"
+        return f"{self.kind} (SELECT 1 FROM {self.source.sql()} WHERE {where})"
+
+
+@dataclasses.dataclass
+class Query:
+    tree: object
+    sublinks: list
+    where: list
+    select: list
+    distinct: bool = False
+    group_by: str = ""
+    order_by: list = dataclasses.field(default_factory=list)
+    limit: str = ""
+    settings: list = dataclasses.field(default_factory=list)
+
+    def sql(self):
+        items = ", ".join(f"{item} AS c{i}" for i, item in enumerate(self.select))
+        conditions = self.where + [s.sql() for s in self.sublinks]
+        return " ".join(
+            filter(None, [
+                "SELECT", "DISTINCT" if self.distinct else "", items, "FROM", self.tree.sql(),
+                "WHERE " + " AND ".join(conditions) if conditions else "",
+                f"GROUP BY {self.group_by}" if self.group_by else "",
+                "ORDER BY " + ", ".join(self.order_by) if self.order_by else "",
+                self.limit,
+            ]))
+
+    def tables(self):
+        sources = _sources(self.tree) + [s.source for s in self.sublinks]
+        return list({s.table.name: s.table for s in sources}.values())
+
+    def rescans(self):
+        """Whether a join runs once for each row of the query."""
+        return any(item.startswith("(SELECT") for item in self.select)
+
+    def kinds(self):
+        """The kinds of join it asks for, for the report."""
+        return [j.kind for j in _joins(self.tree)] + [s.kind for s in self.sublinks]
+
+    def smaller(self):
+        """Queries with one part less. Not all of them are valid; the reducer tries and sees."""
+        for edit in _edits(self):
+            smaller = copy.deepcopy(self, _keep_tables(self))
+            edit(smaller)
+            yield smaller
+
+
+def _keep_tables(query):
+    return {id(t): t for t in query.tables()}
+
+
+def _edits(query):
+    """Functions that each take one part away from a copy of the query."""
+    def drop(get, index):
+        return lambda q: get(q).pop(index)
+
+    for name in ["sublinks", "where", "settings", "order_by"]:
+        for i in range(len(getattr(query, name))):
+            yield drop(lambda q, name=name: getattr(q, name), i)
+    if len(query.select) > 1:
+        for i in range(len(query.select)):
+            yield drop(lambda q: q.select, i)
+    for name in ["distinct", "limit"]:
+        if getattr(query, name):
+            yield lambda q, name=name: setattr(q, name, type(getattr(q, name))())
+    for number, join in enumerate(_joins(query.tree)):
+        for i in range(len(join.conditions)):
+            yield drop(lambda q, number=number: _joins(q.tree)[number].conditions, i)
+        if number == 0:
+            yield lambda q: setattr(q, "tree", q.tree.left)
+            yield lambda q: setattr(q, "tree", q.tree.right)
+        for side in ["left", "right"]:
+            if isinstance(getattr(join, side), Join):
+                for child in ["left", "right"]:
+                    yield lambda q, n=number, s=side, c=child: setattr(
+                        _joins(q.tree)[n], s, getattr(getattr(_joins(q.tree)[n], s), c))
+    for number, source in enumerate(_sources(query.tree)):
+        for i in range(len(source.filters)):
+            yield drop(lambda q, number=number: _sources(q.tree)[number].filters, i)
+        if source.shape:
+            yield lambda q, number=number: setattr(_sources(q.tree)[number], "shape", "")
+    for number, sublink in enumerate(query.sublinks):
+        for i in range(len(sublink.conditions)):
+            yield drop(lambda q, number=number: q.sublinks[number].conditions, i)
+
+
+def _joins(tree):
+    if isinstance(tree, Source):
+        return []
+    return [tree] + _joins(tree.left) + _joins(tree.right)
+
+
+def _sources(tree):
+    return [tree] if isinstance(tree, Source) else _sources(tree.left) + _sources(tree.right)
+
+
+class Generator:
+    """Makes queries over the given tables. ranges: share of joins with range conditions."""
+
+    def __init__(self, random_, tables, kinds, ranges):
+        self.random, self.tables, self.kinds, self.ranges = random_, tables, kinds, ranges
+        self.aliases = 0
+
+    def query(self):
+        random_ = self.random
+        tree = self._tree(random_.choice([2, 2, 2, 2, 3, 3, 4]))
+        sources = _sources(tree)
+        sublinks = [self._sublink(sources) for _ in range(random_.choice([0, 0, 0, 1]))
+                    if set(self.kinds) & set(SUBLINKS)]
+        where = [self._filter(random_.choice(sources)) for _ in range(random_.choice([0, 0, 0, 1, 2]))]
+        query = Query(tree, sublinks, where, self._select(sources), settings=self._settings())
+        self._finish(query, sources)
+        return query
+
+    def _finish(self, query, sources):
+        """Rows as they are, or what may stand above a join: aggregation, DISTINCT, ORDER BY ... LIMIT."""
+        random_ = self.random
+        shape = random_.random()
+        if shape < 0.1:
+            query.select = ["count(*)"]
+        elif shape < 0.2:
+            source = random_.choice(sources)
+            column = random_.choice([c for c in source.table.columns if c.type.family not in AMBIGUOUS])
+            query.select = [f"{source.alias}.{column.name}", "count(*)"] + [
+                f"{f}({s.alias}.id)" for s in sources for f in random_.sample(["min", "max", "sum"], 1)]
+            query.group_by = f"{source.alias}.{column.name}"
+        elif shape < 0.25:
+            query.distinct = True
+            query.select = [f"{s.alias}.{c.name}" for s, c in self._columns(sources) if c.type.family not in AMBIGUOUS][:4]
+        elif shape < 0.4:
+            query.order_by = [f"{s.alias}.id" for s in sources]
+            query.limit = random_.choice(["LIMIT 1", "LIMIT 10", "LIMIT 10 OFFSET 5", "LIMIT 1000"])
+        elif shape < 0.45:
+            query.limit = "LIMIT 0" if random_.random() < 0.3 else "OFFSET 0"
+
+    def _tree(self, leaves):
+        if leaves == 1:
+            return self._source()
+        left_leaves = leaves - 1 if self.random.random() < 0.7 else self.random.randrange(1, leaves)
+        left, right = self._tree(left_leaves), self._tree(leaves - left_leaves)
+        kinds = [k for k in JOIN_KINDS if k in self.kinds] or ["INNER"]
+        kind = self.random.choice(["INNER"] * (2 if "INNER" in self.kinds else 0) + kinds)
+        return Join(kind, left, right, self._conditions(_sources(left), _sources(right)))
+
+    def _source(self):
+        self.aliases += 1
+        source = Source(self.random.choice(self.tables), f"rel{self.aliases}", [])
+        if self.random.random() < 0.15:
+            source.filters = [self._filter(Source(source.table, source.table.name, []))]
+        if self.random.random() < 0.1:
+            source.shape = self.random.choice(sorted(SHAPES))
+        return source
+
+    def _sublink(self, outer):
+        source = self._source()
+        kind = self.random.choice([k for k in SUBLINKS if k in self.kinds])
+        if kind == "IN":
+            pair = self._pair(outer, [source])
+            return Sublink(kind, source, self._few([self._filter(source)]), pair)
+        return Sublink(kind, source, self._conditions(outer, [source]))
+
+    def _conditions(self, left, right):
+        """The ON clause: equalities, ranges, and whatever only the executor can decide."""
+        random_ = self.random
+        conditions = []
+        ranges = random_.random() < self.ranges
+        if not ranges or random_.random() < 0.5:
+            for _ in range(random_.choice([1, 1, 1, 1, 1, 1, 2, 2, 3, 4])):
+                sides = self._pair(left, right)
+                conditions.append(" = ".join(sides if random_.random() < 0.5 else reversed(sides)))
+        if ranges:
+            conditions += self._range(left, right)
+        if random_.random() < 0.2:
+            conditions.append(self._residual(left, right))
+        if random_.random() < 0.1:
+            conditions.append(self._filter(random_.choice(left + right)))
+        return conditions
+
+    def _columns(self, sources, families=None):
+        return [(s, c) for s in sources for c in s.table.columns if families is None or c.type.family in families]
+
+    def _pair(self, left, right, families=None):
+        """Expressions of one family, one over each side."""
+        shared = {c.type.family for _, c in self._columns(left)} & {c.type.family for _, c in self._columns(right)}
+        shared -= {"wide"}
+        family = self.random.choice(sorted(shared & families if families else shared) or ["integer"])
+        return (self._expression(self._columns(left, {family})), self._expression(self._columns(right, {family})))
+
+    def _expression(self, columns):
+        """A column, or an expression over columns of one side."""
+        source, column = self.random.choice(columns)
+        name = f"{source.alias}.{column.name}"
+        if self.random.random() < 0.75:
+            return name
+        other_source, other = self.random.choice(columns)
+        other_name = f"{other_source.alias}.{other.name}"
+        family = column.type.family
+        if family == "integer":
+            return self.random.choice([f"({name} + 1)", f"({name} - 2)", f"({name} % 7)", f"coalesce({name}, 3)",
+                                       f"({name} / 2 + {other_name} / 2)", f"{name}::int8"])
+        if family in ("float", "numeric"):
+            return self.random.choice([f"({name} + 1)", f"({name} * 2)", f"coalesce({name}, 0)", f"(- {name})"])
+        if family == "text":
+            return self.random.choice([f"lower({name}::text)", f"({name}::text || 'x')", f"{name}::bpchar", f"{name}::text"])
+        if family == "date" and column.type.name == "timestamp":
+            return f"({name} + interval '1 day')"
+        return f"coalesce({name}, {name})"
+
+    def _range(self, left, right):
+        """Bands, one-sided inequalities and overlaps."""
+        a, b = self._pair(left, right, ORDERED)
+        shape = self.random.random()
+        if shape < 0.35:
+            return [self._band(left, right)]
+        if shape < 0.6:
+            return [f"{a} {self.random.choice(['<', '<=', '>', '>='])} {b}"]
+        if shape < 0.75:
+            low, high = sorted([a, self._pair(left, right, ORDERED)[0]])
+            return [f"{a} >= {b}", f"{a} <= {b}"] if low == high else [f"{a} >= {b}"]
+        if shape < 0.85:
+            return [self._of_range_types(left, right)]
+        c, d = self._pair(left, right, {"integer"})
+        e, f = self._pair(left, right, {"integer"})
+        return [f"{c} <= {d}", f"{f} <= {e}"]
+
+    def _of_range_types(self, left, right):
+        """Overlap and containment, where both sides have what it takes; else a bounded distance."""
+        sides = [left, right]
+        self.random.shuffle(sides)
+        for family, element in [("range", "integer"), ("numrange", "numeric")]:
+            ranges = self._columns(sides[0], {family})
+            if ranges and self._columns(sides[1], {family}) and self.random.random() < 0.6:
+                return f"{self._expression(ranges)} && {self._expression(self._columns(sides[1], {family}))}"
+            elements = [c for c in self._columns(sides[1], {element}) if c[1].type.name in ("int4", "numeric")]
+            if ranges and elements:
+                source, column = self.random.choice(elements)
+                return f"{source.alias}.{column.name} <@ {self._expression(ranges)}"
+        a, b = self._pair(left, right, {"integer"})
+        return f"abs({a} - {b}) {self.random.choice(['<', '<='])} {self.random.choice([0, 1, 5])}"
+
+    def _band(self, left, right):
+        shared = {c.type.family for _, c in self._columns(left)} & {c.type.family for _, c in self._columns(right)}
+        family = self.random.choice(sorted(shared & {"integer", "float", "numeric", "date"}))
+        a, b = self._pair(left, right, {family})
+        width = self.random.choice([0, 1, 3, 10])
+        if family == "date":
+            return f"{a} BETWEEN {b} - interval '{width} days' AND {b} + interval '{width} hours'"
+        low, high = self.random.choice([(b, b), (b, b), (b, f"({b} + 1)")])
+        if self.random.random() < 0.3:
+            a, low, high = b, a, a
+        return f"{a} BETWEEN {low} - {width} AND {high} + {width}"
+
+    def _residual(self, left, right):
+        a, b = self._pair(left, right, {"integer"})
+        c, d = self._pair(left, right)
+        return self.random.choice([
+            f"({a} % 5 + {b} % 5) % 2 = 0", f"{a} <> {b}", f"({a} < {b} OR {b} IS NULL)",
+            f"{c} IS NOT DISTINCT FROM {d}", f"{c} IS DISTINCT FROM {d}", f"({a} > 5 OR {b} > 5)",
+            f"{c}::text LIKE {d}::text || '%'", f"CASE WHEN {a} > 3 THEN {b} > 1 ELSE {b} IS NOT NULL END",
+        ])
+
+    def _filter(self, source):
+        source, column = self.random.choice(self._columns([source]))
+        name = f"{source.alias}.{column.name}"
+        choices = [f"{name} IS NOT NULL", f"{name} IS NULL", f"{source.alias}.id % 3 <> 1", f"{source.alias}.id < 150"]
+        if column.type.family == "integer":
+            choices += [f"{name} < 40", f"coalesce({name}, 0) >= 0", f"{name} IN (1, 2, 3, 5, 8)"] * 2
+        return self.random.choice(choices)
+
+    def _few(self, items):
+        return items if self.random.random() < 0.3 else []
+
+    def _select(self, sources):
+        """Columns of all sides, and the expressions that are awkward to carry through a join."""
+        columns = self._columns(sources)
+        items = [f"{s.alias}.{c.name}" for s, c in self.random.sample(columns, min(len(columns), self.random.randrange(1, 7)))]
+        source = self.random.choice(sources)
+        extra = [f"{source.alias}", f"{source.alias}.id + {sources[0].alias}.id", f"coalesce({source.alias}.id, -1)"]
+        if source.is_plain():
+            extra += [f"{source.alias}.ctid", f"{source.alias}.tableoid::regclass"]
+        items += [self.random.choice(extra)] if self.random.random() < 0.3 else []
+        return items + ([self._correlated(source)] if self.random.random() < 0.06 else [])
+
+    def _correlated(self, outer):
+        """A join that runs once for each row of the query: its node is rescanned."""
+        left, right = self._source(), self._source()
+        conditions = self._conditions([left], [right])
+        tie = self.random.choice([
+            f"{left.alias}.id = {outer.alias}.id", f"{right.alias}.id < {outer.alias}.id", " = ".join(self._pair([left], [outer]))])
+        join = Join(self.random.choice(["INNER", "LEFT"]), left, right, conditions)
+        return f"(SELECT count(*) FROM {join.sql()} WHERE {tie})"
+
+    def _settings(self):
+        if self.random.random() < 0.08:
+            return ["max_parallel_workers_per_gather = 2", "parallel_setup_cost = 0", "parallel_tuple_cost = 0",
+                    "min_parallel_table_scan_size = 0"]
+        return []

@@ -1,0 +1,36 @@
+// Writes one valid packet of each type into the folder named on the command line, for the fuzzer to start
+// from.
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "wire/message.h"
+
+using namespace gpujoin;
+
+namespace {
+
+void write_packet(const std::string& folder, MessageType type, const void* body,
+                  std::span<const ColumnBuffers> columns) {
+    std::vector<uint64_t> buffer(kMaxMessageBytes / 8);
+    auto* bytes = reinterpret_cast<std::byte*>(buffer.data());
+    uint32_t size = encode(type, 1, 1, body, body_bytes(type), columns, bytes);
+    std::string name = folder + "/message-" + std::to_string(static_cast<int>(type));
+    FILE* file = fopen(name.c_str(), "wb");
+    if (!file || fwrite(bytes, 1, size, file) != size) perror(name.c_str());
+    if (file) fclose(file);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc != 2) return 2;
+    std::vector<std::byte> zeros(kMaxMessageBytes);
+    for (auto type = MessageType::Hello; type <= MessageType::Failed;
+         type = static_cast<MessageType>(static_cast<int>(type) + 1))
+        write_packet(argv[1], type, zeros.data(), {});
+    const ColumnBuffers columns[] = {{kNoBuffer, 0, 0, 0}, {64, 128, 256, 512}};
+    BatchBody batch{{0, 4096}, 8, 2, 0, 0, 4, 0};
+    write_packet(argv[1], MessageType::Append, &batch, columns);
+    return 0;
+}

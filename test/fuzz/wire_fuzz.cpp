@@ -1,0 +1,82 @@
+// Fuzz target: a packet from the other side, as the server takes it in. Whatever decode() and the validators
+// let pass must be safe to use as they promise: every buffer inside its block, every offset inside its data.
+// Built with libFuzzer, or with standalone.cpp where that is not to be had.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "wire/message.h"
+
+namespace gpujoin {
+
+namespace {
+
+constexpr uint64_t kBlockBytes = 1u << 16;
+
+void require(bool condition) {
+    if (!condition) abort();
+}
+
+// Reads every byte that a checked column may be read at; a sanitizer watches.
+uint64_t read_column(const ColumnSpec& spec, const ColumnBuffers& buffers, uint64_t rows,
+                     const std::vector<std::byte>& block) {
+    uint64_t sum = 0;
+    auto read = [&](uint64_t offset, uint64_t bytes) {
+        for (uint64_t i = 0; i < bytes; i++) sum += static_cast<uint64_t>(block.data()[offset + i]);
+    };
+    if (buffers.validity != kNoBuffer) read(buffers.validity, validity_bytes(rows));
+    if (spec.type != ColumnType::Bytes) {
+        read(buffers.values, rows * fixed_width(spec.type));
+        return sum;
+    }
+    std::vector<uint32_t> offsets(rows + 1);
+    auto* shared = reinterpret_cast<const uint32_t*>(block.data() + buffers.values);
+    if (!copy_offsets(shared, rows, buffers.data_bytes, offsets.data()).ok()) return sum;
+    for (uint64_t row = 0; row < rows; row++) {
+        require(offsets[row] <= offsets[row + 1] && offsets[row + 1] <= buffers.data_bytes);
+        read(buffers.data + offsets[row], offsets[row + 1] - offsets[row]);
+    }
+    return sum;
+}
+
+// The columns that a batch is checked against follow from its own first bytes, so that all shapes occur.
+void use_batch(const Message& message) {
+    const auto& body = message.as<BatchBody>();
+    std::vector<ColumnSpec> specs(message.columns.size());
+    for (size_t i = 0; i < specs.size(); i++)
+        specs[i] = {static_cast<ColumnType>((body.probe_rows + i) % 6), ValueOrder::Bytes, uint8_t(i % 2), 0};
+    if (!validate_buffers(specs, message.columns, body.rows, kBlockBytes).ok()) return;
+    std::vector<std::byte> block(kBlockBytes);
+    for (size_t i = 0; i < block.size(); i++) block[i] = static_cast<std::byte>(i * body.build_rows >> 3);
+    volatile uint64_t sum = 0;
+    for (size_t i = 0; i < specs.size(); i++)
+        sum = sum + read_column(specs[i], message.columns[i], body.rows, block);
+}
+
+void use_spec(const JoinSpec& spec) {
+    if (!validate(spec).ok()) return;
+    for (uint16_t i = 0; i < spec.outputs; i++) require(spec.output[i] < spec.build_columns);
+    for (uint16_t i = 0; i < spec.carried; i++) require(spec.carry[i] < spec.probe_columns);
+    for (auto [terms, count] : {std::pair(spec.equality, spec.equalities), std::pair(spec.range, spec.ranges),
+                                std::pair(spec.filter, spec.filters)})
+        for (uint16_t i = 0; i < count; i++)
+            require(terms[i].probe_column < spec.probe_columns && terms[i].build_column < spec.build_columns);
+}
+
+}  // namespace
+
+}  // namespace gpujoin
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    using namespace gpujoin;
+    std::vector<uint64_t> aligned((size + 7) / 8);
+    if (size > 0) memcpy(aligned.data(), data, size);
+    Message message;
+    if (!decode({reinterpret_cast<const std::byte*>(aligned.data()), size}, &message).ok()) return 0;
+    require(message.header->bytes == size);
+    if (!message.columns.empty()) use_batch(message);
+    if (message.header->type == MessageType::Open) use_spec(message.as<OpenBody>());
+    return 0;
+}

@@ -1,0 +1,130 @@
+# Helpers shared by test/check, test/demo, test/bench/run and test/chaos/run: packages, build, and throwaway
+# clusters. Sourced, not run; the caller has `set -u`.
+#
+#   PG_CONFIG    which PostgreSQL to build for and run (default: Debian's 15, else the one on PATH)
+#   CUDA_ARCHS   architectures to build the CUDA engine for, where nvcc is found (default here: 90)
+#   NVCC         the CUDA compiler; empty: build without the CUDA engine (default: where one is found)
+#   JOBS         parallel jobs of make (default: processors)
+#
+# A cluster lives in a temporary folder with its own socket directory, belongs to a user who is not root, listens
+# on no address, and is gone when the script ends, however it ends.
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+export CUDA_ARCHS="${CUDA_ARCHS:-90}"
+JOBS="${JOBS:-$(nproc)}"
+
+say() { printf '\n\033[1m== %s\033[0m\n' "$*" >&2; }
+die() { echo "$(basename "$0"): $*" >&2; exit 1; }
+
+# What building and running needs on a bare Debian 12; the tests name their own on top.
+build_packages=(g++ make procps postgresql-15 postgresql-server-dev-15 libtbb-dev libxxhash-dev)
+
+# install_packages NAME...: those that are missing, where this is Debian and we are root.
+install_packages() {
+    command -v dpkg-query >/dev/null || return 0
+    local missing=() name
+    for name; do
+        [ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null)" = installed ] || missing+=("$name")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    [ "$(id -u)" = 0 ] || die "these packages are missing: ${missing[*]}"
+    say "installing ${missing[*]}"
+    apt-get update -qq >&2 || return
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" \
+        >"$work/apt.log" 2>&1 || { tail -20 "$work/apt.log" >&2; return 1; }
+}
+
+# Sets PG_CONFIG (exported), pg_bin and pg_tests (the folder of pg_regress and isolationtester).
+find_postgres() {
+    if [ -z "${PG_CONFIG:-}" ]; then
+        PG_CONFIG=/usr/lib/postgresql/15/bin/pg_config
+        [ -x "$PG_CONFIG" ] || PG_CONFIG=$(command -v pg_config) || die "no pg_config found"
+    fi
+    export PG_CONFIG
+    pg_bin=$("$PG_CONFIG" --bindir)
+    pg_tests=$(dirname "$("$PG_CONFIG" --pgxs)")/../test
+}
+
+# build_and_install [NAME=VALUE...]: extension and server into the PostgreSQL of PG_CONFIG.
+build_and_install() {
+    make -C "$top" -j"$JOBS" PG_CONFIG="$PG_CONFIG" "$@" all &&
+        make -C "$top" -s PG_CONFIG="$PG_CONFIG" "$@" install
+}
+
+# The work folder: everything a script writes outside the checkout.
+make_work_folder() {
+    work=$(mktemp -d "${TMPDIR:-/tmp}/gpujoin.XXXXXX") || exit 1
+    chmod 755 "$work"
+    clusters=()
+    trap 'clean_up' EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM HUP
+}
+clean_up() {
+    trap '' INT TERM HUP
+    local cluster
+    for cluster in "${clusters[@]}"; do stop_cluster "$cluster" immediate; done
+    rm -rf "$work"
+}
+
+# as_user COMMAND...: as the user that owns the clusters: postgres when we are root, else ourselves.
+as_user() {
+    if [ "$(id -u)" = 0 ]; then
+        setpriv --reuid=postgres --regid=postgres --init-groups env HOME="$work" "$@"
+    else
+        "$@"
+    fi
+}
+give_to_user() { [ "$(id -u)" != 0 ] || chown -R postgres:postgres "$@"; }
+
+# start_cluster NAME [SETTING=VALUE...]: makes and starts a cluster with gpujoin preloaded and points PGHOST,
+# PGUSER and PGDATABASE at it. Its folder is $work/NAME, its log $work/NAME/log.
+start_cluster() {
+    local name=$1 folder=$work/$1 setting
+    shift
+    mkdir -p "$folder/socket" && chmod 755 "$folder" && give_to_user "$folder" || return
+    as_user "$pg_bin/initdb" -D "$folder/data" -U postgres -A trust -N -E UTF8 --locale=C.UTF-8 \
+        >"$folder/initdb.log" 2>&1 || { tail -5 "$folder/initdb.log" >&2; return 1; }
+    {
+        echo "listen_addresses = ''"
+        echo "unix_socket_directories = '$folder/socket'"
+        echo "shared_preload_libraries = 'gpujoin'"
+        echo "fsync = off"
+        echo "jit = off"
+        for setting; do echo "${setting%%=*} = '${setting#*=}'"; done
+    } >>"$folder/data/postgresql.conf"
+    clusters+=("$name")
+    # setsid: a Ctrl-C at this terminal is for the script, which then stops the cluster.
+    as_user setsid "$pg_bin/pg_ctl" -D "$folder/data" -l "$folder/log" -w -t 60 start >"$folder/pg_ctl.log" 2>&1 ||
+        { tail -20 "$folder/log" >&2; return 1; }
+    export PGHOST="$folder/socket" PGUSER=postgres PGDATABASE=postgres PGPORT=5432
+    PATH="$pg_bin:$PATH"
+}
+
+# stop_cluster NAME [MODE]
+stop_cluster() {
+    local folder=$work/$1
+    [ -f "$folder/data/postmaster.pid" ] || return 0
+    as_user "$pg_bin/pg_ctl" -D "$folder/data" -m "${2:-fast}" -w -t 60 stop >/dev/null 2>&1
+}
+
+# wait_for_gpujoin: until the server of the cluster takes joins (30 s), else prints its status.
+wait_for_gpujoin() {
+    local try
+    psql -Xqc 'CREATE EXTENSION IF NOT EXISTS gpujoin' || return
+    for try in $(seq 300); do
+        [ "$(psql -XAtqc 'SELECT ready FROM gpujoin_status()')" = t ] && return 0
+        sleep 0.1
+    done
+    psql -Xxc 'SELECT * FROM gpujoin_status()' >&2
+    return 1
+}
+
+# The machine in one line, for reports.
+describe_machine() {
+    local gpu
+    gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -1)
+    printf '%s processors (%s), %s GiB memory, %s' "$(nproc)" \
+        "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)" \
+        "$(awk '/MemTotal/{printf "%.0f", $2 / 1048576}' /proc/meminfo)" "${gpu:-no GPU}"
+}

@@ -1,0 +1,96 @@
+# The server starts with the cluster, comes back after it was killed, and never outlives the postmaster, however
+# that ends; with the logging collector on, which ends when the last writer of its pipe does.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use GpuJoinTest;
+
+my $node = make_node('lifecycle', 'logging_collector = on', 'restart_after_crash = on');
+start_ready($node);
+
+my $pid = server_pid($node);
+ok(is_alive($pid), 'the server runs');
+is(status($node, 'server'), 'ready', 'and is ready');
+is(status($node, 'generation'), '1', 'as the first of its cluster');
+is(scalar(sockets($node)), 1, 'with one socket');
+is((stat($node->data_dir . '/' . (sockets($node))[0]))[2] & 0777, 0600, 'that only its user may open');
+is(readlink("/proc/$pid/cwd"), readlink('/proc/' . supervisor_pid($pid) . '/cwd'), 'in the data directory');
+
+# What it has inherited: nothing of the data directory, and not the log.
+my @inherited = grep { defined && m{^/} && !m{^/(dev|proc|sys)/|/dev/|memfd:} }
+  map { readlink("/proc/$pid/fd/$_") } slurp_dir("/proc/$pid/fd");
+is("@inherited", '', 'and holds no file open');
+isnt(readlink("/proc/$pid/fd/2"), readlink('/proc/' . supervisor_pid($pid) . '/fd/2'),
+	'nor the pipe of the logging collector');
+
+# A server that dies is replaced within seconds.
+kill 'KILL', $pid;
+my $seconds = wait_until_ready($node, 2);
+ok($seconds > 0 && $seconds < 5, "a killed server is replaced within 5 seconds ($seconds)");
+isnt(server_pid($node), $pid, 'by a new process');
+is(scalar(sockets($node)), 1, 'whose socket is the only one');
+is($node->safe_psql('postgres', 'SELECT server_restarts FROM pg_stat_gpujoin'), '1', 'and counted');
+
+# In between, the status says what happened.
+$pid = server_pid($node);
+kill 'KILL', $pid;
+wait_until(5, sub { status($node, 'server') eq 'down' });
+like(status($node, 'reason'), qr/down since .*terminated by signal 9/, 'the status tells how it ended');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_class a JOIN pg_class b USING (oid)'),
+	$node->safe_psql('postgres', 'SELECT count(*) FROM pg_class'), 'and joins are executed without it');
+ok(wait_until_ready($node, 3), 'until the next one is ready');
+
+# The supervisor killed: the cluster restarts, as for any of PostgreSQL's processes.
+$pid = server_pid($node);
+my $supervisor = supervisor_pid($pid);
+kill 'KILL', $supervisor;
+ok(wait_until(10, sub { !is_alive($pid) }), 'the server ends with its supervisor');
+ok(wait_until_ready($node), 'and both come back');
+
+# A backend killed.
+$pid = server_pid($node);
+my $backend = $node->background_psql('postgres', on_error_stop => 0);
+kill 'KILL', $backend->query_safe('SELECT pg_backend_pid()');
+ok(wait_until(10, sub { !is_alive($pid) }), 'a crash restart ends the server');
+ok(wait_until_ready($node), 'and starts one');
+is(scalar(sockets($node)), 1, 'with no stale socket');
+eval { $backend->quit };
+
+# A server that hangs does not hold up a shutdown for long.
+$pid = server_pid($node);
+kill 'STOP', $pid;
+$node->stop('fast');
+ok(!is_alive($pid), 'a server that hangs is gone after a shutdown');
+$node->start;
+wait_until_ready($node);
+
+# All ways to stop.
+for my $mode ('fast', 'immediate')
+{
+	$pid = server_pid($node);
+	$node->stop($mode);
+	ok(wait_until(5, sub { !is_alive($pid) }), "no server is left after a $mode shutdown");
+	$node->start;
+	ok(wait_until_ready($node), 'and it starts again');
+}
+
+$pid = server_pid($node);
+my ($postmaster) = split /\n/, slurp_file($node->data_dir . '/postmaster.pid');
+my ($collector) = grep { slurp_file("/proc/$_/cmdline") =~ /logger/ } split ' ',
+  slurp_file("/proc/$postmaster/task/$postmaster/children");
+ok(is_alive($collector), 'the logging collector runs');
+kill 'STOP', $pid;    # not even a server that hangs
+$node->kill9;
+ok(wait_until(5, sub { !is_alive($pid) }), 'no server is left after kill -9 of the postmaster');
+ok(wait_until(5, sub { !is_alive($collector) }), 'and no logging collector');
+# It holds its lock file until it is reaped, which not every init process does.
+unlink $node->data_dir . '/postmaster.pid' unless wait_until(30, sub { !kill 0, $postmaster });
+$node->start;
+ok(wait_until_ready($node), 'and the cluster starts again');
+is(scalar(sockets($node)), 1, 'and removes the socket that was left');
+$node->stop;
+is(scalar(sockets($node)), 0, 'a stopped cluster has no socket');
+
+done_testing();

@@ -1,0 +1,133 @@
+# Blocks and memory used up by many nested joins in many sessions at once: each query gives the right rows or an error
+# 53200, none waits for another for ever, and all is given back. And many connections that have joined once and idle.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep time);
+use GpuJoinTest;
+
+my $rows = 30_000;
+
+# Eight joins, one above the other, each of which streams into the next.
+sub nested_joins
+{
+	my $from = 't0';
+	$from .= " JOIN t$_ ON t$_.k = t0.k" for (1 .. 8);
+	my $longest = join ', ', map { "max(t$_.t)" } (1 .. 8);
+	return "SELECT count(*), sum(t0.v + t8.v), greatest($longest) FROM $from";
+}
+my $answer = join '|', $rows, $rows * ($rows + 1), 'row 9999';
+
+sub fill
+{
+	my ($node) = @_;
+	$node->safe_psql('postgres', "CREATE TABLE t$_ AS SELECT g AS k, g AS v, 'row ' || g AS t FROM generate_series(1, $rows) g; ANALYZE t$_")
+	  for (0 .. 8);
+	$node->safe_psql('postgres', q{
+		ALTER DATABASE postgres SET gpujoin.force = on;
+		ALTER DATABASE postgres SET max_parallel_workers_per_gather = 0;
+		ALTER DATABASE postgres SET statement_timeout = '120s'});
+}
+
+# Runs the statements in that many sessions at once; returns their outputs.
+sub in_sessions
+{
+	my ($node, $sessions, $sql) = @_;
+	my @runs;
+	for (1 .. $sessions)
+	{
+		my ($in, $out, $err) = ($sql, '', '');
+		push @runs, { out => \$out, err => \$err, run => IPC::Run::start(
+			[ 'psql', '-XAtq', '-v', 'VERBOSITY=verbose', '-d', $node->connstr('postgres') ],
+			'<', \$in, '>', \$out, '2>', \$err) };
+	}
+	$_->{run}->finish for @runs;
+	return map { ${ $_->{out} } . ${ $_->{err} } } @runs;
+}
+
+sub is_idle
+{
+	my ($node) = @_;
+	return wait_until(5, sub {
+		$node->safe_psql('postgres', 'SELECT sum(sessions) + sum(used_memory) FROM gpujoin_devices') eq '0' });
+}
+
+# With eight blocks, a query of eight joins cannot have four pinned blocks for each of them; small ones must do.
+my $node = make_node('blocks', "gpujoin.staging_memory = '32MB'", 'max_connections = 150');
+start_ready($node);
+fill($node);
+my $join = nested_joins();
+my $plan = $node->safe_psql('postgres', "EXPLAIN (COSTS OFF) $join");
+is(scalar(() = $plan =~ /GpuJoin/g), 8, 'eight joins are nested');
+is($node->safe_psql('postgres', $join), $answer, 'a query with more joins than pinned blocks gives the right rows');
+my $begin = time;
+my @outputs = in_sessions($node, 12, "$join;\n" x 3);
+is(scalar(grep { $_ eq "$answer\n" x 3 } @outputs), 12, 'twelve sessions at once, three times each, do too')
+  or diag(@outputs);
+note(sprintf 'in %.1f s', time - $begin);
+ok(is_idle($node), 'and all blocks are given back');
+
+# A hundred connections that have joined keep nothing open.
+my $server = server_pid($node);
+my $open_before = scalar slurp_dir("/proc/$server/fd");
+my $script = $node->basedir . '/idle.sql';
+append_to_file($script, "SELECT count(*) FROM t0 JOIN t1 USING (k);\n\\sleep 8 s\n");
+my $bench = IPC::Run::start([ 'pgbench', '-n', '-c', '100', '-j', '2', '-t', '1', '-f', $script, '-d',
+	$node->connstr('postgres') ], '>', \my $bench_out, '2>', \my $bench_err);
+my $idle_backends = "SELECT pid FROM pg_stat_activity WHERE state = 'idle' AND query LIKE 'SELECT count(*) FROM t0%'";
+ok(wait_until(60, sub { $node->safe_psql('postgres', "SELECT count(*) FROM ($idle_backends) s") eq '100' }),
+	'a hundred connections have joined and idle');
+my $held = 0;
+for my $pid (split /\n/, $node->safe_psql('postgres', $idle_backends))
+{
+	$held += grep { defined && /memfd:gpujoin/ } map { readlink("/proc/$pid/fd/$_") } slurp_dir("/proc/$pid/fd");
+}
+is($held, 0, 'they hold no descriptor of the shared memory');
+is(scalar slurp_dir("/proc/$server/fd"), $open_before, 'nor the server one of theirs');
+is($node->safe_psql('postgres', $join), $answer, 'and others join meanwhile');
+$bench->finish;
+is($?, 0, 'all of them end well') or diag($bench_err);
+$node->stop;
+
+# Too little memory for all of them: some are refused, at once, and those that are not are right.
+$node = make_node('memory', "gpujoin.staging_memory = '32MB'", "gpujoin.host_memory = '16MB'", 'max_connections = 50');
+start_ready($node);
+fill($node);
+is($node->safe_psql('postgres', $join), $answer, 'one query fits into little memory');
+my ($right, $refused, $other) = (0, 0, '');
+$begin = time;
+for my $output (in_sessions($node, 16, "$join;\n" x 3))
+{
+	for my $line (grep { /^\d|ERROR|FATAL|lost/ } split /\n/, $output)
+	{
+		if ($line eq $answer) { $right++; }
+		elsif ($line =~ /ERROR:  53200:/) { $refused++; }
+		else { $other .= "$line\n"; }
+	}
+}
+is($other, '', "sixteen sessions at once get the right rows ($right) or an error 53200 ($refused)");
+is($right + $refused, 48, 'each query ended');
+cmp_ok($right, '>', 0, 'some have got rows');
+cmp_ok(time - $begin, '<', 120, 'and none has waited for ever');
+ok(is_idle($node), 'everything is given back');
+is($node->safe_psql('postgres', $join), $answer, 'and the next one succeeds');
+
+# Cursors that keep their build sides, until there is no room for one more.
+my $cursors = "\\set ON_ERROR_ROLLBACK on\nBEGIN;\n";
+$cursors .= "DECLARE c$_ CURSOR FOR SELECT t0.t, t1.t FROM t0 JOIN t1 USING (k);\nFETCH 1 FROM c$_;\n" for (1 .. 60);
+my ($held_open) = in_sessions($node, 1, "$cursors\nFETCH 1 FROM c1;\nCOMMIT;\n");
+my $fetched = () = $held_open =~ /^row /mg;
+my $too_many = () = $held_open =~ /ERROR:  53200:/g;
+cmp_ok($too_many, '>', 0, "cursors are refused when memory is used up ($fetched fetched, $too_many refused)");
+is($fetched + $too_many, 61, 'and only for that; the others go on');
+ok(is_idle($node), 'all is given back in the end');
+
+my $wide = q{(SELECT g AS k, repeat(g::text, 20) AS t FROM generate_series(1, 1000000) g OFFSET 0)};
+my ($rc, $out, $err) = $node->psql('postgres',
+	"\\set VERBOSITY verbose\nSELECT max(x.t), max(y.t) FROM $wide x JOIN $wide y USING (k)");
+like($err, qr/ERROR:  53200:.*HINT: .*gpujoin.host_memory/s, 'a build side that does not fit is refused, with a hint');
+ok(is_idle($node), 'nothing of it is left');
+$node->stop;
+done_testing();

@@ -1,0 +1,99 @@
+# What the life-cycle tests share: clusters with gpujoin, and questions about its server.
+package GpuJoinTest;
+
+use strict;
+use warnings;
+use Exporter 'import';
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Time::HiRes qw(sleep time);
+
+our @EXPORT = qw(make_node start_ready status server_pid wait_until_ready wait_until is_alive sockets
+  supervisor_pid big_join);
+
+# A cluster that preloads gpujoin, on the CPU; not started yet.
+sub make_node
+{
+	my ($name, @settings) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init(allows_streaming => 1);
+	$node->append_conf('postgresql.conf', "$_\n")
+	  for ("shared_preload_libraries = 'gpujoin'", "gpujoin.device = 'cpu'",
+		"gpujoin.staging_memory = '64MB'", @settings);
+	return $node;
+}
+
+sub start_ready
+{
+	my ($node) = @_;
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS gpujoin');
+	wait_until_ready($node) or die 'gpujoin is not ready: ' . status($node, 'reason');
+}
+
+sub status
+{
+	my ($node, $column) = @_;
+	return $node->safe_psql('postgres', "SELECT $column FROM gpujoin_status()");
+}
+
+sub server_pid { return status($_[0], 'server_pid'); }
+
+# Calls until it returns true or the seconds are over; returns the seconds that it took, or 0.
+sub wait_until
+{
+	my ($seconds, $condition) = @_;
+	my $begin = time;
+	until ($condition->())
+	{
+		return 0 if time - $begin > $seconds;
+		sleep 0.05;
+	}
+	return time - $begin + 0.001;
+}
+
+# Until a server with a generation of at least $generation takes joins.
+sub wait_until_ready
+{
+	my ($node, $generation, $seconds) = @_;
+	$generation //= 1;
+	return wait_until(
+		$seconds // 20,
+		sub {
+			my ($rc, $out) = $node->psql('postgres',
+				"SELECT ready AND generation >= $generation FROM gpujoin_status()");
+			return $rc == 0 && $out eq 't';
+		});
+}
+
+# Is there such a process, other than one that only waits to be reaped?
+sub is_alive
+{
+	my ($pid) = @_;
+	my $stat = -e "/proc/$pid/stat" ? slurp_file("/proc/$pid/stat") : return 0;
+	return $stat !~ /\) [ZX] /;
+}
+
+sub sockets
+{
+	my ($node) = @_;
+	return grep { /^pgsql_tmp_gpujoin/ } slurp_dir($node->data_dir);
+}
+
+# The parent of the server.
+sub supervisor_pid
+{
+	my ($pid) = @_;
+	return (slurp_file("/proc/$pid/stat") =~ /\) \S (\d+) /)[0];
+}
+
+# A join of $rows rows on each side that can only be planned as GpuJoin, and its settings.
+sub big_join
+{
+	my ($rows) = @_;
+	return "SET gpujoin.force = on; SELECT count(*), sum(a.v + b.v) FROM "
+	  . "(SELECT g AS k, g AS v FROM generate_series(1, $rows) g) a JOIN "
+	  . "(SELECT g AS k, g AS v FROM generate_series(1, $rows) g) b ON a.k = b.k";
+}
+
+1;

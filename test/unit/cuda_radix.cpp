@@ -1,0 +1,322 @@
+// The radix join of the CUDA engine, which takes build sides larger than the device's cache: what it returns
+// is compared with a sorted search on the host, by count and by a sum over all result rows that does not
+// depend on their order.
+#include "engine_harness.h"
+#include "engine_tables.h"
+
+#ifdef GPUJOIN_TEST_CUDA
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <memory>
+
+#include "engine/hash.h"
+
+namespace gpujoin::test {
+namespace {
+
+constexpr uint64_t kBuildRows = 4'500'000;  // a table of which is larger than half of any cache
+
+// A relation: key, row number times three, and a second column that is its complement.
+struct Relation {
+    std::vector<uint64_t> keys;
+    std::vector<bool> null;
+
+    uint64_t rows() const { return keys.size(); }
+    bool is_null(uint64_t row) const { return !null.empty() && null[row]; }
+};
+constexpr uint64_t number_of(uint64_t row) {
+    return 3 * row;
+}
+
+struct Shape {
+    uint32_t key_bytes = 4;
+    uint32_t build_bytes = 4;  // of the row number columns
+    uint32_t probe_bytes = 4;
+    uint16_t outputs = 1;  // 2: the complement too
+    Memory memory = Memory::Host;
+    uint64_t sink_bytes = 8 << 20;
+};
+
+struct Total {
+    uint64_t rows = 0;
+    uint64_t sum = 0;
+    bool operator==(const Total&) const = default;
+    void add(uint64_t build, uint64_t probe) {
+        rows++;
+        sum += mix(build * 0x9e3779b97f4a7c15u + mix(probe));
+    }
+};
+
+Total expected_total(const Relation& build, const Relation& probe) {
+    std::vector<std::pair<uint64_t, uint64_t>> sorted;
+    for (uint64_t i = 0; i < build.rows(); i++)
+        if (!build.is_null(i)) sorted.emplace_back(build.keys[i], i);
+    std::sort(sorted.begin(), sorted.end());
+    Total total;
+    for (uint64_t i = 0; i < probe.rows(); i++) {
+        if (probe.is_null(i)) continue;
+        auto first = std::lower_bound(sorted.begin(), sorted.end(), std::pair{probe.keys[i], uint64_t{0}});
+        for (; first != sorted.end() && first->first == probe.keys[i]; ++first)
+            total.add(number_of(first->second), number_of(i));
+    }
+    return total;
+}
+
+// Memory of either kind, freed at the end.
+class Block {
+  public:
+    Block(uint64_t bytes, Memory kind) : kind_(kind) {
+        if (kind == Memory::Device)
+            EXPECT_EQ(cudaMalloc(&memory_, bytes), cudaSuccess);
+        else
+            memory_ = std::aligned_alloc(kBufferAlignment, align_buffer(bytes));
+    }
+    ~Block() { kind_ == Memory::Device ? static_cast<void>(cudaFree(memory_)) : std::free(memory_); }
+    Block(const Block&) = delete;
+    std::byte* get() const { return static_cast<std::byte*>(memory_); }
+
+  private:
+    const Memory kind_;
+    void* memory_ = nullptr;
+};
+
+// The columns of a relation as a batch.
+class Columns {
+  public:
+    Columns(const Relation& relation, uint32_t key_bytes, uint32_t number_bytes, Memory memory)
+        : memory_(memory), rows_(relation.rows()) {
+        add(key_bytes, [&](uint64_t row) { return relation.is_null(row) ? 0 : relation.keys[row]; });
+        add(number_bytes, [](uint64_t row) { return number_of(row); });
+        add(number_bytes, [](uint64_t row) { return ~number_of(row); });
+        if (relation.null.empty()) return;
+        std::vector<std::byte> bits(validity_bytes(rows_));
+        for (uint64_t i = 0; i < rows_; i++)
+            if (!relation.null[i]) bits[i / 8] |= std::byte{1} << (i % 8);
+        views_[0].validity = reinterpret_cast<const uint8_t*>(keep(bits));
+    }
+    BatchView view() const { return {rows_, views_, memory_}; }
+
+  private:
+    void add(uint32_t width, const std::function<uint64_t(uint64_t)>& value) {
+        std::vector<std::byte> bytes(rows_ * width + 8);
+        for (uint64_t i = 0; i < rows_; i++) {
+            uint64_t v = value(i);
+            std::memcpy(&bytes[i * width], &v, width);
+        }
+        ColumnView view;
+        view.values = keep(bytes);
+        views_.push_back(view);
+    }
+    const std::byte* keep(const std::vector<std::byte>& bytes) {
+        blocks_.push_back(std::make_unique<Block>(bytes.size(), memory_));
+        EXPECT_EQ(cudaMemcpy(blocks_.back()->get(), bytes.data(), bytes.size(), cudaMemcpyDefault),
+                  cudaSuccess);
+        return blocks_.back()->get();
+    }
+
+    const Memory memory_;
+    const uint64_t rows_;
+    std::vector<std::unique_ptr<Block>> blocks_;
+    std::vector<ColumnView> views_;
+};
+
+ColumnSpec column_of(uint32_t width, bool nullable) {
+    return fixed_column(width == 4 ? ColumnType::Fixed4 : ColumnType::Fixed8, ValueOrder::Unsigned, nullable);
+}
+
+JoinSpec radix_spec(const Shape& shape, const Relation& build, const Relation& probe) {
+    JoinSpec spec{};
+    spec.kind = JoinKind::Inner;
+    spec.order = OutputOrder::None;
+    spec.build_columns = spec.probe_columns = 3;
+    for (uint16_t i = 0; i < 3; i++) {
+        spec.build[i] = column_of(i ? shape.build_bytes : shape.key_bytes, i == 0 && !build.null.empty());
+        spec.probe[i] = column_of(i ? shape.probe_bytes : shape.key_bytes, i == 0 && !probe.null.empty());
+    }
+    add_equality(spec, 0, 0);
+    for (uint16_t i = 0; i < shape.outputs; i++) {
+        spec.output[spec.outputs++] = i + 1;
+        spec.carry[spec.carried++] = i + 1;
+    }
+    spec.estimated_build_rows = build.rows();
+    spec.estimated_probe_rows = probe.rows();
+    return spec;
+}
+
+// A sink's contents on the host.
+struct Received {
+    const JoinSpec& spec;
+    const ResultBatch& result;
+    std::vector<std::byte> bytes;
+
+    uint64_t value(uint32_t column, uint64_t row) const {
+        bool carried = column >= spec.outputs;
+        const ColumnSpec& from =
+            carried ? spec.probe[spec.carry[column - spec.outputs]] : spec.build[spec.output[column]];
+        uint32_t width = fixed_width(from.type);
+        uint64_t value = 0;
+        std::memcpy(&value, &bytes[result.columns[column].values + row * width], width);
+        return value;
+    }
+};
+
+void drain_radix(Cursor& cursor, const JoinSpec& spec, const Shape& shape, Total* total) {
+    Block sink(shape.sink_bytes, shape.memory);
+    for (ResultBatch result; !result.done;) {
+        result = {};
+        ASSERT_OK(cursor.next({sink.get(), shape.sink_bytes, shape.memory}, &result));
+        ASSERT_EQ(result.bytes_needed, 0u);
+        ASSERT_EQ(result.probe_rows, kNoBuffer);
+        if (result.rows == 0) continue;
+        ASSERT_LE(result.bytes, shape.sink_bytes);
+        Received received{spec, result, std::vector<std::byte>(result.bytes)};
+        ASSERT_EQ(cudaMemcpy(received.bytes.data(), sink.get(), result.bytes, cudaMemcpyDefault),
+                  cudaSuccess);
+        for (uint64_t i = 0; i < result.rows; i++) {
+            uint64_t build = received.value(0, i), probe = received.value(spec.outputs, i);
+            total->add(build, probe);
+            if (spec.outputs == 1) continue;
+            uint64_t mask = fixed_width(spec.build[2].type) == 4 ? UINT32_MAX : UINT64_MAX;
+            ASSERT_EQ(received.value(1, i), ~build & mask);
+        }
+    }
+}
+
+class CudaRadixTest : public EngineTest {
+  protected:
+    void run(const Relation& build, const Relation& probe, const Shape& shape) {
+        JoinSpec spec = radix_spec(shape, build, probe);
+        ASSERT_OK(validate(spec));
+        std::unique_ptr<Join> join;
+        ASSERT_OK(engine_->open(spec, limits(), &join));
+        Columns build_columns(build, shape.key_bytes, shape.build_bytes, shape.memory);
+        ASSERT_OK(join->append(build_columns.view()));
+        SealReport report;
+        ASSERT_OK(join->seal(&report));
+        ASSERT_EQ(report.order, OutputOrder::None) << "the build side is not partitioned";
+        ASSERT_GT(join->stats().passes, 0u);
+        Columns probe_columns(probe, shape.key_bytes, shape.probe_bytes, shape.memory);
+        std::unique_ptr<Cursor> cursor;
+        ASSERT_OK(join->probe(probe_columns.view(), &cursor));
+        Total total;
+        drain_radix(*cursor, spec, shape, &total);
+        Total expected = expected_total(build, probe);
+        EXPECT_EQ(total.rows, expected.rows);
+        EXPECT_EQ(total.sum, expected.sum);
+    }
+};
+
+// Keys are spread by an odd constant, which keeps different numbers different.
+Relation make_relation(uint64_t rows, uint32_t key_bytes, const std::function<uint64_t(uint64_t)>& number) {
+    Relation relation;
+    uint64_t mask = key_bytes == 4 ? UINT32_MAX : UINT64_MAX;
+    for (uint64_t i = 0; i < rows; i++) relation.keys.push_back(number(i) * 0x9e3779b97f4a7c15u & mask);
+    return relation;
+}
+
+uint64_t random_number(uint64_t i) {
+    return mix(i + 12345) >> 8;
+}
+
+TEST_P(CudaRadixTest, UniqueKeysOfEveryWidth) {
+    for (Memory memory : {Memory::Host, Memory::Device}) {
+        for (uint32_t key : {4, 8}) {
+            for (uint32_t build_bytes : {4, 8}) {
+                for (uint32_t probe_bytes : {4, 8}) {
+                    SCOPED_TRACE(testing::Message() << key << ", " << build_bytes << ", " << probe_bytes);
+                    Relation build = make_relation(kBuildRows, key, [](uint64_t i) { return i; });
+                    Relation probe = make_relation(kBuildRows / 3, key, [](uint64_t i) {
+                        return random_number(i) % (kBuildRows + kBuildRows / 4);
+                    });
+                    run(build, probe, {key, build_bytes, probe_bytes, 1, memory});
+                    if (HasFatalFailure()) return;
+                }
+            }
+        }
+    }
+}
+
+TEST_P(CudaRadixTest, DuplicatesAndSeveralColumns) {
+    for (uint16_t outputs : {1, 2}) {
+        for (Memory memory : {Memory::Host, Memory::Device}) {
+            auto number = [](uint64_t i) { return random_number(i) % (kBuildRows / 3); };
+            Relation build = make_relation(kBuildRows, 8, number);
+            Relation probe = make_relation(kBuildRows / 3, 8, [](uint64_t i) { return i; });
+            run(build, probe, {8, 4, 8, outputs, memory});
+            if (HasFatalFailure()) return;
+        }
+    }
+}
+
+// Half of the build rows share a key that three probe rows have; then the other way round.
+TEST_P(CudaRadixTest, HotKeysOnEitherSide) {
+    auto hot = [](uint64_t i) { return i % 2 ? 7 : i + 8; };
+    auto cold = [](uint64_t i) { return i % 600'000 == 5 ? 7 : 2 * i; };
+    for (Memory memory : {Memory::Host, Memory::Device}) {
+        run(make_relation(kBuildRows, 4, hot), make_relation(kBuildRows / 3, 4, cold), {4, 4, 4, 1, memory});
+        run(make_relation(kBuildRows, 4, cold), make_relation(kBuildRows / 3, 4, hot), {4, 4, 4, 1, memory});
+        if (HasFatalFailure()) return;
+    }
+}
+
+// One key everywhere: every partition but one is empty, and every probe row has very many matches.
+TEST_P(CudaRadixTest, AllKeysEqual) {
+    auto one = [](uint64_t) { return 1; };
+    auto rarely = [](uint64_t i) { return i == 1000 || i == 900'000 ? 1 : 2 + i; };
+    run(make_relation(kBuildRows, 4, one), make_relation(kBuildRows / 3, 4, rarely),
+        {4, 4, 4, 1, Memory::Device, 1 << 20});
+}
+
+TEST_P(CudaRadixTest, NullsMatchNothing) {
+    Relation build = make_relation(kBuildRows, 4, [](uint64_t i) { return i; });
+    Relation probe = make_relation(kBuildRows / 3, 4, [](uint64_t i) { return 2 * i; });
+    for (uint64_t i = 0; i < build.rows(); i++) build.null.push_back(random_number(i) % 5 == 0);
+    for (uint64_t i = 0; i < probe.rows(); i++) probe.null.push_back(random_number(i) % 3 == 0);
+    for (Memory memory : {Memory::Host, Memory::Device}) run(build, probe, {4, 4, 4, 1, memory});
+    Relation no_key = make_relation(kBuildRows / 3, 4, [](uint64_t i) { return i; });
+    no_key.null.assign(no_key.rows(), true);
+    run(build, no_key, {4, 4, 4, 1, Memory::Host});
+}
+
+TEST_P(CudaRadixTest, SinksOfEverySize) {
+    Relation build = make_relation(kBuildRows, 4, [](uint64_t i) { return i % (kBuildRows / 2); });
+    Relation probe = make_relation(kBuildRows / 3, 4, [](uint64_t i) { return i; });
+    for (uint64_t sink_bytes : {20'000, 70'000, 1'000'000}) {
+        for (Memory memory : {Memory::Host, Memory::Device})
+            run(build, probe, {4, 4, 4, 1, memory, sink_bytes});
+    }
+}
+
+// Batches that do not pay for partitioning are looked up in one table, made on demand.
+TEST_P(CudaRadixTest, SmallBatchesAfterPartitioning) {
+    Relation build = make_relation(kBuildRows, 4, [](uint64_t i) { return i; });
+    Relation probe = make_relation(1000, 4, [](uint64_t i) { return 2 * i; });
+    Shape shape;
+    JoinSpec spec = radix_spec(shape, build, probe);
+    spec.estimated_probe_rows = kBuildRows;
+    std::unique_ptr<Join> join;
+    ASSERT_OK(engine_->open(spec, limits(), &join));
+    Columns build_columns(build, 4, 4, Memory::Host);
+    ASSERT_OK(join->append(build_columns.view()));
+    SealReport report;
+    ASSERT_OK(join->seal(&report));
+    ASSERT_EQ(report.order, OutputOrder::None);
+    Columns probe_columns(probe, 4, 4, Memory::Host);
+    for (int repeat = 0; repeat < 2; repeat++) {
+        std::unique_ptr<Cursor> cursor;
+        ASSERT_OK(join->probe(probe_columns.view(), &cursor));
+        Total total;
+        drain_radix(*cursor, spec, shape, &total);
+        EXPECT_EQ(total, expected_total(build, probe));
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, CudaRadixTest, testing::Values("cuda"),
+                         [](const auto& parameter) { return std::string(parameter.param); });
+
+}  // namespace
+}  // namespace gpujoin::test
+#endif

@@ -1,0 +1,192 @@
+// Runs joins on an engine under test and compares with the reference. Test suites are instantiated for every
+// engine of this build; where one cannot run (no CUDA device) its tests are skipped and say why.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine_reference.h"
+
+#if defined(GPUJOIN_CUDA) && __has_include("cuda/cuda_engine.h")
+#include "cuda/cuda_engine.h"
+#define GPUJOIN_TEST_CUDA
+#endif
+
+namespace gpujoin::test {
+
+// One engine for the whole test process; nullptr with the reason where it cannot run.
+struct EngineUnderTest {
+    std::unique_ptr<Engine> engine;
+    std::string reason;
+};
+
+inline EngineUnderTest& engine_named(const std::string& name) {
+    static EngineUnderTest cpu{make_cpu_engine(2), ""};
+    if (name == "cpu") return cpu;
+#ifdef GPUJOIN_TEST_CUDA
+    static EngineUnderTest cuda = [] {
+        EngineUnderTest made;
+        Status status = make_cuda_engine(0, 0, &made.engine);
+        if (!status.ok()) made = {nullptr, std::string(status.message) + " " + status.detail};
+        return made;
+    }();
+    return cuda;
+#else
+    static EngineUnderTest cuda{nullptr, "built without the CUDA engine"};
+    return cuda;
+#endif
+}
+
+// A fixture for tests of any engine; the parameter is the engine's name.
+class EngineTest : public testing::TestWithParam<std::string> {
+  protected:
+    void SetUp() override {
+        EngineUnderTest& under_test = engine_named(GetParam());
+        if (!under_test.engine) GTEST_SKIP() << under_test.reason;
+        engine_ = under_test.engine.get();
+    }
+    Limits limits() { return {&host_memory_, &device_memory_, &cancel_}; }
+
+    Engine* engine_ = nullptr;
+    Ledger host_memory_{uint64_t{4} << 30};
+    Ledger device_memory_{uint64_t{4} << 30};
+    std::atomic<bool> cancel_{false};
+};
+
+#define GPUJOIN_FOR_EACH_ENGINE(Suite)                                       \
+    INSTANTIATE_TEST_SUITE_P(Engines, Suite, testing::Values("cpu", "cuda"), \
+                             [](const auto& parameter) { return std::string(parameter.param); })
+
+#define ASSERT_OK(expression)                                                                               \
+    do {                                                                                                    \
+        Status status_ = (expression);                                                                      \
+        ASSERT_TRUE(status_.ok()) << status_.sqlstate << ": " << status_.message << ". " << status_.detail; \
+    } while (0)
+
+// How a join is run: in batches of so many rows, with sinks of so many bytes (larger where a row needs it).
+struct Pacing {
+    uint64_t build_batch = 700;
+    uint64_t probe_batch = 900;
+    uint64_t sink_bytes = 1u << 20;
+};
+
+// Reads a cursor to its end and checks what every result must keep to.
+inline void drain(Cursor& cursor, const JoinSpec& spec, uint64_t sink_bytes, uint64_t first_probe_row,
+                  std::vector<ResultRow>* rows) {
+    std::vector<std::byte> sink(sink_bytes + kBufferAlignment);
+    while (true) {
+        void* start = sink.data();
+        size_t space = sink.size();
+        ASSERT_NE(std::align(kBufferAlignment, sink_bytes, start, space), nullptr);
+        auto* memory = static_cast<std::byte*>(start);
+        ResultBatch result;
+        ASSERT_OK(cursor.next({memory, sink_bytes, Memory::Host}, &result));
+        if (result.rows == 0 && !result.done) {
+            ASSERT_GT(result.bytes_needed, sink_bytes) << "no row, though one fits";
+            sink_bytes = result.bytes_needed;
+            sink.resize(sink_bytes + kBufferAlignment);
+            continue;
+        }
+        if (result.rows > 0) {
+            ASSERT_LE(result.bytes, sink_bytes);
+            ASSERT_EQ(result.columns.size(), size_t{spec.outputs} + spec.carried);
+        }
+        size_t before = rows->size();
+        read_result(spec, memory, result, first_probe_row, rows);
+        for (size_t i = std::max<size_t>(before, 1); i < rows->size(); i++)
+            ASSERT_LE((*rows)[i - 1].probe_row, (*rows)[i].probe_row) << "not in probe order";
+        if (result.done) return;
+    }
+}
+
+inline void append_all(Join& join, const Table& build, uint64_t batch_rows) {
+    for (uint64_t first = 0; first < build.rows(); first += batch_rows) {
+        OwnedBatch batch(build, first, std::min(batch_rows, build.rows() - first));
+        ASSERT_OK(join.append(batch.view()));
+    }
+}
+
+inline void probe_all(Join& join, const JoinSpec& spec, const Table& probe, const Pacing& pacing,
+                      std::vector<ResultRow>* rows) {
+    for (uint64_t first = 0; first < probe.rows(); first += pacing.probe_batch) {
+        OwnedBatch batch(probe, first, std::min(pacing.probe_batch, probe.rows() - first));
+        std::unique_ptr<Cursor> cursor;
+        ASSERT_OK(join.probe(batch.view(), &cursor));
+        drain(*cursor, spec, pacing.sink_bytes, first, rows);
+        if (testing::Test::HasFatalFailure()) return;
+    }
+}
+
+// The build rows that a kind of join gives after all probes, if any.
+inline void scan_all(Join& join, const JoinSpec& spec, const Pacing& pacing, std::vector<ResultRow>* rows) {
+    bool matched = spec.kind == JoinKind::RightSemi;
+    if (!matched && spec.kind != JoinKind::Right && spec.kind != JoinKind::Full &&
+        spec.kind != JoinKind::RightAnti)
+        return;
+    std::unique_ptr<Cursor> cursor;
+    ASSERT_OK(join.scan_build(matched, &cursor));
+    std::vector<ResultRow> scanned;
+    drain(*cursor, spec, pacing.sink_bytes, 0, &scanned);
+    rows->insert(rows->end(), scanned.begin(), scanned.end());
+}
+
+// Runs a join from beginning to end; rows come back sorted.
+inline void run_join(Engine& engine, const JoinSpec& spec, const Limits& limits, const Table& probe,
+                     const Table& build, const Pacing& pacing, std::vector<ResultRow>* rows,
+                     SealReport* report = nullptr) {
+    ASSERT_OK(validate(spec));
+    std::unique_ptr<Join> join;
+    SealReport ignored;
+    ASSERT_OK(engine.open(spec, limits, &join));
+    append_all(*join, build, pacing.build_batch);
+    ASSERT_OK(join->seal(report ? report : &ignored));
+    probe_all(*join, spec, probe, pacing, rows);
+    if (testing::Test::HasFatalFailure()) return;
+    scan_all(*join, spec, pacing, rows);
+    std::sort(rows->begin(), rows->end());
+}
+
+inline std::string describe(const JoinSpec& spec) {
+    return std::string(name_of(spec.kind)) + " join, " + name_of(spec.algorithm);
+}
+
+// Compares sorted results, and shows the first difference rather than everything.
+inline void expect_same(const std::vector<ResultRow>& expected, const std::vector<ResultRow>& actual,
+                        const std::string& what) {
+    if (expected == actual) return;
+    auto [e, a] = std::mismatch(expected.begin(), expected.end(), actual.begin(), actual.end());
+    ADD_FAILURE() << what << ": " << expected.size() << " rows expected, " << actual.size()
+                  << " came; first difference at row " << e - expected.begin() << ", probe row "
+                  << (e != expected.end() ? e->probe_row : -2) << " expected, "
+                  << (a != actual.end() ? a->probe_row : -2) << " came";
+}
+
+// Candidates for the reference: all build rows.
+inline auto all_rows(const Table& build) {
+    return [rows = build.rows()](uint64_t) {
+        std::vector<uint64_t> all(rows);
+        for (uint64_t i = 0; i < rows; i++) all[i] = i;
+        return all;
+    };
+}
+
+inline void expect_reference(Engine& engine, const JoinSpec& spec, const Limits& limits, const Table& probe,
+                             const Table& build, const Pacing& pacing = {}) {
+    std::vector<ResultRow> actual;
+    run_join(engine, spec, limits, probe, build, pacing, &actual);
+    if (testing::Test::HasFatalFailure()) return;
+    expect_same(reference_join(spec, probe, build, all_rows(build)), actual, describe(spec));
+}
+
+// Every kind of join.
+inline constexpr JoinKind kKinds[] = {JoinKind::Inner,     JoinKind::Left,     JoinKind::Right,
+                                      JoinKind::Full,      JoinKind::Semi,     JoinKind::Anti,
+                                      JoinKind::RightSemi, JoinKind::RightAnti};
+inline constexpr Algorithm kAlgorithms[] = {Algorithm::Auto, Algorithm::Hash, Algorithm::SortMerge,
+                                            Algorithm::Index, Algorithm::NestedLoop};
+
+}  // namespace gpujoin::test

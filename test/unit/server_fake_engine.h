@@ -1,0 +1,28 @@
+// FakeEngine: a naive, correct engine for tests of the server: it compares every pair of rows. It knows inner
+// joins on equalities and scans of the build side, and can be told to fail, or to hang until it is cancelled.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "engine/engine.h"
+
+namespace gpujoin::test {
+
+// Where a test interferes. Outlives the engine.
+struct FakeControls {
+    enum Call { Open, Append, Seal, Probe, Next, kCalls };
+
+    std::atomic<int> fail_in[kCalls]{};  // the n-th call from now on fails; 0: none
+    std::atomic<Fault> fault{Fault::Error};
+    std::atomic<int> hang_in{kCalls};  // this call waits until it is cancelled or hang_in is reset
+    std::atomic<int> hanging{0};       // calls that do so now
+    std::atomic<int> joins{0};         // alive
+    std::atomic<int> cursors{0};
+};
+
+// number: -1 for one that plays the CPU engine, else the GPU's.
+std::unique_ptr<Engine> make_fake_engine(int number, FakeControls* controls);
+
+}  // namespace gpujoin::test

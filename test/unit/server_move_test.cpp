@@ -1,0 +1,132 @@
+// Joins that find no room on their device move to the CPU engine, as long as no probe was answered.
+#include <gtest/gtest.h>
+
+#include "server_test_client.h"
+
+namespace gpujoin::test {
+
+namespace {
+
+const std::vector<BuildRow> kRows = {
+    {1, int_payload(10)}, {std::nullopt, int_payload(20)}, {2, int_payload(30)}};
+
+void fail_once(FakeControls* gpu, FakeControls::Call call, int nth) {
+    gpu->fault = Fault::DeviceMemory;
+    gpu->fail_in[call] = nth;
+}
+
+// A whole join that should not notice; true in *moved when it ran on the CPU in the end.
+void join_and_check(TestServer* server, bool* moved) {
+    TestClient client = server->connect_and_open(key_payload_spec());
+    client.append_and_wait(kRows);
+    client.append_and_wait({{2, int_payload(31)}});
+    EXPECT_EQ(client.seal().build_rows, 4u);
+    uint64_t first = client.probe(client.opened.input[0], {2, 1});
+    uint64_t second = client.probe(client.opened.input[1], {1});
+    TestClient::Pairs expected = {{0, int_payload(30)}, {0, int_payload(31)}, {1, int_payload(10)}};
+    EXPECT_EQ(client.results(first), expected);
+    EXPECT_EQ(client.results(second).size(), 1u);
+    EXPECT_EQ(client.results(client.scan_build(true)).size(), 3u);
+    JoinStats stats = client.stats();
+    *moved = stats.moved != 0;
+    EXPECT_STREQ(stats.device, *moved ? "CPU: fake" : "GPU 0: fake");
+}
+
+}  // namespace
+
+TEST(ServerMove, StaysOnTheDeviceWhereThereIsRoom) {
+    TestServer server({.gpu = true});
+    bool moved = true;
+    join_and_check(&server, &moved);
+    EXPECT_FALSE(moved);
+}
+
+TEST(ServerMove, MovesAtAnyStageBeforeTheFirstResult) {
+    const std::pair<FakeControls::Call, int> stages[] = {
+        {FakeControls::Open, 1}, {FakeControls::Append, 1}, {FakeControls::Append, 2},
+        {FakeControls::Seal, 1}, {FakeControls::Probe, 1},  {FakeControls::Next, 1},
+    };
+    for (auto [call, nth] : stages) {
+        SCOPED_TRACE(static_cast<int>(call));
+        TestServer server({.gpu = true});
+        fail_once(&server.gpu, call, nth);
+        bool moved = false;
+        join_and_check(&server, &moved);
+        EXPECT_TRUE(moved);
+        EXPECT_EQ(server.gpu.joins, 0);
+        EXPECT_TRUE(server.becomes_clean());
+    }
+}
+
+TEST(ServerMove, FailsAfterTheFirstResult) {
+    TestServer server({.gpu = true});
+    fail_once(&server.gpu, FakeControls::Next, 2);
+    TestClient client = server.connect_and_open(key_payload_spec());
+    client.append_and_wait(kRows);
+    client.seal();
+    client.results(client.probe(client.opened.input[0], {2, 1}));
+    client.probe(client.opened.input[0], {2, 1});
+    EXPECT_STREQ(client.expect(MessageType::Failed).message.as<Status>().sqlstate, "53200");
+}
+
+TEST(ServerMove, FailsWhenTheHostHasNoRoomEither) {
+    TestServer server({.gpu = true});
+    fail_once(&server.gpu, FakeControls::Seal, 1);
+    server.cpu.fault = Fault::HostMemory;
+    server.cpu.fail_in[FakeControls::Append] = 2;
+    TestClient client = server.connect_and_open(key_payload_spec());
+    client.append_and_wait(kRows);
+    client.send(MessageType::Seal, 0, nullptr);
+    EXPECT_STREQ(client.expect(MessageType::Failed).message.as<Status>().sqlstate, "53200");
+    client.close();
+    EXPECT_TRUE(server.becomes_clean());
+}
+
+TEST(ServerMove, OtherParticipantsGoOn) {
+    TestServer server({.gpu = true});
+    TestClient leader = server.connect_and_open(key_payload_spec());
+    std::vector<TestClient> workers;
+    for (int i = 0; i < 3; i++) workers.push_back(server.connect());
+    for (TestClient& worker : workers) worker.attach(leader);
+    fail_once(&server.gpu, FakeControls::Append, 5);
+    for (int i = 0; i < 4; i++) {
+        for (TestClient& worker : workers) worker.append(worker.opened.input[0], kRows, ColumnType::Fixed8);
+        for (TestClient& worker : workers) worker.expect(MessageType::Appended);
+    }
+    EXPECT_EQ(leader.seal().build_rows, 36u);
+    for (TestClient& worker : workers) {
+        worker.expect(MessageType::Sealed);
+        EXPECT_EQ(worker.results(worker.probe(worker.opened.input[0], {2})).size(), 12u);
+    }
+    EXPECT_TRUE(leader.stats().moved);
+    workers.clear();
+    leader.close();
+    EXPECT_TRUE(server.becomes_clean());
+}
+
+TEST(ServerMove, ALostDeviceEndsTheProcess) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    auto lose_device = [] {
+        TestServer server({.gpu = true});
+        server.gpu.fault = Fault::DeviceLost;
+        server.gpu.fail_in[FakeControls::Seal] = 1;
+        TestClient client = server.connect_and_open(key_payload_spec());
+        client.send(MessageType::Seal, 0, nullptr);
+        client.receive();
+        _exit(0);
+    };
+    EXPECT_EXIT(lose_device(), testing::ExitedWithCode(1), "FATAL: GPU 0: fake is lost: told to fail");
+}
+
+TEST(ServerMove, NewJoinsGoToTheGpuWithTheMostFreeMemory) {
+    FakeControls controls;
+    Devices devices(make_fake_engine(-1, &controls));
+    EXPECT_TRUE(devices.choose().is_cpu());
+    devices.add(make_fake_engine(0, &controls), 1000);
+    devices.add(make_fake_engine(1, &controls), 2000);
+    EXPECT_EQ(devices.choose().description.number, 1);
+    ASSERT_TRUE(devices.choose().memory.charge(1500));
+    EXPECT_EQ(devices.choose().description.number, 0);
+}
+
+}  // namespace gpujoin::test

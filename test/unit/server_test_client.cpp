@@ -1,0 +1,312 @@
+// The test client's and test server's workings.
+#include "server_test_client.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+namespace gpujoin::test {
+
+namespace {
+
+// Lays buffers out in a block one after the other.
+struct BlockWriter {
+    std::byte* memory;
+    uint64_t used = 0;
+
+    uint64_t add(const void* bytes, uint64_t count) {
+        uint64_t start = used;
+        if (count > 0) memcpy(memory + start, bytes, count);
+        used = align_buffer(used + count);
+        return start;
+    }
+};
+
+ColumnBuffers write_keys(BlockWriter* writer, const std::vector<std::optional<int64_t>>& keys) {
+    std::vector<uint8_t> validity(validity_bytes(keys.size()));
+    std::vector<int64_t> values(keys.size());
+    for (size_t i = 0; i < keys.size(); i++) {
+        if (keys[i]) validity[i / 8] |= static_cast<uint8_t>(1 << i % 8);
+        values[i] = keys[i].value_or(0);
+    }
+    ColumnBuffers buffers;
+    buffers.validity = writer->add(validity.data(), validity.size());
+    buffers.values = writer->add(values.data(), values.size() * 8);
+    return buffers;
+}
+
+ColumnBuffers write_payloads(BlockWriter* writer, const std::vector<BuildRow>& rows, ColumnType type) {
+    std::string data;
+    std::vector<uint32_t> offsets{0};
+    for (const BuildRow& row : rows) {
+        data += row.payload;
+        offsets.push_back(static_cast<uint32_t>(data.size()));
+    }
+    ColumnBuffers buffers;
+    if (type != ColumnType::Bytes) {
+        buffers.values = writer->add(data.data(), data.size());
+        return buffers;
+    }
+    buffers.values = writer->add(offsets.data(), offsets.size() * 4);
+    buffers.data = writer->add(data.data(), data.size());
+    buffers.data_bytes = data.size();
+    return buffers;
+}
+
+}  // namespace
+
+JoinSpec key_payload_spec(ColumnType payload) {
+    JoinSpec spec{};
+    spec.probe_columns = 1;
+    spec.build_columns = 2;
+    spec.equalities = 1;
+    spec.outputs = 1;
+    spec.equality[0] = Term{0, 0, Comparison::Equal, {}};
+    spec.output[0] = 1;
+    spec.probe[0] = spec.build[0] = ColumnSpec{ColumnType::Fixed8, ValueOrder::Signed, 1, 0};
+    spec.build[1] = ColumnSpec{payload, ValueOrder::Bytes, 0, 0};
+    return spec;
+}
+
+std::string int_payload(int64_t value) {
+    return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
+TestClient::TestClient(const std::string& socket_name)
+    : socket_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    socket_name.copy(address.sun_path, sizeof address.sun_path - 1);
+    EXPECT_EQ(connect(fd(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0) << strerror(errno);
+}
+
+TestClient::TestClient(TestClient&& other) noexcept
+    : session(other.session),
+      opened(other.opened),
+      arena(other.arena),
+      socket_(std::move(other.socket_)),
+      memory_(std::exchange(other.memory_, nullptr)),
+      last_sequence_(other.last_sequence_) {}
+
+TestClient::~TestClient() {
+    if (memory_) munmap(memory_, arena.arena_bytes);
+}
+
+bool TestClient::send_packet(const void* packet, size_t bytes) {
+    return ::send(fd(), packet, bytes, MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(bytes);
+}
+
+bool TestClient::send(MessageType type, uint64_t sequence, const void* body,
+                      std::span<const ColumnBuffers> columns) {
+    std::vector<uint64_t> buffer(kMaxMessageBytes / 8);
+    auto* bytes = reinterpret_cast<std::byte*>(buffer.data());
+    uint32_t size = encode(type, session, sequence, body, body_bytes(type), columns, bytes);
+    return send_packet(bytes, size);
+}
+
+std::optional<Received> TestClient::receive(int timeout_ms) {
+    pollfd event{fd(), POLLIN, 0};
+    if (poll(&event, 1, timeout_ms) != 1) return std::nullopt;
+    Received received{std::vector<uint64_t>(kMaxMessageBytes / 8), {}};
+    iovec part{received.packet.data(), kMaxMessageBytes};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+    msghdr header{};
+    header.msg_iov = &part;
+    header.msg_iovlen = 1;
+    header.msg_control = control;
+    header.msg_controllen = sizeof control;
+    ssize_t bytes = recvmsg(fd(), &header, MSG_CMSG_CLOEXEC);
+    if (bytes <= 0) return std::nullopt;
+    Status status = decode({reinterpret_cast<std::byte*>(received.packet.data()), static_cast<size_t>(bytes)},
+                           &received.message);
+    EXPECT_TRUE(status.ok()) << status.detail;
+    if (cmsghdr* attached = CMSG_FIRSTHDR(&header)) {
+        UniqueFd shared(*reinterpret_cast<int*>(CMSG_DATA(attached)));
+        uint64_t size = received.message.as<WelcomeBody>().arena_bytes;
+        void* memory =
+            mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, shared.get(), 0);
+        EXPECT_NE(memory, MAP_FAILED);
+        memory_ = static_cast<std::byte*>(memory);
+    }
+    return received;
+}
+
+Received TestClient::expect(MessageType type) {
+    auto received = receive();
+    if (!received) {
+        ADD_FAILURE() << "no message instead of one of type " << static_cast<int>(type);
+        throw std::runtime_error("no message");
+    }
+    if (received->type() == MessageType::Failed && type != MessageType::Failed) {
+        const auto& status = received->message.as<Status>();
+        ADD_FAILURE() << status.message << ": " << status.detail;
+        throw std::runtime_error("unexpected failure");
+    }
+    EXPECT_EQ(static_cast<int>(received->type()), static_cast<int>(type));
+    return std::move(*received);
+}
+
+void TestClient::hello() {
+    HelloBody body{getpid(), 0, 0};
+    send(MessageType::Hello, 0, &body);
+    arena = expect(MessageType::Welcome).message.as<WelcomeBody>();
+    ASSERT_NE(memory_, nullptr);
+}
+
+void TestClient::open(const JoinSpec& spec) {
+    hello();
+    send(MessageType::Open, 0, &spec);
+    Received answer = expect(MessageType::Opened);
+    session = answer.message.header->session;
+    opened = answer.message.as<OpenedBody>();
+}
+
+void TestClient::attach(const TestClient& other) {
+    hello();
+    session = other.session;
+    AttachBody body;
+    memcpy(body.secret, other.opened.secret, sizeof body.secret);
+    send(MessageType::Attach, 0, &body);
+    opened = expect(MessageType::Opened).message.as<OpenedBody>();
+}
+
+uint64_t TestClient::append(const BlockRange& block, const std::vector<BuildRow>& rows, ColumnType payload) {
+    std::vector<std::optional<int64_t>> keys;
+    for (const BuildRow& row : rows) keys.push_back(row.key);
+    BlockWriter writer{at(block.offset)};
+    ColumnBuffers columns[2] = {write_keys(&writer, keys), write_payloads(&writer, rows, payload)};
+    EXPECT_LE(writer.used, block.bytes);
+    BatchBody body{block, static_cast<uint32_t>(rows.size()), 2, 0, 0, kNoBuffer, kNoBuffer};
+    EXPECT_TRUE(send(MessageType::Append, ++last_sequence_, &body, columns));
+    return last_sequence_;
+}
+
+void TestClient::append_and_wait(const std::vector<BuildRow>& rows, ColumnType payload) {
+    uint64_t sequence = append(opened.input[0], rows, payload);
+    EXPECT_EQ(expect(MessageType::Appended).message.header->sequence, sequence);
+}
+
+SealReport TestClient::seal() {
+    send(MessageType::Seal, 0, nullptr);
+    return expect(MessageType::Sealed).message.as<SealReport>();
+}
+
+uint64_t TestClient::probe(const BlockRange& block, const std::vector<std::optional<int64_t>>& keys) {
+    BlockWriter writer{at(block.offset)};
+    ColumnBuffers column = write_keys(&writer, keys);
+    BatchBody body{block, static_cast<uint32_t>(keys.size()), 1, 0, 0, kNoBuffer, kNoBuffer};
+    EXPECT_TRUE(send(MessageType::Probe, ++last_sequence_, &body, {&column, 1}));
+    return last_sequence_;
+}
+
+uint64_t TestClient::scan_build(bool matched) {
+    ScanBuildBody body{};
+    body.matched = matched;
+    EXPECT_TRUE(send(MessageType::ScanBuild, ++last_sequence_, &body));
+    return last_sequence_;
+}
+
+void TestClient::release(uint64_t offset) {
+    ReleaseBody body{offset};
+    EXPECT_TRUE(send(MessageType::Release, 0, &body));
+}
+
+void TestClient::skip(uint64_t sequence, uint32_t row) {
+    SkipBody body{row, 0};
+    EXPECT_TRUE(send(MessageType::Skip, sequence, &body));
+}
+
+std::optional<BlockRange> TestClient::reserve(uint64_t bytes) {
+    ReserveBody body{bytes};
+    send(MessageType::Reserve, ++last_sequence_, &body);
+    auto answer = receive();
+    if (!answer || answer->type() != MessageType::Grant) return std::nullopt;
+    return answer->message.as<GrantBody>().block;
+}
+
+DevicesBody TestClient::devices() {
+    send(MessageType::GetDevices, 0, nullptr);
+    return expect(MessageType::Devices).message.as<DevicesBody>();
+}
+
+JoinStats TestClient::stats() {
+    send(MessageType::GetStats, 0, nullptr);
+    return expect(MessageType::Stats).message.as<JoinStats>();
+}
+
+TestClient::Pairs TestClient::read_result(const Received& result, ColumnType payload) const {
+    Pairs pairs;
+    const auto& body = result.message.as<BatchBody>();
+    const std::byte* block = at(body.block.offset);
+    for (uint32_t r = 0; r < body.rows; r++) {
+        const ColumnBuffers& column = result.message.columns[0];
+        uint32_t probe_row = kNoProbeRow;
+        if (body.probe_rows != kNoBuffer) memcpy(&probe_row, block + body.probe_rows + r * 4, 4);
+        uint32_t range[2] = {r * 8, r * 8 + 8};
+        if (payload == ColumnType::Bytes) memcpy(range, block + column.values + r * 4, 8);
+        const std::byte* values = block + (payload == ColumnType::Bytes ? column.data : column.values);
+        pairs.emplace_back(
+            probe_row, std::string(reinterpret_cast<const char*>(values + range[0]), range[1] - range[0]));
+    }
+    return pairs;
+}
+
+TestClient::Pairs TestClient::results(uint64_t sequence, ColumnType payload) {
+    Pairs all;
+    for (;;) {
+        Received result = expect(MessageType::Result);
+        EXPECT_EQ(result.message.header->sequence, sequence);
+        Pairs pairs = read_result(result, payload);
+        all.insert(all.end(), pairs.begin(), pairs.end());
+        const auto& body = result.message.as<BatchBody>();
+        if (body.rows > 0) release(body.block.offset);
+        if (body.last) return all;
+    }
+}
+
+TestServer::TestServer(const Setup& setup) {
+    char directory[] = "/tmp/gpujoin_test.XXXXXX";
+    directory_ = mkdtemp(directory);
+    socket_name_ = directory_ + "/socket";
+    auto devices = std::make_unique<Devices>(make_fake_engine(-1, &cpu));
+    if (setup.gpu) devices->add(make_fake_engine(0, &gpu), 1u << 30);
+    Status status =
+        Server::create({socket_name_, setup.staging, setup.host_memory}, std::move(devices), &server_);
+    EXPECT_TRUE(status.ok()) << status.message;
+    thread_ = std::thread([this] { server_->run(); });
+}
+
+TestServer::~TestServer() {
+    cpu.hang_in = gpu.hang_in = FakeControls::kCalls;
+    server_->stop();
+    thread_.join();
+    server_.reset();
+    EXPECT_EQ(cpu.joins + gpu.joins, 0);
+    EXPECT_EQ(cpu.cursors + gpu.cursors, 0);
+    EXPECT_EQ(rmdir(directory_.c_str()), 0) << "the socket is left";
+}
+
+TestClient TestServer::connect_and_open(const JoinSpec& spec) {
+    TestClient client = connect();
+    client.open(spec);
+    return client;
+}
+
+bool TestServer::becomes_clean() {
+    return eventually([this] {
+        DevicesBody body = connect().devices();
+        uint64_t used =
+            body.staging_used + body.host_used + cpu.joins + gpu.joins + cpu.cursors + gpu.cursors;
+        for (uint32_t i = 0; i < body.count; i++) used += body.device[i].sessions;
+        return used == 0;
+    });
+}
+
+}  // namespace gpujoin::test

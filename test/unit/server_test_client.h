@@ -1,0 +1,123 @@
+// TestClient: speaks the protocol over a real socket, blocking, with receive timeouts so that a server that
+// does not answer fails a test instead of hanging it. And TestServer: a server in a thread of this process.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "server/server.h"
+#include "server/unique_fd.h"
+#include "server_fake_engine.h"
+#include "wire/message.h"
+
+namespace gpujoin::test {
+
+// A join of an int64 key with an int64 key, giving the build side's payload: an int64, or a string of bytes.
+JoinSpec key_payload_spec(ColumnType payload = ColumnType::Fixed8);
+
+struct BuildRow {
+    std::optional<int64_t> key;
+    std::string payload;  // 8 bytes for Fixed8
+};
+std::string int_payload(int64_t value);
+
+// A message and the packet it lies in.
+struct Received {
+    std::vector<uint64_t> packet;
+    Message message;
+    MessageType type() const { return message.header->type; }
+};
+
+class TestClient {
+  public:
+    explicit TestClient(const std::string& socket_name);
+    ~TestClient();
+    TestClient(TestClient&& other) noexcept;
+    TestClient& operator=(TestClient&&) = delete;
+
+    // Raw packets. send_packet is false when the server has ended the connection or does not read.
+    bool send_packet(const void* packet, size_t bytes);
+    bool send(MessageType type, uint64_t sequence, const void* body,
+              std::span<const ColumnBuffers> columns = {});
+    // The next message; nothing at the end of the connection or after the timeout.
+    std::optional<Received> receive(int timeout_ms = 10000);
+    // Fails the test when the next message is of another type.
+    Received expect(MessageType type);
+    // Nothing arrives for a while.
+    bool is_silent(int for_ms = 50) { return !receive(for_ms); }
+
+    // The steps of a conversation.
+    void hello();
+    void open(const JoinSpec& spec);
+    void attach(const TestClient& other);
+    uint64_t append(const BlockRange& block, const std::vector<BuildRow>& rows, ColumnType payload);
+    void append_and_wait(const std::vector<BuildRow>& rows, ColumnType payload = ColumnType::Fixed8);
+    SealReport seal();
+    uint64_t probe(const BlockRange& block, const std::vector<std::optional<int64_t>>& keys);
+    uint64_t scan_build(bool matched);
+    void release(uint64_t offset);
+    void skip(uint64_t sequence, uint32_t row);
+    std::optional<BlockRange> reserve(uint64_t bytes);
+    DevicesBody devices();
+    JoinStats stats();
+    void close() { socket_.reset(); }
+
+    // (probe row, payload) of every result until the last one, in order. Releases the blocks.
+    using Pairs = std::vector<std::pair<uint32_t, std::string>>;
+    Pairs results(uint64_t sequence, ColumnType payload = ColumnType::Fixed8);
+    Pairs read_result(const Received& result, ColumnType payload = ColumnType::Fixed8) const;
+
+    std::byte* at(uint64_t offset) const { return memory_ + offset; }
+    int fd() const { return socket_.get(); }
+
+    uint64_t session = 0;
+    OpenedBody opened{};
+    WelcomeBody arena{};
+
+  private:
+    UniqueFd socket_;
+    std::byte* memory_ = nullptr;
+    uint64_t last_sequence_ = 0;
+};
+
+class TestServer {
+  public:
+    struct Setup {
+        uint64_t staging = 64u << 20;
+        uint64_t host_memory = 64u << 20;
+        bool gpu = false;
+    };
+    explicit TestServer(const Setup& setup);
+    TestServer() : TestServer(Setup{}) {}
+    ~TestServer();  // checks that the server can stop
+
+    TestClient connect() { return TestClient(socket_name_); }
+    TestClient connect_and_open(const JoinSpec& spec);
+    // Waits until nothing is held: no session, block, ledger charge, join or cursor. False after 5 seconds.
+    bool becomes_clean();
+
+    FakeControls cpu;
+    FakeControls gpu;
+    const std::string& socket_name() const { return socket_name_; }
+
+  private:
+    std::string directory_;
+    std::string socket_name_;
+    std::unique_ptr<Server> server_;
+    std::thread thread_;
+};
+
+// Waits until a condition holds; false after 5 seconds.
+template <typename Condition>
+bool eventually(const Condition& condition) {
+    for (int i = 0; i < 5000; i++) {
+        if (condition()) return true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return false;
+}
+
+}  // namespace gpujoin::test

@@ -1,0 +1,92 @@
+// validate(JoinSpec): every field that could lead an engine astray is refused.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "wire/join_spec.h"
+
+namespace gpujoin::test {
+
+namespace {
+
+JoinSpec good_spec() {
+    JoinSpec spec{};
+    spec.probe_columns = 2;
+    spec.build_columns = 3;
+    spec.equalities = spec.ranges = spec.filters = spec.outputs = 1;
+    spec.probe[0] = spec.build[1] = ColumnSpec{ColumnType::Fixed8, ValueOrder::Signed, 1, 0};
+    spec.probe[1] = spec.build[2] = ColumnSpec{ColumnType::Bytes, ValueOrder::Bytes, 0, 0};
+    spec.equality[0] = Term{1, 2, Comparison::Equal, {}};
+    spec.range[0] = Term{0, 1, Comparison::LessEqual, {}};
+    spec.filter[0] = Term{0, 1, Comparison::NotEqual, {}};
+    spec.output[0] = 2;
+    return spec;
+}
+
+}  // namespace
+
+TEST(JoinSpec, GoodOnesPass) {
+    EXPECT_TRUE(validate(good_spec()).ok()) << validate(good_spec()).detail;
+    JoinSpec empty{};  // a cross join of nothing
+    EXPECT_TRUE(validate(empty).ok());
+    JoinSpec carrying = good_spec();
+    carrying.order = OutputOrder::None;
+    carrying.carried = 1;
+    EXPECT_TRUE(validate(carrying).ok());
+}
+
+TEST(JoinSpec, SpoiledOnesAreRefused) {
+    const std::function<void(JoinSpec&)> spoilers[] = {
+        [](JoinSpec& s) { s.kind = static_cast<JoinKind>(8); },
+        [](JoinSpec& s) { s.algorithm = static_cast<Algorithm>(5); },
+        [](JoinSpec& s) { s.order = static_cast<OutputOrder>(2); },
+        [](JoinSpec& s) { s.client_decides = 2; },
+        [](JoinSpec& s) { s.probe_columns = kMaxColumns + 1; },
+        [](JoinSpec& s) { s.build_columns = 65535; },
+        [](JoinSpec& s) { s.equalities = kMaxTerms + 1; },
+        [](JoinSpec& s) { s.ranges = kMaxTerms + 1; },
+        [](JoinSpec& s) { s.filters = kMaxTerms + 1; },
+        [](JoinSpec& s) { s.outputs = kMaxColumns + 1; },
+        [](JoinSpec& s) { s.carried = 1; },  // in probe order
+        [](JoinSpec& s) { s.order = OutputOrder::None, s.carried = s.outputs = 1000; },
+        [](JoinSpec& s) { s.order = OutputOrder::None, s.carried = 1, s.carry[0] = 2; },
+        [](JoinSpec& s) { s.output[0] = 3; },
+        [](JoinSpec& s) { s.equality[0].comparison = Comparison::Less; },
+        [](JoinSpec& s) { s.range[0].comparison = Comparison::NotEqual; },
+        [](JoinSpec& s) { s.range[0].comparison = Comparison::Equal; },
+        [](JoinSpec& s) { s.filter[0].comparison = Comparison::Equal; },
+        [](JoinSpec& s) { s.filter[0].comparison = static_cast<Comparison>(6); },
+        [](JoinSpec& s) { s.range[0].probe_column = 2; },
+        [](JoinSpec& s) { s.range[0].build_column = 3; },
+        [](JoinSpec& s) { s.range[0].build_column = 2; },  // of another type
+        [](JoinSpec& s) { s.build[1].order = ValueOrder::Unsigned; },
+        [](JoinSpec& s) { s.build[0].type = static_cast<ColumnType>(6); },
+        [](JoinSpec& s) { s.build[0].order = static_cast<ValueOrder>(4); },
+        [](JoinSpec& s) { s.build[0].nullable = 2; },
+        [](JoinSpec& s) {
+            s.build[0] = {ColumnType::Fixed2, ValueOrder::Float, 0, 0};
+        },
+        [](JoinSpec& s) {
+            s.build[0] = {ColumnType::Bytes, ValueOrder::Float, 0, 0};
+        },
+        [](JoinSpec& s) {
+            s.probe[0] = s.build[1] = {ColumnType::Bytes, ValueOrder::Signed, 0, 0};
+        },
+    };
+    for (size_t i = 0; i < std::size(spoilers); i++) {
+        JoinSpec spec = good_spec();
+        spoilers[i](spec);
+        Status status = validate(spec);
+        EXPECT_EQ(status.fault, Fault::Protocol) << "spoiler " << i;
+        EXPECT_STREQ(status.sqlstate, "08P01") << "spoiler " << i;
+    }
+}
+
+TEST(JoinSpec, NamesAreWhatExplainShows) {
+    EXPECT_STREQ(name_of(Algorithm::SortMerge), "sort_merge");
+    EXPECT_STREQ(name_of(Algorithm::NestedLoop), "nested_loop");
+    EXPECT_STREQ(name_of(JoinKind::Left), "Left");
+    EXPECT_STREQ(name_of(static_cast<Algorithm>(99)), "unknown");
+}
+
+}  // namespace gpujoin::test
