@@ -30,7 +30,7 @@ install_packages() {
     [ "$(id -u)" = 0 ] || die "these packages are missing: ${missing[*]}"
     say "installing ${missing[*]}"
     apt-get update -qq >&2 || return
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" \
+    DEBIAN_FRONTEND=noninteractive apt-get install -o DPkg::Lock::Timeout=300 -y -qq --no-install-recommends "${missing[@]}" \
         >"$work/apt.log" 2>&1 || { tail -20 "$work/apt.log" >&2; return 1; }
 }
 
