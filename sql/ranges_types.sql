@@ -1,5 +1,5 @@
--- Conditions on range types: exact as comparisons of bounds where the range has a canonical form, narrowed down by them
--- elsewhere. All kinds of join on all algorithms.
+-- Conditions on range types as comparisons of bounds, which may be included, excluded or missing, and of empty ranges.
+-- All kinds of join on all algorithms.
 \set ECHO none
 \i sql/include/algorithms.sql
 \set ECHO all
@@ -30,16 +30,19 @@ UPDATE r SET id = id + 1000, x = x + 1, b = b - 1, n = n + 0.25, d = d + 1, ts =
 ANALYZE l, r;
 SET max_parallel_workers_per_gather = 0;
 
--- Elements, from either side, and overlaps.
+-- Elements, from either side, overlaps and ranges within ranges.
 SELECT condition, c.*
 FROM unnest(ARRAY['l.r4 @> r.x', 'r.x <@ l.r4', 'r.r4 @> l.x', 'l.x <@ r.r4', 'l.r8 @> r.b', 'r.r8 @> l.b', 'l.rn @> r.n', 'l.n <@ r.rn',
     'l.rd @> r.d', 'l.d <@ r.rd', 'l.rts @> r.ts', 'l.ts <@ r.rts', 'r.rtz @> l.tz', 'l.r4 && r.r4', 'l.r8 && r.r8', 'l.rn && r.rn', 'l.rd && r.rd',
-    'l.rts && r.rts', 'l.rtz && r.rtz', 'l.g = r.g AND l.r4 && r.r4', 'l.g = r.g AND r.rn @> l.n', 'l.rd @> r.d AND l.rn @> r.n'])
+    'l.rts && r.rts', 'l.rtz && r.rtz', 'l.g = r.g AND l.r4 && r.r4', 'l.g = r.g AND r.rn @> l.n', 'l.rd @> r.d AND l.rn @> r.n',
+    'l.rf @> r.f', 'l.f <@ r.rf', 'l.rf && r.rf', 'l.r4 @> r.r4', 'l.rts <@ r.rts', 'l.g = r.g AND l.rn @> r.rn', 'l.r4 && r.r4 AND NOT l.r4 @> r.r4', 'l.r4 && r.r4 AND l.r4 @> r.r4',
+    -- elements that are computed
+    'l.x + 2 <@ r.r4', 'l.r8 @> (3 - r.b)', 'l.d + 7 <@ r.rd', 'l.ts - interval ''36 hours'' <@ r.rts', 'l.n * 2 <@ r.rn'])
     WITH ORDINALITY AS conditions (condition, i), compare_kinds(condition) AS c
 ORDER BY i;
 -- What else ranges can be compared by, beside something that drives the join.
 SELECT condition, c.*
-FROM unnest(ARRAY['l.rf @> r.f', 'l.rf && r.rf', 'l.r4 @> r.r4', 'l.r8 <@ r.r8', 'l.rn @> r.rn', 'l.rd <@ r.rd', 'l.r4 << r.r4', 'l.rn >> r.rn',
+FROM unnest(ARRAY['l.r4 << r.r4', 'l.rn >> r.rn',
     'l.r4 &< r.r4', 'l.rn &> r.rn', 'l.r4 -|- r.r4', 'l.rts -|- r.rts', 'l.r4 = r.r4', 'l.rn <> r.rn', 'l.r4 < r.r4',
     'int4multirange(l.r4) && int4multirange(r.r4)', 'int4multirange(l.r4) @> r.x',
     'int4range(l.x, l.x + 3) @> r.x', 'tsrange(l.ts, l.ts, ''[]'') && r.rts'])
@@ -49,7 +52,48 @@ ORDER BY i;
 SET gpujoin.force = on;
 EXPLAIN (COSTS OFF) SELECT l.id FROM l JOIN r ON l.r4 @> r.x;
 EXPLAIN (COSTS OFF) SELECT l.id FROM l FULL JOIN r ON l.g = r.g AND l.rn && r.rn;
+EXPLAIN (COSTS OFF) SELECT l.id FROM l JOIN r ON l.rts @> r.rts AND l.r8 && r.r8 AND l.x + 2 <@ r.r4;
 RESET gpujoin.force;
 DROP TABLE l, r;
-DROP TYPE floatrange;
+
+-- Bounds next to each other and at the ends of their types, in all combinations; numbers that begin alike.
+CREATE TYPE bigrange AS RANGE (subtype = int8);  -- without a canonical form
+CREATE TYPE smallrange AS RANGE (subtype = int2);
+CREATE TYPE realrange AS RANGE (subtype = float4);
+CREATE TYPE timerange AS RANGE (subtype = time);
+CREATE TYPE textrange AS RANGE (subtype = text, collation = "C");
+CREATE FUNCTION make_ranges(type text, points text[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    element text := rngsubtype::regtype FROM pg_range WHERE rngtypid = type::regtype;
+BEGIN
+    EXECUTE format('CREATE TABLE l AS SELECT row_number() OVER () AS id, %1$s(a, b, bounds) AS r
+        FROM unnest(%3$L::%2$s[]) AS a, unnest(%3$L::%2$s[]) AS b, unnest(ARRAY[''[)'', ''[]'', ''(]'', ''()'']) AS bounds
+        WHERE (a <= b) IS NOT FALSE', type, element, points);
+    EXECUTE format('CREATE TABLE r AS SELECT id, r, x FROM l FULL JOIN unnest(%L::%s[]) WITH ORDINALITY AS p (x, i) ON id = i', points, element);
+    ANALYZE l, r;
+END $$;
+CREATE FUNCTION compare_points(type text, points text[]) RETURNS TABLE (condition text, taken boolean, rows bigint, differ text)
+LANGUAGE plpgsql SET client_min_messages = warning AS $$
+BEGIN
+    DROP TABLE IF EXISTS l, r;
+    PERFORM make_ranges(type, points);
+    FOREACH condition IN ARRAY ARRAY['l.r @> r.x', 'l.r && r.r', 'l.r @> r.r', 'l.r <@ r.r'] LOOP
+        SELECT c.* INTO taken, rows, differ FROM compare_algorithms(join_of('INNER', condition, false), join_of('INNER', condition, true)) AS c;
+        RETURN NEXT;
+    END LOOP;
+END $$;
+SELECT type, c.*
+FROM (VALUES ('int4range', ARRAY[NULL, '-2147483648', '-1', '0', '2147483646']), ('int8range', ARRAY[NULL, '-9223372036854775808', '-1', '0', '9223372036854775806']),
+    ('numrange', ARRAY[NULL, '-1.00000001', '-1', '0', '1', '1.00000001', 'NaN']),
+    ('daterange', ARRAY[NULL, '-infinity', '2000-01-01', '2000-01-02', 'infinity']),
+    ('tsrange', ARRAY[NULL, '-infinity', '2000-01-01 00:00', '2000-01-01 00:00:00.000001', '294276-12-31 23:59:59.999999', 'infinity']),
+    ('bigrange', ARRAY[NULL, '-9223372036854775808', '-9223372036854775807', '7', '9223372036854775806', '9223372036854775807']),
+    ('smallrange', ARRAY[NULL, '-32768', '7', '8', '32767']), ('floatrange', ARRAY[NULL, '-5e-324', '-0', '0', '5e-324', 'NaN']),
+    ('realrange', ARRAY[NULL, '-1e-45', '0', '1e-45']), ('timerange', ARRAY[NULL, '00:00', '23:59:59.999999', '24:00']))
+    AS types (type, points), compare_points(type, points) AS c;
+-- Ranges whose bounds have no encoding.
+SELECT bool_or(taken), count(differ) FROM compare_points('textrange', ARRAY[NULL, '', 'a', 'aa', 'b']);
+DROP TABLE l, r;
+DROP FUNCTION make_ranges, compare_points;
+DROP TYPE floatrange, bigrange, smallrange, realrange, timerange, textrange;
 RESET timezone;

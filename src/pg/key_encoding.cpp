@@ -128,6 +128,7 @@ ColumnSpec column_of(KeyEncoding encoding) {
         case Int64:
         case OidInt64:
         case DateTimestamp:
+        case BoundInt64:
             return {ColumnType::Fixed8, ValueOrder::Signed, 1, 0};
         case Oid32:
             return {ColumnType::Fixed4, ValueOrder::Unsigned, 1, 0};
@@ -139,6 +140,8 @@ ColumnSpec column_of(KeyEncoding encoding) {
             return {ColumnType::Fixed8, ValueOrder::Float, 1, 0};
         case Uuid:
             return {ColumnType::Fixed16, ValueOrder::Unsigned, 1, 0};
+        case BoundInt128:
+            return {ColumnType::Fixed16, ValueOrder::Signed, 1, 0};
         case Text:
         case Name:
         case Bpchar:
@@ -146,6 +149,7 @@ ColumnSpec column_of(KeyEncoding encoding) {
         case Numeric:
         case NumericOrder:
         case UuidOrder:
+        case BoundNumeric:
             return {ColumnType::Bytes, ValueOrder::Bytes, 1, 0};
         case None:
             break;

@@ -35,7 +35,15 @@ enum class KeyEncoding : uint8_t {
     NumericOrder,   // numeric as bytes that order as the values do; NaN above infinity
     Hash64,         // any other hashable type: equal values have equal hashes; the clause is kept as residual
     UuidOrder,      // the same 16 bytes as ordered bytes
+    // Bounds of ranges, and what is compared with them (executor/encode_range.cpp), over
+    BoundInt64,    // int2, int4, date
+    BoundInt128,   // int8, float4, float8, time, timestamp, timestamptz
+    BoundNumeric,  // numeric
 };
+
+inline bool is_bound(KeyEncoding encoding) {
+    return encoding >= KeyEncoding::BoundInt64 && encoding <= KeyEncoding::BoundNumeric;
+}
 
 // How an operator's sides are encoded: both give the same column type and order.
 struct OperatorEncoding {

@@ -11,7 +11,7 @@ extern "C" {
 namespace gpujoin {
 namespace {
 
-constexpr int kLayoutVersion = 1;
+constexpr int kLayoutVersion = 2;
 
 // What comes before the terms. The three estimates are Floats, the rest Integers.
 enum Slot {
@@ -26,7 +26,7 @@ enum Slot {
     kResultRows,
     kFixedSlots,
 };
-constexpr int kSlotsPerTerm = 2;
+constexpr int kSlotsPerTerm = 4;
 
 int term_count(const PlanData* data) {
     return data->equalities + data->ranges + data->filters;
@@ -55,8 +55,10 @@ List* plan_data_to_list(const PlanData* data) {
     for (double rows : {data->estimated_probe_rows, data->estimated_build_rows, data->estimated_result_rows})
         list = lappend(list, make_float(rows));
     for (int i = 0; i < term_count(data); i++) {
-        list = lappend(list, makeInteger(static_cast<int>(data->terms[i].encoding)));
-        list = lappend(list, makeInteger(static_cast<int>(data->terms[i].comparison)));
+        const PlanTerm& term = data->terms[i];
+        for (int value : {static_cast<int>(term.encoding), static_cast<int>(term.comparison),
+                          static_cast<int>(term.probe_part), static_cast<int>(term.build_part)})
+            list = lappend(list, makeInteger(value));
     }
     Assert(list_length(list) == kFixedSlots + kSlotsPerTerm * term_count(data));
     return list;
@@ -78,8 +80,10 @@ void plan_data_from_list(List* list, PlanData* data) {
         elog(ERROR, "GpuJoin plan of %d entries is malformed", list_length(list));
     for (int i = 0; i < term_count(data); i++) {
         int slot = kFixedSlots + kSlotsPerTerm * i;
-        data->terms[i].encoding = static_cast<KeyEncoding>(integer_at(list, slot));
-        data->terms[i].comparison = static_cast<Comparison>(integer_at(list, slot + 1));
+        data->terms[i] = {static_cast<KeyEncoding>(integer_at(list, slot)),
+                          static_cast<Comparison>(integer_at(list, slot + 1)),
+                          static_cast<KeyPart>(integer_at(list, slot + 2)),
+                          static_cast<KeyPart>(integer_at(list, slot + 3))};
     }
 }
 

@@ -8,11 +8,11 @@
 // need be); after setrefs their Vars are INDEX_VARs into custom_scan_tlist. The residual is a list of boolean
 // expressions in the order in which they must be tested.
 //
-// A term encoded as Hash64 is only a necessary condition: its clause is in the residual as well. A term may
-// have a Const for one side: a condition on the other side alone. Where a preserved row has no match, and in
-// every row of ANTI joins, the other side's entries of the scan tuple are NULL: what is above may refer to
-// them. In a row of a SEMI join they are those of one row that matched; nothing refers to them above
-// RightSemi.
+// A condition on range types is two terms with one and the same clause, which compare bounds. A term encoded
+// as Hash64 is only a necessary condition: its clause is in the residual as well. A term may have a Const for
+// one side: a condition on the other side alone. Where a preserved row has no match, and in every row of ANTI
+// joins, the other side's entries of the scan tuple are NULL: what is above may refer to them. In a row of a
+// SEMI join they are those of one row that matched; nothing refers to them above RightSemi.
 #pragma once
 
 #include "pg/key_encoding.h"
@@ -27,9 +27,14 @@ namespace gpujoin {
 
 enum CustomExprs { kEqualityExprs, kRangeExprs, kFilterExprs, kResidualExprs, kCustomExprsCount };
 
+// What a key is of its expression's value.
+enum class KeyPart : uint8_t { Value, LowerBound, UpperBound };
+
 struct PlanTerm {
     KeyEncoding encoding;   // of both sides
     Comparison comparison;  // probe <comparison> build
+    KeyPart probe_part = KeyPart::Value;
+    KeyPart build_part = KeyPart::Value;
 };
 
 struct PlanData {

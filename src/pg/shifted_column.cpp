@@ -105,7 +105,7 @@ bool find_shifted(Node* node, ShiftedColumn* found) {
     return IsA(node, OpExpr) && find_shifted_sum(reinterpret_cast<OpExpr*>(node), found);
 }
 
-// The encoding that holds sums with columns of the type.
+// The encoding of values that holds sums with columns of the type.
 KeyEncoding encoding_of_sums(Oid column_type) {
     switch (column_type) {
         case INT2OID:
@@ -124,8 +124,9 @@ KeyEncoding encoding_of_sums(Oid column_type) {
 }  // namespace
 
 bool find_shifted_column(Node* expression, KeyEncoding encoding, ShiftedColumn* found) {
-    return encoding != KeyEncoding::None && find_shifted(expression, found) &&
-           encoding_of_sums(found->column->vartype) == encoding;
+    if (!find_shifted(expression, found)) return false;
+    KeyEncoding sums = encoding_of_sums(found->column->vartype);
+    return sums != KeyEncoding::None && (sums == encoding || is_bound(encoding));
 }
 
 }  // namespace gpujoin

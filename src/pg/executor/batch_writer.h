@@ -17,6 +17,7 @@ extern "C" {
 namespace gpujoin {
 
 struct InputColumn;
+struct KeyBound;
 struct KeyHash;
 struct KeyShift;
 
@@ -43,6 +44,7 @@ struct InputColumn {
     int16 type_length;      // payload: pg_type.typlen
     KeyHash* hash;          // keys that are encoded by their hash
     KeyShift* shift;        // keys that are an attribute plus or minus constants
+    KeyBound* bound;        // keys that are bounds of ranges, or are compared with some
     bool has_nulls;         // in the batch being written
     uint8_t* validity;      // buffers in the block being written
     std::byte* values;

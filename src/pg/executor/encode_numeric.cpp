@@ -6,7 +6,8 @@
 //   digits (2 bytes each), big-endian, no zeros at either end
 //
 // Negative numbers have weight and digits complemented, and a terminator above any complemented digit (also
-// that of 0), so that of two with a common beginning the longer one comes first.
+// that of 0), so that of two with a common beginning the longer one comes first. Enclosed between other
+// bytes, positive numbers have digits one greater and a terminator below them, so that none begins another.
 #include <cstring>
 
 #include "pg/executor/encoders.h"
@@ -95,26 +96,49 @@ std::byte* put_word(std::byte* target, uint16_t word) {
     return target + 2;
 }
 
-}  // namespace
-
-bool put_numeric(InputColumn* column, uint32_t row, Datum value) {
+Unpacked unpack_stripped(Datum value) {
     const varlena* stored = PG_DETOAST_DATUM_PACKED(value);
     Unpacked number = unpack(VARDATA_ANY(stored), VARSIZE_ANY_EXHDR(stored));
     strip(&number);
-    bool finite = number.count > 0;
-    bool negative = number.kind == kNegative;
-    uint64_t bytes = finite ? 3 + 2 * uint64_t(number.count) + (negative ? 2 : 0) : 1;
-    std::byte* target = reserve_bytes(column, row, bytes);
-    if (!target) return false;
+    return number;
+}
+
+// Bytes of a number alone or enclosed.
+uint64_t key_bytes(const Unpacked& number, bool enclosed) {
+    bool terminated = enclosed || number.kind == kNegative;
+    return number.count > 0 ? 3 + 2 * static_cast<uint64_t>(number.count) + (terminated ? 2 : 0) : 1;
+}
+
+std::byte* put_key(std::byte* target, const Unpacked& number, bool enclosed) {
     *target++ = static_cast<std::byte>(number.kind);
-    if (!finite) return true;
+    if (number.count == 0) return target;
+    bool negative = number.kind == kNegative;
     auto weight = static_cast<uint16_t>(number.weight + 0x8000);
     target = put_word(target, negative ? ~weight : weight);
     for (int i = 0; i < number.count; i++) {
         uint16_t digit = word_at(number.digits + 2 * i);
-        target = put_word(target, negative ? kTerminator - 1 - digit : digit);
+        target = put_word(target, negative ? kTerminator - 1 - digit : digit + enclosed);
     }
-    if (negative) put_word(target, kTerminator);
+    if (negative) return put_word(target, kTerminator);
+    return enclosed ? put_word(target, 0) : target;
+}
+
+}  // namespace
+
+bool put_numeric(InputColumn* column, uint32_t row, Datum value) {
+    Unpacked number = unpack_stripped(value);
+    std::byte* target = reserve_bytes(column, row, key_bytes(number, false));
+    if (target) put_key(target, number, false);
+    return target;
+}
+
+bool put_enclosed_numeric(InputColumn* column, uint32_t row, Datum value, std::byte before,
+                          std::byte behind) {
+    Unpacked number = unpack_stripped(value);
+    std::byte* target = reserve_bytes(column, row, key_bytes(number, true) + 2);
+    if (!target) return false;
+    *target++ = before;
+    *put_key(target, number, true) = behind;
     return true;
 }
 

@@ -28,13 +28,8 @@ namespace {
 
 template <typename Wire, typename Stored>
 bool put_shifted(InputColumn* column, uint32_t row, Datum value) {
-    const KeyShift* shift = column->shift;
-    int64 stored = static_cast<Stored>(value);
-    if (stored >= shift->lowest && stored <= shift->highest) {
-        __int128 sum = static_cast<__int128>(stored) * shift->sign + shift->addend;
-        stored = static_cast<int64>(std::clamp<__int128>(sum, shift->lowest, shift->highest));
-    }
-    reinterpret_cast<Wire*>(column->values)[row] = static_cast<Wire>(stored);
+    int64 sum = shifted(column->shift, static_cast<Stored>(value));
+    reinterpret_cast<Wire*>(column->values)[row] = static_cast<Wire>(sum);
     return true;
 }
 
@@ -60,6 +55,12 @@ Encoder shifted_encoder(Oid column_type, KeyShift* shift) {
 }
 
 }  // namespace
+
+int64 shifted(const KeyShift* shift, int64 value) {
+    if (value < shift->lowest || value > shift->highest) return value;
+    __int128 sum = static_cast<__int128>(value) * shift->sign + shift->addend;
+    return static_cast<int64>(std::clamp<__int128>(sum, shift->lowest, shift->highest));
+}
 
 bool init_shifted_column(InputColumn* column, Node* expression, KeyEncoding encoding) {
     ShiftedColumn found;

@@ -17,7 +17,8 @@ Encoder find_encoder(KeyEncoding encoding, Oid declared_type) {
 }
 
 bool encoder_allocates(KeyEncoding encoding) {
-    return column_of(encoding).type == ColumnType::Bytes || encoding == KeyEncoding::Hash64;
+    return column_of(encoding).type == ColumnType::Bytes || encoding == KeyEncoding::Hash64 ||
+           is_bound(encoding);
 }
 
 }  // namespace gpujoin

@@ -5,6 +5,7 @@
 
 #include "pg/executor/batch_writer.h"
 #include "pg/key_encoding.h"
+#include "pg/plan_data.h"
 
 namespace gpujoin {
 
@@ -24,11 +25,20 @@ void init_hash_column(InputColumn* column, const OpExpr* clause, bool probe_side
 // expression is over the child's slot. False, and nothing done, when it is not of that form.
 bool init_shifted_column(InputColumn* column, Node* expression, KeyEncoding encoding);
 
+// Makes a column carry bounds of ranges of the type, or, shifted or not, elements that are compared with
+// them.
+void init_bound_column(InputColumn* column, KeyEncoding encoding, KeyPart part, Oid range_type);
+
 // The parts of find_encoder(): no functions when the encoding is not theirs.
 Encoder find_fixed_encoder(KeyEncoding encoding, Oid declared_type);
 Encoder find_bytes_encoder(KeyEncoding encoding, Oid declared_type);
 
-// encode_numeric.cpp
+// encode_numeric.cpp: alone, and between two bytes in such a way that keys order by number first, then by the
+// byte behind it.
 bool put_numeric(InputColumn* column, uint32_t row, Datum value);
+bool put_enclosed_numeric(InputColumn* column, uint32_t row, Datum value, std::byte before, std::byte behind);
+
+// encode_shifted.cpp
+int64 shifted(const KeyShift* shift, int64 value);
 
 }  // namespace gpujoin

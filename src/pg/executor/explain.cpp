@@ -26,9 +26,10 @@ struct Stage {
 void show_condition(const char* label, List* clauses, CustomScanState* node, List* ancestors,
                     ExplainState* es) {
     if (clauses == NIL) return;
+    clauses = list_concat_unique(NIL, clauses);  // one clause may be several terms
     List* context = set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors);
     bool prefix = list_length(es->rtable) > 1 || es->verbose;
-    auto* condition = reinterpret_cast<Node*>(make_ands_explicit(list_copy(clauses)));
+    auto* condition = reinterpret_cast<Node*>(make_ands_explicit(clauses));
     ExplainPropertyText(label, deparse_expression(condition, context, prefix, false), es);
 }
 

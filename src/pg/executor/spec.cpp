@@ -20,8 +20,9 @@ namespace {
 struct Key {
     Expr* expression;  // as in the plan
     KeyEncoding encoding;
-    Oid declared_type;  // of the operator on this side
+    Oid declared_type;  // of the operator on this side; of bounds the range type
     bool ordered;       // first used by a term other than an equality
+    KeyPart part;
 };
 
 // The columns of one side while they are being collected.
@@ -69,12 +70,13 @@ void init_key_column(const Collected* columns, InputColumn* column, const Key& k
     Node* mapped = remap_mutator(reinterpret_cast<Node*>(key.expression), &remap);
     BatchWriter* writer = &columns->side->writer;
     column->attribute = plain_attribute(mapped);
-    if (column->attribute > 0 || !key.ordered || !init_shifted_column(column, mapped, key.encoding)) {
-        if (key.encoding == KeyEncoding::Hash64)
-            init_hash_column(column, clause, columns->probe);
-        else
-            column->encoder = find_encoder(key.encoding, key.declared_type);
-    }
+    bool shifted = column->attribute == 0 && key.ordered && init_shifted_column(column, mapped, key.encoding);
+    if (is_bound(key.encoding))
+        init_bound_column(column, key.encoding, key.part, key.declared_type);
+    else if (key.encoding == KeyEncoding::Hash64)
+        init_hash_column(column, clause, columns->probe);
+    else if (!shifted)
+        column->encoder = find_encoder(key.encoding, key.declared_type);
     if (column->attribute == 0)
         column->expression = ExecInitExpr(reinterpret_cast<Expr*>(mapped), &columns->state->css.ss.ps);
     if (column->attribute == 0) writer->evaluates = true;
@@ -85,18 +87,27 @@ void init_key_column(const Collected* columns, InputColumn* column, const Key& k
         side_want_columns(columns->side, mapped, columns->probe ? OUTER_VAR : INNER_VAR);
 }
 
+// The type of the ranges in a term that compares bounds.
+Oid range_type(const OpExpr* clause, const PlanTerm& term) {
+    bool on_probe = term.probe_part != KeyPart::Value;
+    return getBaseType(
+        exprType(static_cast<Node*>(on_probe ? linitial(clause->args) : lsecond(clause->args))));
+}
+
 Key key_of(const Collected* columns, const OpExpr* clause, const PlanTerm& term) {
     Oid left;
     Oid right;
     op_input_types(clause->opno, &left, &right);
+    if (is_bound(term.encoding)) left = right = range_type(clause, term);
     bool ordered = term.comparison != Comparison::Equal;
-    if (columns->probe) return {static_cast<Expr*>(linitial(clause->args)), term.encoding, left, ordered};
-    return {static_cast<Expr*>(lsecond(clause->args)), term.encoding, right, ordered};
+    if (columns->probe)
+        return {static_cast<Expr*>(linitial(clause->args)), term.encoding, left, ordered, term.probe_part};
+    return {static_cast<Expr*>(lsecond(clause->args)), term.encoding, right, ordered, term.build_part};
 }
 
 bool is_same_key(const Key& a, const Key& b) {
     return a.encoding == b.encoding && a.encoding != KeyEncoding::Hash64 &&
-           a.declared_type == b.declared_type && equal(a.expression, b.expression);
+           a.declared_type == b.declared_type && a.part == b.part && equal(a.expression, b.expression);
 }
 
 // The key column for one side of a clause; clauses over the same expression share one.
@@ -132,7 +143,7 @@ bool is_exact(KeyEncoding encoding) {
         case KeyEncoding::DateTimestamp:
             return false;
         default:
-            return column_of(encoding).type != ColumnType::Bytes;
+            return !is_bound(encoding) && column_of(encoding).type != ColumnType::Bytes;
     }
 }
 

@@ -104,38 +104,36 @@ bool can_be_hashed(RestrictInfo* rinfo, OpExpr* clause) {
 }
 
 // The comparison with keys that can be evaluated for every row, also those that no other condition finds a
-// partner for; nullptr when one might raise an error. Keys of equalities may, as in core's hash joins.
-OpExpr* with_total_keys(OpExpr* clause, const OperatorEncoding& found) {
-    if (found.comparison == Comparison::Equal) return clause;
+// partner for; nullptr when one might raise an error.
+OpExpr* with_total_keys(OpExpr* clause, KeyEncoding encoding) {
     OpExpr* result = static_cast<OpExpr*>(copyObjectImpl(clause));
     ListCell* cell;
     foreach (cell, result->args) {
         ShiftedColumn shifted;
-        if (find_shifted_column(static_cast<Node*>(lfirst(cell)), found.encoding, &shifted)) continue;
+        if (find_shifted_column(static_cast<Node*>(lfirst(cell)), encoding, &shifted)) continue;
         lfirst(cell) = saturated_timestamp(static_cast<Expr*>(lfirst(cell)));
         if (!cannot_fail(static_cast<Node*>(lfirst(cell)))) return nullptr;
     }
     return result;
 }
 
-// Adds a comparison of encodable values, in a form that raises no error.
+// Adds a comparison of encodable values, in a form that raises no error. Keys of equalities may, as in core's
+// hash joins.
 bool add_comparison(JoinClauses* clauses, RestrictInfo* rinfo, OpExpr* clause) {
     OperatorEncoding found;
     clause = without_overflow(clause);
     if (!clause || !find_operator_encoding(clause->opno, clause->inputcollid, &found)) return false;
-    clause = with_total_keys(clause, found);
+    if (found.comparison != Comparison::Equal) clause = with_total_keys(clause, found.encoding);
     return clause && add_term(clauses, {rinfo, clause, {found.encoding, found.comparison}});
 }
 
-// Adds the comparisons of bounds that a condition on range types implies. True when they are all of it.
+// Adds the comparisons of bounds that a condition on range types is.
 bool add_bounds(JoinClauses* clauses, RestrictInfo* rinfo, OpExpr* clause) {
-    bool exact = false;
-    List* comparisons = bound_comparisons(clause, &exact);
-    exact = exact && comparisons;
-    ListCell* cell;
-    foreach (cell, comparisons)
-        if (!add_comparison(clauses, rinfo, lfirst_node(OpExpr, cell))) exact = false;
-    return exact;
+    PlanTerm terms[2];
+    if (!find_bound_terms(clause, terms)) return false;
+    clause = with_total_keys(clause, terms[0].encoding);
+    return clause && add_term(clauses, {rinfo, clause, terms[0]}) &&
+           add_term(clauses, {rinfo, clause, terms[1]});
 }
 
 // Takes a bounded distance between the sides, which is a band.

@@ -1,148 +1,88 @@
-// A range becomes two keys: its lower and its upper bound, both taken as included; a missing bound is the
-// least or the greatest value of the element type, and an empty range has NULL keys, which match nothing.
-//
-// Ranges of integers have a canonical form, [lower, upper), so that upper - 1 is included and the keys say
-// all there is to say. Their keys are bigint, where int4range's missing bounds are out of every element's
-// way, and int8range's are right even for the extreme elements.
+// See range_types.h. What makes the comparisons exact, for bounds that are left out, missing or of empty
+// ranges, is the encoding of the keys (executor/encode_range.cpp).
 #include "pg/planner/range_types.h"
 
 extern "C" {
-#include "access/stratnum.h"
+#include "access/nbtree.h"
 #include "catalog/pg_operator.h"
-#include "catalog/pg_opfamily.h"
-#include "catalog/pg_type.h"
-#include "fmgr.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/typcache.h"
 }
 
 namespace gpujoin {
 namespace {
 
-constexpr Oid kInt8Minus = 685;
-constexpr Oid kNumericFamily = 1988;
-constexpr Oid kDateTimeFamily = 434;
+constexpr Comparison kNotAbove = Comparison::LessEqual;
+constexpr Comparison kNotBelow = Comparison::GreaterEqual;
+constexpr KeyPart kElement = KeyPart::Value;
+constexpr KeyPart kLower = KeyPart::LowerBound;
+constexpr KeyPart kUpper = KeyPart::UpperBound;
 
-struct RangeRow {
-    Oid range_type;
-    Oid element_type;
-    Oid key_type;
-    Oid family;  // b-tree family of the key type
-    const char* least;
-    const char* greatest;
+struct BoundComparison {
+    KeyPart left;
+    Comparison comparison;
+    KeyPart right;
 };
 
-constexpr const char* kLeastBigint = "-9223372036854775808";
-constexpr const char* kGreatestBigint = "9223372036854775807";
-
-constexpr RangeRow kRanges[] = {
-    {INT4RANGEOID, INT4OID, INT8OID, INTEGER_BTREE_FAM_OID, kLeastBigint, kGreatestBigint},
-    {INT8RANGEOID, INT8OID, INT8OID, INTEGER_BTREE_FAM_OID, kLeastBigint, kGreatestBigint},
-    {NUMRANGEOID, NUMERICOID, NUMERICOID, kNumericFamily, "-Infinity", "NaN"},
-    {DATERANGEOID, DATEOID, DATEOID, kDateTimeFamily, "-infinity", "infinity"},
-    {TSRANGEOID, TIMESTAMPOID, TIMESTAMPOID, kDateTimeFamily, "-infinity", "infinity"},
-    {TSTZRANGEOID, TIMESTAMPTZOID, TIMESTAMPTZOID, kDateTimeFamily, "-infinity", "infinity"},
+struct RangeOperator {
+    Oid opno;
+    BoundComparison comparisons[2];
 };
 
-const RangeRow* find_row(Expr* range) {
-    Oid type = getBaseType(exprType(reinterpret_cast<Node*>(range)));
-    for (const RangeRow& row : kRanges)
-        if (row.range_type == type) return &row;
+constexpr RangeOperator kOperators[] = {
+    {OID_RANGE_CONTAINS_ELEM_OP, {{kLower, kNotAbove, kElement}, {kUpper, kNotBelow, kElement}}},
+    {OID_RANGE_ELEM_CONTAINED_OP, {{kElement, kNotBelow, kLower}, {kElement, kNotAbove, kUpper}}},
+    {OID_RANGE_OVERLAP_OP, {{kLower, kNotAbove, kUpper}, {kUpper, kNotBelow, kLower}}},
+    {OID_RANGE_CONTAINS_OP, {{kLower, kNotAbove, kLower}, {kUpper, kNotBelow, kUpper}}},
+    {OID_RANGE_CONTAINED_OP, {{kLower, kNotBelow, kLower}, {kUpper, kNotAbove, kUpper}}},
+};
+
+const RangeOperator* find_operator(Oid opno) {
+    for (const RangeOperator& row : kOperators)
+        if (row.opno == opno) return &row;
     return nullptr;
 }
 
-bool is_integer(const RangeRow* row) {
-    return row->key_type == INT8OID;
-}
-
-Expr* call(Oid function, Oid result_type, Expr* argument) {
-    return reinterpret_cast<Expr*>(makeFuncExpr(function, result_type, list_make1(argument), InvalidOid,
-                                                InvalidOid, COERCE_EXPLICIT_CALL));
-}
-
-Expr* literal(Oid type, const char* text) {
-    Oid input, parameter;
-    int16 length;
-    bool by_value;
-    getTypeInputInfo(type, &input, &parameter);
-    get_typlenbyval(type, &length, &by_value);
-    Datum value = OidInputFunctionCall(input, const_cast<char*>(text), parameter, -1);
-    return reinterpret_cast<Expr*>(makeConst(type, -1, InvalidOid, length, value, false, by_value));
-}
-
-// CASE WHEN NOT isempty(range) THEN coalesce(bound, missing) END
-Expr* key_unless_empty(const RangeRow* row, Expr* range, Expr* bound, const char* missing) {
-    CoalesceExpr* value = makeNode(CoalesceExpr);
-    value->coalescetype = row->key_type;
-    value->args = list_make2(bound, literal(row->key_type, missing));
-    value->location = -1;
-    CaseWhen* when = makeNode(CaseWhen);
-    when->expr = makeBoolExpr(NOT_EXPR, list_make1(call(F_ISEMPTY_ANYRANGE, BOOLOID, range)), -1);
-    when->result = reinterpret_cast<Expr*>(value);
-    when->location = -1;
-    CaseExpr* key = makeNode(CaseExpr);
-    key->casetype = row->key_type;
-    key->args = list_make1(when);
-    key->defresult = reinterpret_cast<Expr*>(makeNullConst(row->key_type, -1, InvalidOid));
-    key->location = -1;
-    return reinterpret_cast<Expr*>(key);
-}
-
-Expr* bound_of(const RangeRow* row, Expr* range, Oid function) {
-    Expr* bound = call(function, row->element_type, range);
-    return row->element_type == INT4OID ? call(F_INT8_INT4, INT8OID, bound) : bound;
-}
-
-Expr* lower_key(const RangeRow* row, Expr* range) {
-    return key_unless_empty(row, range, bound_of(row, range, F_LOWER_ANYRANGE), row->least);
-}
-
-Expr* upper_key(const RangeRow* row, Expr* range) {
-    Expr* bound = bound_of(row, range, F_UPPER_ANYRANGE);
-    if (is_integer(row))
-        bound =
-            make_opclause(kInt8Minus, INT8OID, false, bound, literal(INT8OID, "1"), InvalidOid, InvalidOid);
-    return key_unless_empty(row, range, bound, row->greatest);
-}
-
-Expr* compare(const RangeRow* row, Expr* left, int strategy, Expr* right) {
-    Oid left_type = getBaseType(exprType(reinterpret_cast<Node*>(left)));
-    Oid right_type = getBaseType(exprType(reinterpret_cast<Node*>(right)));
-    Oid opno = get_opfamily_member(row->family, left_type, right_type, static_cast<int16>(strategy));
-    if (!OidIsValid(opno)) return nullptr;
-    return make_opclause(opno, BOOLOID, false, left, right, InvalidOid, InvalidOid);
-}
-
-List* both(Expr* first, Expr* second) {
-    return first && second ? list_make2(first, second) : NIL;
+// None when the range's own order of its elements is not one that can be encoded.
+KeyEncoding encoding_of_bounds(Oid range_type) {
+    const TypeCacheEntry* range = lookup_type_cache(range_type, TYPECACHE_RANGE_INFO);
+    if (!range->rngelemtype) return KeyEncoding::None;
+    Oid element = getBaseType(range->rngelemtype->type_id);
+    Oid family = lookup_type_cache(element, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
+    Oid less = get_opfamily_member(family, element, element, BTLessStrategyNumber);
+    OperatorEncoding found;
+    if (range->rng_cmp_proc_finfo.fn_oid != get_opfamily_proc(family, element, element, BTORDER_PROC) ||
+        !OidIsValid(less) || !find_operator_encoding(less, range->rng_collation, &found))
+        return KeyEncoding::None;
+    switch (found.encoding) {
+        case KeyEncoding::Int16:
+        case KeyEncoding::Int32:
+            return KeyEncoding::BoundInt64;
+        case KeyEncoding::Int64:
+        case KeyEncoding::Float32:
+        case KeyEncoding::Float64:
+            return KeyEncoding::BoundInt128;
+        case KeyEncoding::NumericOrder:
+            return KeyEncoding::BoundNumeric;
+        default:
+            return KeyEncoding::None;
+    }
 }
 
 }  // namespace
 
-List* bound_comparisons(OpExpr* clause, bool* exact) {
-    Expr* left = static_cast<Expr*>(linitial(clause->args));
-    Expr* right = static_cast<Expr*>(lsecond(clause->args));
-    bool element_is_left = clause->opno == OID_RANGE_ELEM_CONTAINED_OP;
-    const RangeRow* row = find_row(element_is_left ? right : left);
-    if (!row) return NIL;
-    *exact = is_integer(row);
-    constexpr int kNotAbove = BTLessEqualStrategyNumber;
-    constexpr int kNotBelow = BTGreaterEqualStrategyNumber;
-    switch (clause->opno) {
-        case OID_RANGE_CONTAINS_ELEM_OP:
-            return both(compare(row, lower_key(row, left), kNotAbove, right),
-                        compare(row, upper_key(row, left), kNotBelow, right));
-        case OID_RANGE_ELEM_CONTAINED_OP:
-            return both(compare(row, left, kNotBelow, lower_key(row, right)),
-                        compare(row, left, kNotAbove, upper_key(row, right)));
-        case OID_RANGE_OVERLAP_OP:
-            return both(compare(row, lower_key(row, left), kNotAbove, upper_key(row, right)),
-                        compare(row, upper_key(row, left), kNotBelow, lower_key(row, right)));
-        default:
-            return NIL;
+bool find_bound_terms(const OpExpr* clause, PlanTerm terms[2]) {
+    const RangeOperator* row = find_operator(clause->opno);
+    if (!row) return false;
+    bool range_is_left = row->comparisons[0].left != kElement;
+    auto* range = static_cast<Node*>(range_is_left ? linitial(clause->args) : lsecond(clause->args));
+    KeyEncoding encoding = encoding_of_bounds(getBaseType(exprType(range)));
+    for (int i = 0; i < 2; i++) {
+        const BoundComparison& comparison = row->comparisons[i];
+        terms[i] = {encoding, comparison.comparison, comparison.left, comparison.right};
     }
+    return encoding != KeyEncoding::None;
 }
 
 }  // namespace gpujoin

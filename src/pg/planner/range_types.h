@@ -1,17 +1,17 @@
-// Conditions on range types (r @> x, x <@ r, r && s) as comparisons of their bounds.
+// Conditions on range types (r @> x, x <@ r, r && s, r @> s, r <@ s) as comparisons of bounds.
 #pragma once
+
+#include "pg/plan_data.h"
 
 extern "C" {
 #include "postgres.h"
-#include "nodes/pg_list.h"
 #include "nodes/primnodes.h"
 }
 
 namespace gpujoin {
 
-// The comparisons (List of OpExpr, arguments in the clause's order) that a condition on range types implies;
-// NIL when it is no such condition. *exact: together they are the condition; otherwise it must be tested as
-// well, because whether a bound is included varies by row.
-List* bound_comparisons(OpExpr* clause, bool* exact);
+// The two comparisons of bounds, or of bounds with an element, that are a condition on range types. False
+// when it is none, or over ranges whose bounds cannot be encoded.
+bool find_bound_terms(const OpExpr* clause, PlanTerm terms[2]);
 
 }  // namespace gpujoin
