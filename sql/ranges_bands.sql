@@ -20,6 +20,10 @@ FROM unnest(ARRAY[
     'l.x BETWEEN r.x - 2 AND r.x + 2', 'r.x BETWEEN l.x - 2 AND l.x + 2', 'l.x - 2 <= r.x AND r.x <= l.x + 2',
     'l.x > r.x - 1 AND l.x < r.x + 3', 'abs(l.x - r.x) <= 2', '2 > abs(r.x - l.x)',
     'NOT (l.x < r.x - 2 OR l.x > r.x + 2)', 'NOT l.x NOT BETWEEN r.x AND r.x + 1',
+    'l.x BETWEEN SYMMETRIC r.x + 2 AND r.x - 2', 'l.x BETWEEN SYMMETRIC r.x AND r.y', 'l.g = r.g AND r.y BETWEEN SYMMETRIC l.b AND l.b + 3',
+    'NOT l.x NOT BETWEEN SYMMETRIC r.x AND 30', 'l.f8 BETWEEN SYMMETRIC r.f8 AND -r.f8', 'l.n BETWEEN SYMMETRIC r.n + 1 AND r.n - 1',
+    'l.ts BETWEEN SYMMETRIC r.ts AND r.ts - interval ''1 day''', 'l.c BETWEEN SYMMETRIC r.c AND ''m''', 'l.g = r.g AND l.x NOT BETWEEN SYMMETRIC r.x AND r.y',
+    'l.x BETWEEN SYMMETRIC l.y AND r.y AND l.g = r.g', 'l.d BETWEEN SYMMETRIC r.d AND date ''2013-07-20''',
     'l.x - r.x BETWEEN -1 AND 4', '3 > r.y - l.y AND l.y - r.b >= -2 AND l.y < 50', 'l.x - r.b = 7', 'l.d - r.d BETWEEN -1 AND 1',
     'l.ts - r.ts BETWEEN interval ''-6 hours'' AND interval ''5 hours''', 'interval ''1 month'' < l.tz - r.tz',
     'l.ts - r.ts < interval ''-10 days 5 hours''', 'l.x - 1 - r.x <= 2 AND r.x - l.x <= 2',
@@ -30,6 +34,9 @@ FROM unnest(ARRAY[
     'l.d BETWEEN r.d - 1 AND r.d + 1', 'l.d BETWEEN r.ts - interval ''1 day'' AND r.ts',
     'l.ts BETWEEN r.ts - interval ''1 hour'' AND r.ts + interval ''6 hours''', 'l.tz BETWEEN r.tz - interval ''1 hour'' AND r.tz',
     'l.ti BETWEEN r.ti AND r.ti', 'l.c BETWEEN r.c AND chr(ascii(r.c) + 1)',
+    -- computed of several columns of one side
+    'l.x * l.y < r.x + r.y', 'l.x BETWEEN r.y - r.g AND r.y + r.g * 2', '-l.x <= abs(r.y) - 60', 'l.x * l.y BETWEEN r.x * 50 - 5 AND r.x * 50 + 5',
+    'l.x % 7 > r.b / 9', 'l.x * l.y * l.g < r.x AND l.g = r.g', 'l.b + l.x < r.x AND l.g = r.g', '100 - l.x BETWEEN r.x AND r.x + r.g',
     -- beside equalities
     'l.g = r.g AND l.x BETWEEN r.x - 2 AND r.x + 2', 'l.t = r.t AND l.g = r.g AND l.x BETWEEN r.x - 9 AND r.x + 9',
     'l.n = r.n AND l.f8 > r.f8 - 5', 'l.t = r.t AND l.n BETWEEN r.n - 1 AND r.n + 1', 'l.g = r.g AND l.x < r.x',
@@ -51,6 +58,10 @@ EXPLAIN (COSTS OFF) SELECT l.id FROM l JOIN r ON l.x - r.x BETWEEN -1 AND 4 AND 
 EXPLAIN (COSTS OFF) SELECT l.id FROM l FULL JOIN r ON l.x BETWEEN r.x - 5 AND r.x + 5 AND l.g <> r.g AND (l.id, l.y) < (r.id, r.y);
 EXPLAIN (COSTS OFF) SELECT l.id FROM l JOIN r ON NOT (l.x < r.x - 2 OR l.x > r.x + 2);
 EXPLAIN (COSTS OFF) SELECT l.id FROM l JOIN r ON l.ts BETWEEN r.ts - interval '1 hour' AND r.ts + interval '1 hour';
+EXPLAIN (COSTS OFF) SELECT l.id FROM l JOIN r ON l.x BETWEEN SYMMETRIC r.x + 2 AND r.x - 2;
+EXPLAIN (COSTS OFF) SELECT l.id FROM l JOIN r ON l.g = r.g AND l.x NOT BETWEEN SYMMETRIC r.x AND r.y;
+EXPLAIN (COSTS OFF) SELECT l.id FROM l JOIN r ON l.x * l.y + 1 < r.b - 5 AND l.x % 7 > -r.y;
+EXPLAIN (COSTS OFF) SELECT l.id FROM l JOIN r ON l.g = r.g AND l.b + l.x < r.x AND l.x / l.y < r.x;
 -- Core has no such FULL JOIN.
 SET gpujoin.enabled = off;
 SELECT count(*) FROM l FULL JOIN r ON l.x BETWEEN r.x - 2 AND r.x + 2;

@@ -5,6 +5,7 @@
 #include "pg/planner/distances.h"
 #include "pg/planner/offsets.h"
 #include "pg/planner/range_types.h"
+#include "pg/planner/symmetric.h"
 #include "pg/planner/timestamps.h"
 #include "pg/planner/total.h"
 #include "pg/shifted_column.h"
@@ -136,12 +137,19 @@ bool add_bounds(JoinClauses* clauses, RestrictInfo* rinfo, OpExpr* clause) {
            add_term(clauses, {rinfo, clause, terms[1]});
 }
 
-// Takes a bounded distance between the sides, which is a band.
-bool take_distance(JoinClauses* clauses, RestrictInfo* rinfo, const JoinSides& sides) {
-    if (!is_opclause(rinfo->clause)) return false;
-    OpExpr* clause = castNode(OpExpr, rinfo->clause);
-    if (IsA(linitial(clause->args), Const)) clause = commuted(clause);
-    List* comparisons = clause ? distance_comparisons(clause) : NIL;
+// The comparisons that a condition is short for: a bounded distance between the sides, which is a band, or
+// BETWEEN SYMMETRIC.
+List* spelled_out(Expr* clause) {
+    if (is_orclause(clause)) return symmetric_comparisons(castNode(BoolExpr, clause));
+    if (!is_opclause(clause)) return NIL;
+    OpExpr* comparison = castNode(OpExpr, clause);
+    if (IsA(linitial(comparison->args), Const)) comparison = commuted(comparison);
+    return comparison ? distance_comparisons(comparison) : NIL;
+}
+
+// Takes a condition that is short for comparisons between the sides.
+bool take_abbreviation(JoinClauses* clauses, RestrictInfo* rinfo, const JoinSides& sides) {
+    List* comparisons = spelled_out(rinfo->clause);
     ListCell* cell;
     foreach (cell, comparisons) {
         OpExpr* comparison = lfirst_node(OpExpr, cell);
@@ -199,7 +207,7 @@ JoinClauses* classify_clauses(List* restrictlist, const JoinSides& sides) {
         if (IS_OUTER_JOIN(sides.jointype) && RINFO_IS_PUSHED_DOWN(rinfo, sides.join_relids))
             clauses->pushed_down = insert_by_security(clauses->pushed_down, rinfo);
         else if (!may_be_term(rinfo, lowest_level) ||
-                 (!take_comparison(clauses, rinfo, sides) && !take_distance(clauses, rinfo, sides) &&
+                 (!take_comparison(clauses, rinfo, sides) && !take_abbreviation(clauses, rinfo, sides) &&
                   !take_condition(clauses, rinfo, sides)))
             clauses->residual = insert_by_security(clauses->residual, rinfo);
     }

@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "pg/planner/offsets.h"
+#include "pg/planner/integers.h"
 
 extern "C" {
 #include "access/stratnum.h"

@@ -7,6 +7,8 @@
 //   in equalities  the key is NULL where the sum is no bigint, which then equals nothing.
 #include "pg/planner/offsets.h"
 
+#include "pg/planner/integers.h"
+
 extern "C" {
 #include "access/stratnum.h"
 #include "catalog/pg_opfamily.h"
@@ -21,8 +23,6 @@ extern "C" {
 namespace gpujoin {
 namespace {
 
-constexpr Oid kInt8Plus = 684;
-constexpr Oid kInt8Minus = 685;
 constexpr int64 kMaxSmallOffset = PG_INT64_MAX / 2;  // added to any int4, it stays a bigint
 
 // base + offset
@@ -94,32 +94,12 @@ Sum take_apart(Expr* expression) {
     }
 }
 
-Expr* bigint(int64 value) {
-    return reinterpret_cast<Expr*>(
-        makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(value), false, FLOAT8PASSBYVAL));
-}
-
-Expr* as_bigint(Expr* expression) {
-    if (type_of(expression) == INT8OID) return expression;
-    Oid cast = type_of(expression) == INT2OID ? F_INT8_INT2 : F_INT8_INT4;
-    return reinterpret_cast<Expr*>(
-        makeFuncExpr(cast, INT8OID, list_make1(expression), InvalidOid, InvalidOid, COERCE_IMPLICIT_CAST));
-}
-
-// strategy 0: <>, which the family knows as the negator of its equality only.
-OpExpr* compare(Expr* left, int strategy, Expr* right) {
-    Oid opno = get_opfamily_member(INTEGER_BTREE_FAM_OID, type_of(left), type_of(right),
-                                   static_cast<int16>(strategy == 0 ? BTEqualStrategyNumber : strategy));
-    if (strategy == 0) opno = get_negator(opno);
-    return castNode(OpExpr, make_opclause(opno, BOOLOID, false, left, right, InvalidOid, InvalidOid));
-}
-
 // base + offset, NULL where that is no bigint.
 Expr* add_or_null(Expr* base, int64 offset) {
     CaseWhen* fits = makeNode(CaseWhen);
     fits->expr = reinterpret_cast<Expr*>(
-        offset > 0 ? compare(base, BTLessEqualStrategyNumber, bigint(PG_INT64_MAX - offset))
-                   : compare(base, BTGreaterEqualStrategyNumber, bigint(PG_INT64_MIN - offset)));
+        offset > 0 ? compare_integers(base, BTLessEqualStrategyNumber, bigint(PG_INT64_MAX - offset))
+                   : compare_integers(base, BTGreaterEqualStrategyNumber, bigint(PG_INT64_MIN - offset)));
     fits->result = integer_sum(base, offset);
     fits->location = -1;
     CaseExpr* key = makeNode(CaseExpr);
@@ -133,14 +113,14 @@ Expr* add_or_null(Expr* base, int64 offset) {
 // base + offset <range> right, on bigint.
 OpExpr* compare_saturated(Expr* base, int64 offset, int strategy, Expr* right) {
     if (offset > 0 && strategy == BTGreaterStrategyNumber)
-        return compare(integer_sum(base, offset - 1), BTGreaterEqualStrategyNumber, right);
+        return compare_integers(integer_sum(base, offset - 1), BTGreaterEqualStrategyNumber, right);
     if (offset > 0 && strategy == BTLessEqualStrategyNumber)
-        return compare(integer_sum(base, offset - 1), BTLessStrategyNumber, right);
+        return compare_integers(integer_sum(base, offset - 1), BTLessStrategyNumber, right);
     if (offset < 0 && strategy == BTLessStrategyNumber)
-        return compare(integer_sum(base, offset + 1), BTLessEqualStrategyNumber, right);
+        return compare_integers(integer_sum(base, offset + 1), BTLessEqualStrategyNumber, right);
     if (offset < 0 && strategy == BTGreaterEqualStrategyNumber)
-        return compare(integer_sum(base, offset + 1), BTGreaterStrategyNumber, right);
-    return compare(integer_sum(base, offset), strategy, right);
+        return compare_integers(integer_sum(base, offset + 1), BTGreaterStrategyNumber, right);
+    return compare_integers(integer_sum(base, offset), strategy, right);
 }
 
 bool is_small(const Sum& sum) {
@@ -153,46 +133,8 @@ bool integer_strategy(Oid opno, int* strategy) {
     return *strategy != 0 || get_op_opfamily_strategy(get_negator(opno), INTEGER_BTREE_FAM_OID) != 0;
 }
 
-}  // namespace
-
-bool is_integer_minus(Oid function) {
-    switch (function) {
-        case F_INT2MI:
-        case F_INT4MI:
-        case F_INT8MI:
-        case F_INT24MI:
-        case F_INT42MI:
-        case F_INT28MI:
-        case F_INT82MI:
-        case F_INT48MI:
-        case F_INT84MI:
-            return true;
-        default:
-            return false;
-    }
-}
-
-bool integer_constant(const void* node, int64* value) {
-    if (!IsA(node, Const)) return false;
-    const Const* constant = static_cast<const Const*>(node);
-    if (constant->constisnull) return false;
-    Oid type = getBaseType(constant->consttype);
-    *value = type == INT2OID   ? DatumGetInt16(constant->constvalue)
-             : type == INT4OID ? DatumGetInt32(constant->constvalue)
-                               : DatumGetInt64(constant->constvalue);
-    return true;
-}
-
-Expr* integer_sum(Expr* base, int64 offset) {
-    if (offset == 0) return base;
-    bool minus = offset < 0 && offset != PG_INT64_MIN;
-    return make_opclause(minus ? kInt8Minus : kInt8Plus, INT8OID, false, as_bigint(base),
-                         bigint(minus ? -offset : offset), InvalidOid, InvalidOid);
-}
-
-OpExpr* without_overflow(OpExpr* clause) {
-    int strategy;
-    if (!integer_strategy(clause->opno, &strategy)) return clause;
+// The comparison with its constants in one place; nullptr when it has no such form without overflow.
+OpExpr* with_one_constant(OpExpr* clause, int strategy) {
     Expr* left_argument = static_cast<Expr*>(linitial(clause->args));
     Expr* right_argument = static_cast<Expr*>(lsecond(clause->args));
     Sum left = take_apart(left_argument);
@@ -202,12 +144,33 @@ OpExpr* without_overflow(OpExpr* clause) {
         pg_sub_s64_overflow(right.offset, left.offset, &offset) || offset > kMaxSmallOffset ||
         offset < -kMaxSmallOffset)
         return clause;
-    if (offset == 0 || is_small(left)) return compare(integer_sum(left.base, -offset), strategy, right.base);
+    if (offset == 0 || is_small(left))
+        return compare_integers(integer_sum(left.base, -offset), strategy, right.base);
     bool range = strategy != 0 && strategy != BTEqualStrategyNumber;
     if (is_small(right) && !(range && IsA(left.base, Var)))
-        return compare(left.base, strategy, integer_sum(right.base, offset));
+        return compare_integers(left.base, strategy, integer_sum(right.base, offset));
     if (range) return compare_saturated(left.base, -offset, strategy, right.base);
-    return strategy == 0 ? nullptr : compare(add_or_null(left.base, -offset), strategy, right.base);
+    return strategy == 0 ? nullptr : compare_integers(add_or_null(left.base, -offset), strategy, right.base);
+}
+
+// The comparison with all arithmetic in bigint.
+OpExpr* compare_in_bigint(OpExpr* clause) {
+    auto* left = static_cast<Expr*>(linitial(clause->args));
+    auto* right = static_cast<Expr*>(lsecond(clause->args));
+    Expr* wide_left = in_bigint(left);
+    Expr* wide_right = in_bigint(right);
+    if (wide_left == left && wide_right == right) return clause;
+    int strategy = get_op_opfamily_strategy(clause->opno, INTEGER_BTREE_FAM_OID);
+    return compare_integers(wide_left, strategy, wide_right);
+}
+
+}  // namespace
+
+OpExpr* without_overflow(OpExpr* clause) {
+    int strategy;
+    if (!integer_strategy(clause->opno, &strategy)) return clause;
+    clause = with_one_constant(clause, strategy);
+    return clause && strategy != BTEqualStrategyNumber ? compare_in_bigint(clause) : clause;
 }
 
 }  // namespace gpujoin

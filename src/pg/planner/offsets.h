@@ -6,7 +6,6 @@
 
 extern "C" {
 #include "postgres.h"
-#include "nodes/pg_list.h"
 #include "nodes/primnodes.h"
 }
 
@@ -15,14 +14,5 @@ namespace gpujoin {
 // The same comparison of integers with its constants gathered where they cannot overflow; the clause itself
 // when there are none; nullptr when it has no form without overflow.
 OpExpr* without_overflow(OpExpr* clause);
-
-// The value of an integer constant. False for anything else.
-bool integer_constant(const void* node, int64* value);
-
-// base + offset as bigint, on an integer expression; the expression itself where offset is 0.
-Expr* integer_sum(Expr* base, int64 offset);
-
-// Is this the function of an integer minus operator (int2, int4, int8 in any combination)?
-bool is_integer_minus(Oid function);
 
 }  // namespace gpujoin

@@ -1,6 +1,8 @@
 // See total.h.
 #include "pg/planner/total.h"
 
+#include "pg/planner/integers.h"
+
 extern "C" {
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
@@ -12,12 +14,18 @@ extern "C" {
 namespace gpujoin {
 namespace {
 
+using Magnitude = unsigned __int128;
+
 // Functions that are not marked leakproof, which says that too.
 bool is_known_as_total(Oid function) {
     switch (function) {
         case F_LOWER_ANYRANGE:
         case F_UPPER_ANYRANGE:
         case F_ISEMPTY_ANYRANGE:
+        case F_NUMERIC_LT:
+        case F_NUMERIC_LE:
+        case F_NUMERIC_GE:
+        case F_NUMERIC_GT:
         case F_NUMERIC_ADD:
         case F_NUMERIC_SUB:
         case F_NUMERIC_MUL:
@@ -53,19 +61,57 @@ bool may_fail(Oid function, void*) {
     return !get_func_leakproof(function) && !is_known_as_total(function);
 }
 
-// x + c and x - c as bigint, where x is an integer of fewer bits: half of all bigints are out of its reach.
-// And upper(range) - 1, where the range is not empty: there is a bigint below its upper bound.
-bool fits_bigint(OpExpr* operation) {
-    set_opfuncid(operation);
-    if (operation->opfuncid != F_INT8PL && operation->opfuncid != F_INT8MI) return false;
-    auto* constant = static_cast<Const*>(lsecond(operation->args));
-    if (!IsA(constant, Const) || constant->constisnull) return false;
-    auto* base = static_cast<FuncExpr*>(linitial(operation->args));
-    if (!IsA(base, FuncExpr)) return false;
-    int64 offset = DatumGetInt64(constant->constvalue);
-    if (base->funcid == F_UPPER_ANYRANGE) return operation->opfuncid == F_INT8MI && offset == 1;
-    return (base->funcid == F_INT8_INT2 || base->funcid == F_INT8_INT4) && offset >= PG_INT64_MIN / 2 &&
-           offset <= PG_INT64_MAX / 2;
+// No integer of a type is further from 0.
+Magnitude largest_magnitude(Oid type) {
+    return Magnitude{1} << (type == INT2OID ? 15 : type == INT4OID ? 31 : 63);
+}
+
+// How far from 0 an integer expression may be at most, if its operations on bigint do not overflow.
+Magnitude magnitude(Node* node) {
+    int64 value;
+    if (integer_constant(node, &value)) return value < 0 ? -static_cast<Magnitude>(value) : value;
+    Oid function = InvalidOid;
+    List* arguments = call_arguments(node, &function);
+    auto of_argument = [arguments](int i) { return magnitude(static_cast<Node*>(list_nth(arguments, i))); };
+    switch (function) {
+        case F_INT8_INT2:
+        case F_INT8_INT4:
+        case F_INT8UM:
+        case F_INT8ABS:
+        case F_ABS_INT8:
+        case F_INT8DIV:
+        case F_INT8MOD:
+            return of_argument(0);
+        case F_INT8PL:
+        case F_INT8MI:
+            return of_argument(0) + of_argument(1);
+        case F_INT8MUL:
+            return of_argument(0) * of_argument(1);
+        default:
+            return largest_magnitude(getBaseType(exprType(node)));
+    }
+}
+
+// An operation on bigint whose result is one, whatever the values of its operands are.
+bool stays_bigint(Node* node) {
+    Oid function = InvalidOid;
+    List* arguments = call_arguments(node, &function);
+    int64 divisor;
+    switch (function) {
+        case F_INT8PL:
+        case F_INT8MI:
+        case F_INT8MUL:
+        case F_INT8UM:
+        case F_INT8ABS:
+        case F_ABS_INT8:
+            return magnitude(node) <= PG_INT64_MAX;
+        case F_INT8DIV:
+        case F_INT8MOD:
+            return integer_constant(lsecond(arguments), &divisor) && divisor != 0 &&
+                   (divisor != -1 || magnitude(node) <= PG_INT64_MAX);
+        default:
+            return false;
+    }
 }
 
 // Core declares tree walkers without their parameters.
@@ -93,13 +139,11 @@ bool may_fail_walker(Node* node, void* context) {
         case T_List:
             break;
         case T_OpExpr:
-            if (fits_bigint(reinterpret_cast<OpExpr*>(node))) break;
-            [[fallthrough]];
         case T_FuncExpr:
         case T_DistinctExpr:
         case T_NullIfExpr:
         case T_ScalarArrayOpExpr:
-            if (check_functions_in_node(node, may_fail, nullptr)) return true;
+            if (!stays_bigint(node) && check_functions_in_node(node, may_fail, nullptr)) return true;
             break;
         default:
             return true;
