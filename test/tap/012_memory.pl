@@ -4,6 +4,7 @@ use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Cwd qw(realpath);
 use Time::HiRes qw(sleep time);
 use GpuJoinTest;
 
@@ -52,11 +53,14 @@ my $one = 'SELECT a.k, a.v, a.t, b.v AS w FROM many a JOIN many b USING (k)';
 like($out, qr/^12000000\|/, 'a query appends 24 joins');
 cmp_ok($mb, '<', 80, sprintf('which do not add up (%.0f MB)', $mb));
 
-# Failures, by the hundred, in subtransactions and at the top.
+# Failures, by the hundred, in subtransactions and at the top. Descriptors of files in the data directory are not
+# counted: core opens and keeps those of tables and indexes, catalogs included, when it comes to read them.
 sub figures
 {
+	my $data = realpath($node->data_dir);
+	my @links = grep { defined } map { readlink "/proc/$pid/fd/$_" } slurp_dir("/proc/$pid/fd");
 	return $session->query_safe(q{SELECT count(*) FROM pg_backend_memory_contexts WHERE name LIKE 'gpujoin%'}) . ' contexts, '
-	  . scalar(slurp_dir("/proc/$pid/fd")) . ' descriptors';
+	  . (grep { index($_, "$data/") != 0 } @links) . ' descriptors';
 }
 $session->query_safe(q{CREATE PROCEDURE fail_often(times int) LANGUAGE plpgsql AS $$ BEGIN
 	FOR i IN 1 .. times LOOP
