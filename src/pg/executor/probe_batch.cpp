@@ -18,16 +18,25 @@ struct ArenaChunk {
 namespace {
 
 constexpr Size kChunkBytes = Size{256} << 10;
-constexpr Size kEnoughBytes = Size{8} << 20;
+constexpr Size kEnoughBytes = Size{1} << 20;  // stays near the cache
+
+ArenaChunk* take_chunk(ProbeBatch* batch, Size bytes) {
+    if (batch->spare && bytes <= kChunkBytes) {
+        ArenaChunk* chunk = batch->spare;
+        batch->spare = chunk->next;
+        return chunk;
+    }
+    Size size = Max(bytes, kChunkBytes);
+    auto* chunk = static_cast<ArenaChunk*>(MemoryContextAllocHuge(batch->context, sizeof(ArenaChunk) + size));
+    chunk->size = size;
+    return chunk;
+}
 
 char* arena_allocate(ProbeBatch* batch, Size bytes) {
     bytes = aligned_value_bytes(bytes);
     if (!batch->chunks || batch->chunks->size - batch->chunk_used < bytes) {
-        Size size = Max(bytes, kChunkBytes);
-        auto* chunk =
-            static_cast<ArenaChunk*>(MemoryContextAllocHuge(batch->context, sizeof(ArenaChunk) + size));
+        ArenaChunk* chunk = take_chunk(batch, bytes);
         chunk->next = batch->chunks;
-        chunk->size = size;
         batch->chunks = chunk;
         batch->chunk_used = 0;
     }
@@ -44,16 +53,24 @@ Datum arena_copy(ProbeBatch* batch, Datum value, int16 type_length) {
     return PointerGetDatum(copy);
 }
 
-void free_newest_chunk(ProbeBatch* batch) {
-    ArenaChunk* next = batch->chunks->next;
-    pfree(batch->chunks);
-    batch->chunks = next;
+void free_chunks(ArenaChunk** chunks) {
+    while (ArenaChunk* chunk = *chunks) {
+        *chunks = chunk->next;
+        pfree(chunk);
+    }
 }
 
-// Keeps one ordinary chunk for the next batch.
+// Ordinary chunks are kept for the next batch: first touching memory costs more than filling it.
 void arena_reset(ProbeBatch* batch) {
-    while (batch->chunks && (batch->chunks->next || batch->chunks->size > kChunkBytes))
-        free_newest_chunk(batch);
+    while (ArenaChunk* chunk = batch->chunks) {
+        batch->chunks = chunk->next;
+        if (chunk->size > kChunkBytes) {
+            pfree(chunk);
+            continue;
+        }
+        chunk->next = batch->spare;
+        batch->spare = chunk;
+    }
     batch->chunk_used = batch->arena_bytes = 0;
 }
 
@@ -89,7 +106,8 @@ void probe_batch_init(ProbeBatch* batch, MemoryContext context, const KeptColumn
 
 void probe_batch_free(ProbeBatch* batch) {
     free_arrays(batch);
-    while (batch->chunks) free_newest_chunk(batch);
+    free_chunks(&batch->chunks);
+    free_chunks(&batch->spare);
 }
 
 void probe_batch_begin(ProbeBatch* batch, uint32_t capacity) {

@@ -30,6 +30,7 @@ struct ProbeBatch {
     bool** nulls;
     MemoryContext context;  // of arrays and chunks
     ArenaChunk* chunks;     // newest first
+    ArenaChunk* spare;      // empty
     Size chunk_used;
     Size arena_bytes;  // handed out since probe_batch_begin()
 };
