@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""Measures a grid of joins through core's best plan and through the best plan with a GpuJoin, and prints whether the
+planner's choice between them was right. Called by test/bench/grid, which says more.
+
+Both ways are planned by cost with as many workers as allowed: core's with gpujoin.enabled off, GpuJoin's with core's
+joins switched off. Their runs take turns, so that what else the machine does hits both; the times are medians.
+"""
+import argparse
+import dataclasses
+import itertools
+import json
+import os
+import pathlib
+import statistics
+import sys
+import time
+
+here = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(here), str(here.parent)]
+sys.dont_write_bytecode = True
+import libpq
+
+CORE = "SET gpujoin.enabled = off;"
+GPUJOIN = "SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_nestloop = off;"
+FORCED = GPUJOIN + "SET gpujoin.force = on;"  # where the planner proposes no GpuJoin
+CHOICE = "RESET gpujoin.enabled; RESET gpujoin.force; RESET enable_hashjoin; RESET enable_mergejoin; RESET enable_nestloop;"
+TOLERANCE = 1.2  # a choice that takes this much longer than the better is wrong
+ENOUGH = 0.2  # seconds that a short statement is repeated for
+BAND_WIDTH = 1000  # keys a band row: matches are rarer or more frequent by how dense the keys are
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """r joined with s; rate: matches that a row of s has, on average."""
+
+    kind: str  # "equality" or "band"
+    r: int
+    s: int
+    rate: float
+    wide: bool
+    workers: int
+
+    def r_table(self):
+        """Keys 0, 1, ... once each, or each so many times; in no order."""
+        if self.kind == "band":
+            span = max(int(self.r * BAND_WIDTH / self.rate), 1)
+            return f"grid_b_{self.r}_{span}", f"{uniform(span, 1)}::int4 AS k", True
+        repeat = max(int(self.rate), 1)
+        return (f"grid_r_{self.r}_{repeat}" + self.suffix(),
+                f"(i * 1000003 % {self.r} / {repeat})::int4 AS k", False)
+
+    def s_table(self):
+        """Keys drawn from as many as give the rate."""
+        span = max(int(self.r * (BAND_WIDTH if self.kind == "band" else 1) / self.rate), 1)
+        return f"grid_s_{self.s}_{span}" + self.suffix(), f"{uniform(span, 2)}::int4 AS k", False
+
+    def suffix(self):
+        return "_wide" if self.wide else ""
+
+    def tables(self):
+        """(name, command) of each."""
+        text = ", md5(i::text) || md5((i + 1)::text) || md5((i + 2)::text) AS t" if self.wide else ""
+        for rows, (name, key, is_indexed) in ((self.r, self.r_table()), (self.s, self.s_table())):
+            yield name, (f"CREATE TABLE {name} AS SELECT {key}, (i % 1000)::int4 AS c{text} "
+                         f"FROM generate_series(0, {rows}::int8 - 1) i;"
+                         + (f"CREATE INDEX ON {name} (k);" if is_indexed else ""))
+
+    def query(self):
+        wanted = "count(*), sum(r.c), sum(s.c)" + (", max(r.t), max(s.t)" if self.wide else "")
+        half = BAND_WIDTH // 2
+        condition = {"equality": "s.k = r.k",
+                     "band": f"r.k BETWEEN s.k - {half} AND s.k + {half - 1}"}[self.kind]
+        return f"SELECT {wanted} FROM {self.s_table()[0]} s JOIN {self.r_table()[0]} r ON {condition}"
+
+    def key(self):
+        return json.dumps(dataclasses.astuple(self))
+
+
+def uniform(span, salt):
+    """SQL of a value uniform in [0, span), by a hash of i."""
+    return f"((hashint8extended(i, {salt}) & 9007199254740991) % {span})"
+
+
+def cases(options):
+    sizes, workers = options.rows, options.workers
+    for r, s, rate, wide, count in itertools.product(sizes, sizes, options.rates, (False, True), workers):
+        yield Case("equality", r, s, rate, wide, count)
+    for r, s, count in itertools.product(sizes, sizes, workers):
+        yield Case("band", r, s, 1, False, count)
+    if many := options.sparse_rows:
+        few = [size for size in sizes if size > sizes[0]]
+        for r, s in [(many, many)] + [pair for size in few for pair in ((many, size), (size, many))]:
+            for count in workers:
+                yield Case("equality", r, s, 1, False, count)
+
+
+class Grid:
+    def __init__(self, options):
+        self.options = options
+        self.db = libpq.Connection()
+        self.db.execute(f"SET client_min_messages = error; SET jit = off; SET work_mem = '{options.work_mem}'")
+        self.known = set(row[0] for row in self.db.execute("SELECT relname FROM pg_class WHERE relname LIKE 'grid%'"))
+
+    def make_tables(self, case):
+        for name, command in case.tables():
+            if name not in self.known:
+                self.db.execute(command)
+                self.db.execute(f"VACUUM (FREEZE, ANALYZE) {name}")
+                self.known.add(name)
+
+    def plan(self, case, settings):
+        """(has a GpuJoin, total cost) of the plan under these settings."""
+        self.db.execute(CHOICE + settings + f"SET max_parallel_workers_per_gather = {case.workers}")
+        lines = self.db.execute(f"EXPLAIN (FORMAT json) {case.query()}")
+        plan = json.loads("\n".join(row[0] for row in lines))[0]["Plan"]
+        return has_gpujoin(plan), plan["Total Cost"]
+
+    def run(self, case, settings):
+        self.db.execute(CHOICE + settings + f"SET max_parallel_workers_per_gather = {case.workers}")
+        began = time.perf_counter()
+        result = self.db.execute(case.query())
+        return time.perf_counter() - began, result
+
+    def measure(self, case):
+        """Seconds of core's plan and of GpuJoin's."""
+        times = {CORE: [], GPUJOIN if self.plan(case, GPUJOIN)[0] else FORCED: []}
+        results = [self.run(case, settings) for settings in times]
+        if results[0][1] != results[1][1]:
+            raise SystemExit(f"the results differ: {case}: {results}")
+        slow = max(seconds for seconds, _ in results)
+        runs = max(self.options.runs, min(30, int(ENOUGH / slow))) if slow < 5 else 1
+        for _ in range(runs):
+            for settings in times:
+                times[settings].append(self.run(case, settings)[0])
+        return [statistics.median(of) for of in times.values()]
+
+
+def has_gpujoin(plan):
+    return plan.get("Custom Plan Provider") == "GpuJoin" or any(map(has_gpujoin, plan.get("Plans", [])))
+
+
+def read_results(path):
+    if not path or not os.path.exists(path):
+        return {}
+    with open(path) as lines:
+        return {entry["case"]: entry["seconds"] for entry in map(json.loads, lines)}
+
+
+def measure_missing(grid, wanted, results):
+    ends = time.monotonic() + grid.options.seconds
+    keep = open(grid.options.results, "a") if grid.options.results else None
+    for case in wanted:
+        if case.key() in results:
+            continue
+        if time.monotonic() > ends:
+            break
+        grid.make_tables(case)
+        results[case.key()] = grid.measure(case)
+        if keep:
+            print(json.dumps({"case": case.key(), "seconds": results[case.key()]}), file=keep, flush=True)
+
+
+def milliseconds(seconds):
+    return f"{seconds * 1000:.3g} ms"
+
+
+def report(grid, wanted, results):
+    print("| join | r | s | matches a row | width | workers | core | GpuJoin | cost of core | cost of GpuJoin | chosen | chosen : better |")
+    print("|" + "---|" * 12)
+    ratios = []
+    for case in wanted:
+        if case.key() not in results:
+            continue
+        core, gpujoin = results[case.key()]
+        is_taken = grid.plan(case, "")[0]
+        is_proposed, gpujoin_cost = grid.plan(case, GPUJOIN)
+        ratios.append((gpujoin if is_taken else core) / min(core, gpujoin))
+        cells = [case.kind, f"{case.r:,}", f"{case.s:,}", f"{case.rate:g}", "wide" if case.wide else "narrow",
+                 str(case.workers), milliseconds(core), milliseconds(gpujoin),
+                 f"{grid.plan(case, CORE)[1]:.0f}", f"{gpujoin_cost:.0f}" if is_proposed else "-",
+                 "GpuJoin" if is_taken else "core",
+                 f"{ratios[-1]:.2f}" + (" **wrong**" if ratios[-1] > TOLERANCE else "")]
+        print("| " + " | ".join(cells) + " |")
+    right = sum(ratio <= TOLERANCE for ratio in ratios)
+    print(f"\n{right} of {len(ratios)} choices ({right / max(len(ratios), 1):.1%}) are within {TOLERANCE - 1:.0%} of the "
+          f"better; the worst takes {max(ratios, default=1):.2f} times as long. {len(wanted) - len(ratios)} were not measured.")
+
+
+def numbers(number):
+    return lambda text: [number(word) for word in text.split(",")]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rows", type=numbers(int), default=[1000, 10_000, 100_000, 1_000_000], help="sizes of each side")
+    parser.add_argument("--sparse-rows", type=int, default=0, help="a larger size, in a few joins only")
+    parser.add_argument("--rates", type=numbers(float), default=[0.01, 0.1, 1, 10], help="matches a row of s")
+    parser.add_argument("--workers", type=numbers(int), default=[0, 2])
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="start no measurement after these")
+    parser.add_argument("--results", help="file in which times are kept")
+    parser.add_argument("--work-mem", default="4GB")
+    parser.add_argument("--machine", default="")
+    options = parser.parse_args()
+    grid = Grid(options)
+    wanted = list(cases(options))
+    results = read_results(options.results)
+    measure_missing(grid, wanted, results)
+    print(f"Machine: {options.machine}. PostgreSQL {grid.db.value('SHOW server_version')}, work_mem {options.work_mem}.\n")
+    report(grid, wanted, results)
+
+
+if __name__ == "__main__":
+    main()
