@@ -34,7 +34,12 @@ CREATE FUNCTION gpujoin_list_devices(
     OUT memory bigint,                -- bytes
     OUT free_memory bigint,
     OUT used_memory bigint,           -- charged to joins now
-    OUT sessions integer)             -- joins now
+    OUT sessions integer,             -- joins now
+    OUT setup_ms double precision,    -- what calibration found: an empty join,
+    OUT build_row_ns double precision,
+    OUT probe_row_ns double precision,
+    OUT match_ns double precision,
+    OUT transfer_mb_s double precision)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'gpujoin_list_devices'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 4;
@@ -42,6 +47,11 @@ COMMENT ON FUNCTION gpujoin_list_devices() IS 'what the server can execute joins
 
 CREATE VIEW gpujoin_devices AS SELECT * FROM gpujoin_list_devices();
 COMMENT ON VIEW gpujoin_devices IS 'what the server can execute joins on';
+
+CREATE FUNCTION gpujoin_calibrate() RETURNS void
+AS 'MODULE_PATHNAME', 'gpujoin_calibrate'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION gpujoin_calibrate() IS 'measures the devices anew, for the planner';
 
 CREATE FUNCTION gpujoin_statistics(
     OUT joins bigint,
@@ -59,7 +69,7 @@ COMMENT ON FUNCTION gpujoin_statistics() IS 'what gpujoin has done since the clu
 CREATE VIEW pg_stat_gpujoin AS SELECT * FROM gpujoin_statistics();
 COMMENT ON VIEW pg_stat_gpujoin IS 'what gpujoin has done since the cluster was started';
 
-REVOKE ALL ON FUNCTION gpujoin_status(), gpujoin_list_devices(), gpujoin_statistics() FROM PUBLIC;
+REVOKE ALL ON FUNCTION gpujoin_status(), gpujoin_list_devices(), gpujoin_calibrate(), gpujoin_statistics() FROM PUBLIC;
 REVOKE ALL ON gpujoin_devices, pg_stat_gpujoin FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION gpujoin_status(), gpujoin_list_devices(), gpujoin_statistics() TO pg_monitor;
 GRANT SELECT ON gpujoin_devices, pg_stat_gpujoin TO pg_monitor;

@@ -40,6 +40,34 @@ SELECT regexp_replace(line, '[0-9.]+( ms)?$', 'N') FROM unnest(string_to_array(e
 WHERE line ~ '^ *"?(Rows|Batches|Bytes|Append Time|Seal Time|Probe Time|Wait Time)"?:';
 SELECT regexp_replace(line, '(bytes|append|seal|probe|waited|batches)=[0-9.]+', '\1=N', 'g')
 FROM unnest(string_to_array(explain_analyze('text'), E'\n')) AS line WHERE line ~ '^ *(Build|Probe):';
+-- What the planner expected, by what costs it: with VERBOSE and COSTS only, in every format.
+CREATE FUNCTION explain_verbose(options text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+BEGIN
+    FOR line IN EXECUTE format('EXPLAIN (VERBOSE, %s) SELECT a.t, b.t FROM a JOIN b ON a.k = b.k', options) LOOP
+        RETURN NEXT line;
+    END LOOP;
+END $$;
+SELECT regexp_replace(line, '=[0-9.]+', '=N', 'g')
+FROM explain_verbose('FORMAT TEXT') AS line WHERE line LIKE '%Predicted%';
+SELECT jsonb_object_keys(line::jsonb->0->'Plan'->'Predicted Cost') AS term
+FROM explain_verbose('FORMAT JSON') AS line ORDER BY 1;
+SELECT count(*) FROM explain_verbose('COSTS OFF') AS line
+WHERE line LIKE '%Predicted%';
+-- The terms add up to the cost, where it competes with core's.
+RESET gpujoin.force;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_nestloop = off;
+SELECT abs(sum(value::float8) - max((line::jsonb->0->'Plan'->>'Total Cost')::float8)) < 0.1 AS terms_add_up,
+       bool_and(value::float8 >= 0) AS none_is_negative
+FROM explain_verbose('FORMAT JSON') AS line, jsonb_each_text(line::jsonb->0->'Plan'->'Predicted Cost');
+RESET enable_hashjoin;
+RESET enable_mergejoin;
+RESET enable_nestloop;
+SET gpujoin.force = on;
+DROP FUNCTION explain_verbose;
 -- Without ANALYZE nothing runs, with and without a server to ask.
 EXPLAIN (COSTS OFF) SELECT 1 / (a.g - a.g) FROM a JOIN b ON a.k = b.k;
 -- Several runs of one node.

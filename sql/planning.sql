@@ -30,7 +30,7 @@ EXPLAIN (COSTS OFF) SELECT * FROM small WHERE NOT EXISTS (SELECT FROM big WHERE 
 EXPLAIN (COSTS OFF) SELECT * FROM big LEFT JOIN small ON big.id = small.id WHERE small.id IS NULL;
 EXPLAIN (COSTS OFF)
     SELECT * FROM big JOIN other ON big.i8 = other.i8
-    WHERE (big.id, other.id) IN (SELECT id, id FROM small);
+    WHERE (big.id, other.id) IN (SELECT id % 3, id % 3 FROM big);
 
 -- Join conditions and conditions above the join are kept apart.
 EXPLAIN (COSTS OFF)
@@ -145,6 +145,10 @@ EXPLAIN (COSTS OFF) SELECT l.v FROM large l JOIN large r ON l.id = r.id;
 EXPLAIN (COSTS OFF) SELECT 1 FROM large l JOIN large r ON l.id BETWEEN r.v - 1 AND r.v + 1;
 CREATE INDEX ON large (id);
 EXPLAIN (COSTS OFF) SELECT l.v FROM large l JOIN other ON l.id = other.id;
+-- Few rows that look up a band in an index, which core expects to find a ninth of the table each time.
+EXPLAIN (COSTS OFF) SELECT other.id FROM other JOIN large ON large.id BETWEEN other.id - 1 AND other.id + 1;
+EXPLAIN (COSTS OFF) SELECT other.id FROM large RIGHT JOIN other ON large.id BETWEEN other.id - 1 AND other.id + 1;
+EXPLAIN (COSTS OFF) SELECT l.v FROM large l LEFT JOIN other ON l.id BETWEEN other.id - 1 AND other.id + 1;
 SET gpujoin.enabled = off;
 EXPLAIN (COSTS OFF) SELECT l.v FROM large l JOIN large r ON l.v = r.v;
 DROP SCHEMA planning CASCADE;

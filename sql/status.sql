@@ -15,6 +15,11 @@ SELECT engine, number, state, processors > 0 AS processors, memory > 0 AS memory
 FROM gpujoin_devices WHERE engine = 'cpu';
 SELECT count(*) FROM gpujoin_devices WHERE engine NOT IN ('cpu', 'cuda') OR sessions < 0 OR state IS NULL;
 
+-- Devices are measured, at the server's start and on demand.
+SELECT gpujoin_calibrate();
+SELECT bool_and(setup_ms > 0 AND build_row_ns > 0 AND probe_row_ns > 0 AND match_ns >= 0 AND transfer_mb_s > 0) AS measured
+FROM gpujoin_devices WHERE state = 'ready';
+
 -- The counters go up with a join.
 CREATE TABLE status_before AS SELECT * FROM pg_stat_gpujoin;
 SET gpujoin.force = on;
@@ -32,7 +37,7 @@ DROP TABLE status_before;
 -- Settings.
 SELECT name, context, unit, vartype FROM pg_settings WHERE name LIKE 'gpujoin.%' ORDER BY name;
 SET gpujoin.algorithm = 'bogo';
-SET gpujoin.transfer_cost = -1;
+SET gpujoin.transfer_cost = -2;
 SET gpujoin.device = 'cpu';
 SET gpujoin.nonsense = 1;
 

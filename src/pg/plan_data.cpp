@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kLayoutVersion = 2;
 
-// What comes before the terms. The three estimates are Floats, the rest Integers.
+// What comes before the terms. Estimates and costs are Floats, the rest Integers.
 enum Slot {
     kVersion,
     kKind,
@@ -24,7 +24,8 @@ enum Slot {
     kProbeRows,
     kBuildRows,
     kResultRows,
-    kFixedSlots,
+    kCosts,
+    kFixedSlots = kCosts + kCostTermCount,
 };
 constexpr int kSlotsPerTerm = 4;
 
@@ -54,6 +55,7 @@ List* plan_data_to_list(const PlanData* data) {
         list = lappend(list, makeInteger(value));
     for (double rows : {data->estimated_probe_rows, data->estimated_build_rows, data->estimated_result_rows})
         list = lappend(list, make_float(rows));
+    for (double cost : data->costs.cost) list = lappend(list, make_float(cost));
     for (int i = 0; i < term_count(data); i++) {
         const PlanTerm& term = data->terms[i];
         for (int value : {static_cast<int>(term.encoding), static_cast<int>(term.comparison),
@@ -75,6 +77,7 @@ void plan_data_from_list(List* list, PlanData* data) {
     data->estimated_probe_rows = float_at(list, kProbeRows);
     data->estimated_build_rows = float_at(list, kBuildRows);
     data->estimated_result_rows = float_at(list, kResultRows);
+    for (int term = 0; term < kCostTermCount; term++) data->costs.cost[term] = float_at(list, kCosts + term);
     if (data->equalities > int{kMaxTerms} || data->ranges > int{kMaxTerms} ||
         data->filters > int{kMaxTerms} || list_length(list) != kFixedSlots + kSlotsPerTerm * term_count(data))
         elog(ERROR, "GpuJoin plan of %d entries is malformed", list_length(list));

@@ -37,6 +37,28 @@ struct PlanTerm {
     KeyPart build_part = KeyPart::Value;
 };
 
+// What the planner expected the join to cost, in its units, by what costs it. Those before kFirstProbeTerm
+// come before the first row. For EXPLAIN.
+enum CostTerm {
+    kSetUpTerm,
+    kWorkersTerm,
+    kReadBuildTerm,
+    kEncodeBuildTerm,
+    kTransferBuildTerm,
+    kBuildTerm,
+    kReadProbeTerm,
+    kFirstProbeTerm = kReadProbeTerm,
+    kEncodeProbeTerm,
+    kTransferProbeTerm,  // results included
+    kProbeTerm,
+    kExpansionTerm,
+    kEmissionTerm,
+    kCostTermCount
+};
+struct CostTerms {
+    double cost[kCostTermCount];
+};
+
 struct PlanData {
     JoinKind kind;
     int probe_target_entries;  // length of the probe child's target list: where the build child's begins
@@ -47,6 +69,7 @@ struct PlanData {
     double estimated_probe_rows;
     double estimated_build_rows;
     double estimated_result_rows;
+    CostTerms costs;
 };
 
 List* plan_data_to_list(const PlanData* data);

@@ -1,5 +1,6 @@
 // gpujoin's part of shared memory: one writer (the supervisor) publishes the server's facts, every backend
-// reads them and adds to the counters. The facts are small, so that a spinlock is held for a copy only.
+// reads them and adds to the counters. Only what a calibration found may come from a backend as well. The
+// facts are small, so that a spinlock is held for a copy only.
 #include "pg/server_state.h"
 
 #include <cstring>
@@ -87,6 +88,12 @@ void publish_server_facts(const ServerFacts* facts) {
     shared->facts.since = since;
     SpinLockRelease(&shared->lock);
     pg_atomic_write_u32(&shared->is_ready, facts->phase == ServerPhase::Ready);
+}
+
+void publish_rates(uint64 generation, const EngineRates* rates) {
+    SpinLockAcquire(&shared->lock);
+    if (shared->facts.generation == generation) shared->facts.rates = *rates;
+    SpinLockRelease(&shared->lock);
 }
 
 void read_server_facts(ServerFacts* facts) {

@@ -7,6 +7,8 @@ extern "C" {
 #include "datatype/timestamp.h"
 }
 
+#include "wire/stats.h"
+
 namespace gpujoin {
 
 enum class ServerPhase : int { NotPreloaded, Starting, Ready, Down };
@@ -21,7 +23,8 @@ struct ServerFacts {
     uint64 device_memory;  // bytes a join's build side may take on the device
     uint64 host_memory;    // bytes all joins together may take in the server
     uint64 staging_memory;
-    int server_pid;  // 0 when there is none
+    EngineRates rates;  // of the devices that joins run on, the slower in each; all 0 before calibration
+    int server_pid;     // 0 when there is none
 };
 
 // Copies the published facts. phase is NotPreloaded where there is no shared memory of ours.

@@ -18,11 +18,12 @@ int setting_device_memory = 0;
 int setting_staging_memory = 256;
 int setting_host_memory = 0;
 int setting_cpu_threads = 0;
-double setting_startup_cost = 1000;
+double setting_startup_cost = 50;
 double setting_encode_cost = 0.0004;
-double setting_transfer_cost = 5;
-double setting_build_cost = 0.0015;
-double setting_probe_cost = 0.001;
+double setting_transfer_cost = -1;
+double setting_build_cost = -1;
+double setting_probe_cost = -1;
+double setting_match_cost = -1;
 double setting_emit_cost = 0.0015;
 
 namespace {
@@ -75,6 +76,11 @@ void define_cost(const char* name, const char* what, double* setting) {
                              nullptr, nullptr, nullptr);
 }
 
+void define_engine_cost(const char* name, const char* what, double* setting) {
+    DefineCustomRealVariable(name, what, "-1 selects what was measured on the device.", setting, *setting, -1,
+                             DBL_MAX, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+}
+
 void define_planner_settings() {
     DefineCustomBoolVariable("gpujoin.enabled", "Enables the planner's use of GpuJoin plans.", nullptr,
                              &setting_enabled, setting_enabled, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr,
@@ -91,13 +97,18 @@ void define_planner_settings() {
                 &setting_startup_cost);
     define_cost("gpujoin.encode_cost", "Sets the planner's estimate of the cost of encoding one value.",
                 &setting_encode_cost);
-    define_cost("gpujoin.transfer_cost",
-                "Sets the planner's estimate of the cost of moving one megabyte to or from the server.",
-                &setting_transfer_cost);
-    define_cost("gpujoin.build_cost", "Sets the planner's estimate of the engine's cost of one build row.",
-                &setting_build_cost);
-    define_cost("gpujoin.probe_cost", "Sets the planner's estimate of the engine's cost of one probe row.",
-                &setting_probe_cost);
+    define_engine_cost(
+        "gpujoin.transfer_cost",
+        "Sets the planner's estimate of the cost of moving one megabyte to or from the engine.",
+        &setting_transfer_cost);
+    define_engine_cost("gpujoin.build_cost",
+                       "Sets the planner's estimate of the engine's cost of one build row.",
+                       &setting_build_cost);
+    define_engine_cost("gpujoin.probe_cost",
+                       "Sets the planner's estimate of the engine's cost of one probe row.",
+                       &setting_probe_cost);
+    define_engine_cost("gpujoin.match_cost", "Sets the planner's estimate of the engine's cost of one match.",
+                       &setting_match_cost);
     define_cost("gpujoin.emit_cost", "Sets the planner's estimate of the cost of handing out one result row.",
                 &setting_emit_cost);
 }

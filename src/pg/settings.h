@@ -16,12 +16,14 @@ extern int setting_staging_memory;  // MB
 extern int setting_host_memory;     // MB, 0: half of the machine's memory
 extern int setting_cpu_threads;     // 0: all
 // Cost settings, in units of cpu_operator_cost's currency (see planner/cost.cpp for what each multiplies).
-extern double setting_startup_cost;
-extern double setting_encode_cost;    // a value encoded and written to a block
-extern double setting_transfer_cost;  // a MB to or from the server
-extern double setting_build_cost;     // a build row, in the engine
-extern double setting_probe_cost;     // a probe row, in the engine
-extern double setting_emit_cost;      // a result row handed out
+extern double setting_startup_cost;  // beside the engine's part of it
+extern double setting_encode_cost;   // a value encoded and written to a block
+extern double
+    setting_transfer_cost;         // a MB to or from the engine; -1: as measured on the device, and so below
+extern double setting_build_cost;  // a build row, in the engine
+extern double setting_match_cost;  // each match, in the engine
+extern double setting_probe_cost;  // a probe row, in the engine
+extern double setting_emit_cost;   // a result row handed out
 
 void define_settings();
 

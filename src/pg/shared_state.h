@@ -12,6 +12,9 @@ void install_shared_state();
 // Publishes the server's facts, at once for all readers. `since` is set when the phase changes.
 void publish_server_facts(const ServerFacts* facts);
 
+// Publishes what a calibration found, unless another server is there by now.
+void publish_rates(uint64 generation, const EngineRates* rates);
+
 // Totals of count_join() since the shared memory was set up.
 struct JoinTotals {
     uint64 joins;

@@ -1,7 +1,8 @@
-// The SQL functions behind gpujoin_version(), gpujoin_status() and the views gpujoin_devices and
-// pg_stat_gpujoin.
+// The SQL functions behind gpujoin_version(), gpujoin_status(), gpujoin_calibrate() and the views
+// gpujoin_devices and pg_stat_gpujoin.
 #include <cstring>
 
+#include "pg/calibrate.h"
 #include "pg/client/client.h"
 #include "pg/compat.h"
 #include "pg/report.h"
@@ -18,6 +19,7 @@ extern "C" {
 SQL_FUNCTION(gpujoin_version);
 SQL_FUNCTION(gpujoin_status);
 SQL_FUNCTION(gpujoin_list_devices);
+SQL_FUNCTION(gpujoin_calibrate);
 SQL_FUNCTION(gpujoin_statistics);
 }
 
@@ -51,6 +53,11 @@ void add(Row* row, Datum value, bool is_null = false) {
 void add_text(Row* row, const char* text) {
     bool is_null = text[0] == '\0';
     add(row, is_null ? Datum{0} : CStringGetTextDatum(text), is_null);
+}
+
+// A measured figure; NULL before there is one.
+void add_figure(Row* row, double figure) {
+    add(row, Float8GetDatum(figure), figure == 0);
 }
 
 void add_bytes(Row* row, uint64 bytes) {
@@ -161,7 +168,20 @@ Datum gpujoin_list_devices(PG_FUNCTION_ARGS) {
     add(&row, Int64GetDatum(static_cast<int64>(device.free_memory)));
     add(&row, Int64GetDatum(static_cast<int64>(device.used_memory)));
     add(&row, Int32GetDatum(static_cast<int32>(device.sessions)));
+    add_figure(&row, device.rates.setup_ns / 1e6);
+    add_figure(&row, device.rates.build_ns);
+    add_figure(&row, device.rates.probe_ns);
+    add_figure(&row, device.rates.match_ns);
+    add_figure(&row, device.rates.transfer_ns > 0 ? 1e3 / device.rates.transfer_ns : 0);
     SRF_RETURN_NEXT(calls, finish(&row));
+}
+
+Datum gpujoin_calibrate(PG_FUNCTION_ARGS) {
+    (void)fcinfo;
+    using namespace gpujoin;
+    Status why;
+    if (!calibrate(&why)) report_failure(why);
+    PG_RETURN_VOID();
 }
 
 Datum gpujoin_statistics(PG_FUNCTION_ARGS) {

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "pg/calibrate.h"
 #include "pg/client/client.h"
 #include "pg/compat.h"
 #include "pg/report.h"
@@ -111,6 +112,13 @@ void learn_devices() {
     }
 }
 
+// Joins are taken meanwhile; the planner goes by its own figures until there are measured ones.
+void measure_devices() {
+    Status why;
+    if (!calibrate(&why))
+        ereport(WARNING, (errmsg_internal("gpujoin server did not measure its devices: %s", why.message)));
+}
+
 // Acts on one line "LEVEL: text" of the server's log. Nothing it says may end this process.
 void relay(const char* line) {
     char clean[sizeof server.line];
@@ -119,6 +127,7 @@ void relay(const char* line) {
         learn_devices();
         publish(ServerPhase::Ready);
         ereport(LOG, (errmsg_internal("gpujoin server (PID %d) is ready%s", server.pid, clean + 5)));
+        measure_devices();
         return;
     }
     bool is_warning = strncmp(clean, "WARNING: ", 9) == 0;
@@ -172,9 +181,10 @@ bool start_server() {
 bool supervise() {
     int wait_status;
     pid_t pid = server.pid;
-    while (!reap_server_process(&server, &wait_status)) {
+    for (;;) {
+        relay_log();  // may wait for the server, and so use up what the latch was set for
+        if (reap_server_process(&server, &wait_status)) break;
         if (ShutdownRequestPending) return false;
-        relay_log();
         wait_for_events(-1);
     }
     relay_log();

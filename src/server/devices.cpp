@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/log.h"
+#include "server/process.h"
 #if defined(GPUJOIN_CUDA) && __has_include("cuda/cuda_engine.h")
 #include "cuda/cuda_engine.h"
 #define GPUJOIN_HAS_CUDA_ENGINE
@@ -75,6 +76,7 @@ void Devices::describe(const Ledger& host_memory, DevicesBody* body) const {
         entry.used_memory = device->is_cpu() ? host_memory.used() : device->memory.used();
         entry.free_memory -= std::min(entry.free_memory, entry.used_memory);
         entry.sessions = device->sessions;
+        entry.rates = device->rates;
         add_body(entry);
     }
     for (const DeviceDescription& description : unusable_) add_body(body_of(description));
@@ -152,6 +154,11 @@ void open_gpus(const Options& options, Devices* devices) {
 #endif
 
 }  // namespace
+
+void leave_for(const Device& lost, const Status& status) {
+    log_line(LogLevel::Fatal, "%s is lost: %s: %s", lost.label.c_str(), status.message, status.detail);
+    leave_at_once(1);
+}
 
 std::unique_ptr<Devices> open_devices(const Options& options) {
     auto devices = std::make_unique<Devices>(make_cpu_engine(options.cpu_threads));

@@ -21,6 +21,7 @@ struct Device {
     const std::string label;              // for EXPLAIN: "GPU 0: NVIDIA H100 80GB HBM3"
     Ledger memory;                        // of the device; unused by the CPU engine
     uint32_t sessions = 0;                // the event thread's
+    EngineRates rates{};                  // the event thread's; what the last calibration found
 
     bool is_cpu() const { return description.number < 0; }
 };
@@ -35,6 +36,8 @@ class Devices {
     // For a new join: the GPU with the most free memory, or the CPU.
     Device& choose();
     Device& cpu() { return *usable_.front(); }
+    // Those that joins can run on.
+    const std::vector<std::unique_ptr<Device>>& usable() { return usable_; }
 
     // Pins the staging memory for every device.
     Status pin(std::byte* memory, uint64_t bytes);
@@ -49,6 +52,9 @@ class Devices {
     std::vector<std::unique_ptr<Device>> usable_;
     std::vector<DeviceDescription> unusable_;
 };
+
+// Ends the process: a device that is lost to it cannot be had back otherwise.
+[[noreturn]] void leave_for(const Device& lost, const Status& status);
 
 // Creates the engines that the options ask for. Devices that cannot be used are logged and listed.
 std::unique_ptr<Devices> open_devices(const Options& options);

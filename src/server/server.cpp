@@ -11,7 +11,9 @@
 #include <cstring>
 #include <span>
 #include <thread>
+#include <utility>
 
+#include "server/calibration.h"
 #include "server/log.h"
 
 namespace gpujoin {
@@ -101,6 +103,7 @@ void Server::run() {
 void Server::stop() {
     mailbox_.post([this] {
         stopping_ = true;
+        calibration_cancel_ = true;
         pause_accepting(true);
         disconnect_all();
     });
@@ -165,6 +168,10 @@ Status Server::handle(const std::shared_ptr<Participant>& participant, const Mes
         send_devices(*participant, message.header->sequence);
         return {};
     }
+    if (type == MessageType::Calibrate) {
+        calibrate(participant, message.header->sequence);
+        return {};
+    }
     if (participant->session) return participant->session->receive(*participant, message);
     if (type == MessageType::Hello) return welcome(*participant, message.as<HelloBody>());
     if (participant->greeted && type == MessageType::Open)
@@ -209,6 +216,51 @@ void Server::send_devices(Participant& participant, uint64_t sequence) {
     body.host_bytes = host_memory_.limit();
     devices_->describe(host_memory_, &body);
     participant.connection.send(MessageType::Devices, 0, sequence, &body);
+}
+
+// Whoever asks while a calibration is running waits for that one.
+void Server::calibrate(const std::shared_ptr<Participant>& participant, uint64_t sequence) {
+    waiting_.emplace_back(participant, sequence);
+    if (waiting_.size() == 1) start_calibration();
+}
+
+void Server::start_calibration() {
+    auto input = arena_->grant(Arena::kBlockBytes, getpid());
+    auto output = arena_->grant(Arena::kBlockBytes, getpid());
+    auto measure = [this, input, output](std::vector<EngineRates>* rates) -> Status {
+        if (!input || !output) return out_of_host_memory();
+        for (const auto& device : devices_->usable()) {
+            Ledger memory(device->memory.limit(), &device->memory);
+            Limits limits{&host_memory_, device->is_cpu() ? nullptr : &memory, &calibration_cancel_};
+            CalibrationSpace space{arena_->at(input->offset), arena_->at(output->offset), Arena::kBlockBytes,
+                                   arena_->kind_of(*input)};
+            Status status = measure_rates(*device->engine, limits, space, &rates->emplace_back());
+            if (status.fault == Fault::DeviceLost) leave_for(*device, status);
+            GPUJOIN_RETURN_IF_FAILED(status);
+        }
+        return {};
+    };
+    workers_->run([=, this] {
+        std::vector<EngineRates> rates;
+        Status status = measure(&rates);
+        mailbox_.post([=, this] {
+            for (const auto& block : {input, output})
+                if (block) arena_->release(*block, getpid());
+            finish_calibration(status, rates);
+        });
+    });
+}
+
+void Server::finish_calibration(const Status& status, const std::vector<EngineRates>& rates) {
+    for (size_t i = 0; status.ok() && i < rates.size(); i++) devices_->usable()[i]->rates = rates[i];
+    for (const auto& [waiting, sequence] : std::exchange(waiting_, {})) {
+        std::shared_ptr<Participant> participant = waiting.lock();
+        if (!participant) continue;
+        if (status.ok())
+            send_devices(*participant, sequence);
+        else
+            participant->connection.send(MessageType::Failed, 0, sequence, &status);
+    }
 }
 
 void Server::fail(Participant& participant, const Status& status) {

@@ -4,9 +4,12 @@
 
 #include <sys/epoll.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "server/arena.h"
 #include "server/devices.h"
@@ -50,6 +53,9 @@ class Server {
     Status welcome(Participant& participant, const HelloBody& hello);
     Status open_session(const std::shared_ptr<Participant>& participant, const OpenBody& spec);
     Status attach(const std::shared_ptr<Participant>& participant, const Message& message);
+    void calibrate(const std::shared_ptr<Participant>& participant, uint64_t sequence);
+    void start_calibration();
+    void finish_calibration(const Status& status, const std::vector<EngineRates>& rates);
     void send_devices(Participant& participant, uint64_t sequence);
     void fail(Participant& participant, const Status& status);
     void disconnect(uint64_t id);
@@ -69,6 +75,9 @@ class Server {
     uint64_t next_session_ = 1;
     std::map<uint64_t, std::shared_ptr<Participant>> participants_;  // by connection, while it is open
     std::map<uint64_t, std::unique_ptr<Session>> sessions_;
+    // Whoever waits for the calibration that is running: connection and sequence.
+    std::vector<std::pair<std::weak_ptr<Participant>, uint64_t>> waiting_;
+    std::atomic<bool> calibration_cancel_{false};
     std::unique_ptr<Workers> workers_;  // destroyed first: no work is left then
 };
 

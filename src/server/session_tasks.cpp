@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/log.h"
-#include "server/process.h"
 #include "server/session.h"
 
 namespace gpujoin {
@@ -94,11 +92,7 @@ void Session::finish_task(Participant& participant, const Status& status) {
 
 // The session moves, or ends; or, with a device that is lost to this process, all sessions do.
 void Session::handle_failure(const Status& status) {
-    if (status.fault == Fault::DeviceLost) {
-        log_line(LogLevel::Fatal, "%s is lost: %s: %s", device_->label.c_str(), status.message,
-                 status.detail);
-        leave_at_once(1);
-    }
+    if (status.fault == Fault::DeviceLost) leave_for(*device_, status);
     bool may_move = status.fault == Fault::DeviceMemory && !device_->is_cpu() && !answered_;
     if (may_move)
         wants_move_ = true;

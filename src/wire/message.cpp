@@ -109,6 +109,7 @@ uint32_t body_bytes(MessageType type) {
         case MessageType::Rewound:
         case MessageType::GetStats:
         case MessageType::GetDevices:
+        case MessageType::Calibrate:
             return 0;
     }
     return UINT32_MAX;

@@ -26,6 +26,8 @@
 //                                  client's again, matches forgotten, the build side kept
 //   GetStats                       Stats, at once
 //   GetDevices                     Devices (no session needed)
+//   Calibrate                      Devices (no session needed), when all of them have been measured anew; or
+//                                  Failed with the Calibrate's sequence
 //   Cancel: close the socket       Failed with sequence 0: a Status; the session is over
 //
 // The server handles a participant's messages in order. It never waits for a client: without a result block
@@ -72,6 +74,7 @@ enum class MessageType : uint16_t {
     Stats,
     GetDevices,
     Devices,
+    Calibrate,
     Failed,
 };
 
@@ -167,6 +170,7 @@ struct DeviceBody {
     uint64_t used_memory;  // charged to joins now
     uint32_t sessions;     // joins now
     uint32_t reserved;
+    EngineRates rates;
 };
 
 struct DevicesBody {

@@ -38,4 +38,13 @@ struct JoinStats {
     char device[64];
 };
 
+// What an engine takes on the machine it runs on, as measured by calibration. All 0: not measured.
+struct EngineRates {
+    double setup_ns;     // a join without rows, from open to destroy
+    double build_ns;     // a build row: append and seal
+    double probe_ns;     // a probe row that finds nothing
+    double match_ns;     // each match that it finds
+    double transfer_ns;  // a byte that goes along, to the engine or back
+};
+
 }  // namespace gpujoin

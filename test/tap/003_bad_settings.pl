@@ -25,7 +25,7 @@ refused("ALTER SYSTEM SET gpujoin.device = '$_'", qr/ERROR:  invalid value for p
   for ('gpu', '0,', ',1', '-1', '0 1', '0;1', '5000', '');
 refused("ALTER SYSTEM SET $_", qr/ERROR:.*(outside the valid range|invalid value)/)
   for ("gpujoin.staging_memory = '1MB'", 'gpujoin.cpu_threads = -1', "gpujoin.algorithm = 'bogo'",
-	"gpujoin.host_memory = '100TB'", 'gpujoin.probe_cost = -1');
+	"gpujoin.host_memory = '100TB'", 'gpujoin.emit_cost = -1');
 refused('SET gpujoin.devices = 1', qr/invalid configuration parameter name "gpujoin.devices"/);
 refused("SET gpujoin.device = 'cpu'", qr/cannot be changed without restarting/);
 for my $good ('auto', 'CPU', '0', '0,1', ' 3 , 12')

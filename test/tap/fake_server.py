@@ -13,7 +13,7 @@ import sys
 
 MAGIC, VERSION = 0x4E4A5047, 1
 (HELLO, WELCOME, OPEN, ATTACH, OPENED, RESERVE, GRANT, RELEASE, APPEND, APPENDED, SEAL, SEALED, PROBE, RESULT, SKIP,
- MARK, MARKED, SCAN, REWIND, REWOUND, GET_STATS, STATS, GET_DEVICES, DEVICES, FAILED) = range(1, 26)
+ MARK, MARKED, SCAN, REWIND, REWOUND, GET_STATS, STATS, GET_DEVICES, DEVICES, CALIBRATE, FAILED) = range(1, 27)
 HEADER = struct.Struct("<IHHIHHQQ")
 ARENA_BYTES, BLOCK, NONE = 16 << 20, 1 << 20, 2**64 - 1
 
@@ -104,6 +104,8 @@ def converse(client, how):
             client.send(message(SEALED, 0, struct.pack("<BBB5xQ", 1, 0, 1, 100)))
         elif kind == PROBE:
             client.send(result(sequence, rows=0, offset=0, size=0))
+        elif kind in (GET_DEVICES, CALIBRATE):
+            return
         elif kind == GET_STATS:
             client.send(message(STATS, 0, bytes(96 + 64 + 16)))
 

@@ -27,6 +27,7 @@ constexpr int kMaxUnfinished = kMaxInputBlocks + 1;
 constexpr int kConnectPatienceMs = 10000;
 constexpr int kConnectRetryMs = 20;
 constexpr int kDevicesPatienceMs = 3000;
+constexpr int kCalibrationPatienceMs = 5000;  // where other work keeps the devices busy
 
 enum class BlockState { Free, Taken, Sent, Spare };  // Spare: done with, to be given back
 
@@ -388,8 +389,8 @@ Status server_is_down(const ServerFacts& facts) {
     return status.with_hint("Retry the query. It is planned without gpujoin until the server is back.");
 }
 
-bool ask_devices(Channel* channel, const char* socket_name, TimestampTz deadline, DevicesBody* devices,
-                 Status* why) {
+bool ask_devices(Channel* channel, const char* socket_name, TimestampTz deadline, MessageType question,
+                 DevicesBody* devices, Status* why) {
     Message message;
     int descriptor;
     HelloBody hello = {MyProcPid, 0, mapped_arena()};
@@ -398,11 +399,24 @@ bool ask_devices(Channel* channel, const char* socket_name, TimestampTz deadline
                     &descriptor, why) != Reply::Got)
         return false;
     if (descriptor >= 0) close(descriptor);
-    if (channel_ask(channel, deadline, MessageType::GetDevices, 0, nullptr, MessageType::Devices, &message,
-                    &descriptor, why) != Reply::Got)
+    if (channel_ask(channel, deadline, question, 0, nullptr, MessageType::Devices, &message, &descriptor,
+                    why) != Reply::Got)
         return false;
     *devices = message.as<DevicesBody>();
     return true;
+}
+
+bool ask_on_own_connection(MessageType question, int patience_ms, DevicesBody* devices, Status* why) {
+    ServerFacts facts;
+    read_server_facts(&facts);
+    *why = server_is_down(facts);
+    if (facts.server_pid == 0) return false;
+
+    Client* client = make_client(CurrentMemoryContext);  // closes the socket if a wait is interrupted
+    TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), patience_ms);
+    bool is_known = ask_devices(&client->channel, facts.socket_name, deadline, question, devices, why);
+    client_close(client);
+    return is_known;
 }
 
 // Opens or attaches, with patience while a server is being started: nothing has been read yet. nullptr, with
@@ -662,16 +676,11 @@ void client_stats(Client* client, JoinStats* stats) {
 }
 
 bool client_get_devices(DevicesBody* devices, Status* why) {
-    ServerFacts facts;
-    read_server_facts(&facts);
-    *why = server_is_down(facts);
-    if (facts.server_pid == 0) return false;
+    return ask_on_own_connection(MessageType::GetDevices, kDevicesPatienceMs, devices, why);
+}
 
-    Client* client = make_client(CurrentMemoryContext);  // closes the socket if a wait is interrupted
-    TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), kDevicesPatienceMs);
-    bool is_known = ask_devices(&client->channel, facts.socket_name, deadline, devices, why);
-    client_close(client);
-    return is_known;
+bool client_calibrate(DevicesBody* devices, Status* why) {
+    return ask_on_own_connection(MessageType::Calibrate, kCalibrationPatienceMs, devices, why);
 }
 
 }  // namespace gpujoin

@@ -95,5 +95,7 @@ void client_close(Client* client);
 // Asks a server for its devices, on a connection of its own. False, with the reason in *why, when it cannot
 // be reached.
 bool client_get_devices(DevicesBody* devices, Status* why);
+// The same, when it has measured them anew.
+bool client_calibrate(DevicesBody* devices, Status* why);
 
 }  // namespace gpujoin

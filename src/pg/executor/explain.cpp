@@ -82,6 +82,37 @@ void show_workers(const ParallelPart* part, ExplainState* es) {
     ExplainCloseGroup("Join Workers", "Join Workers", false, es);
 }
 
+// What the planner expected; the terms' names in text and in other formats.
+void show_costs(const CostTerms* costs, ExplainState* es) {
+    constexpr const char* kNames[kCostTermCount][2] = {
+        {"set-up", "Set-Up"},
+        {"workers", "Workers"},
+        {"read build", "Read Build"},
+        {"encode build", "Encode Build"},
+        {"transfer build", "Transfer Build"},
+        {"build", "Build"},
+        {"read probe", "Read Probe"},
+        {"encode probe", "Encode Probe"},
+        {"transfer probe", "Transfer Probe"},
+        {"probe", "Probe"},
+        {"expansion", "Expansion"},
+        {"emission", "Emission"},
+    };
+    bool text = es->format == EXPLAIN_FORMAT_TEXT;
+    ExplainOpenGroup("Predicted Cost", "Predicted Cost", true, es);
+    if (text) {
+        appendStringInfoSpaces(es->str, 2 * es->indent);
+        appendStringInfoString(es->str, "Predicted Cost:");
+    }
+    for (int term = 0; term < kCostTermCount; term++)
+        if (text)
+            appendStringInfo(es->str, " %s=%.2f", kNames[term][0], costs->cost[term]);
+        else
+            ExplainPropertyFloat(kNames[term][1], nullptr, costs->cost[term], 2, es);
+    if (text) appendStringInfoChar(es->str, '\n');
+    ExplainCloseGroup("Predicted Cost", "Predicted Cost", true, es);
+}
+
 void show_figures(GpuJoinState* state, ExplainState* es) {
     const JoinStats* before = &state->finished;
     const JoinStats* now = &state->current;
@@ -128,6 +159,7 @@ void explain_node(CustomScanState* node, List* ancestors, ExplainState* es) {
         ExplainPropertyFloat("Rows Removed by Residual Cond", nullptr,
                              node->ss.ps.instrument->nfiltered2 / Max(node->ss.ps.instrument->nloops, 1), 0,
                              es);
+    if (es->verbose && es->costs) show_costs(&state->plan.costs, es);
     if (!es->analyze) return;
     snapshot_stats(state);
     if (state->last_seal.algorithm != Algorithm::Auto) show_figures(state, es);

@@ -1,18 +1,22 @@
-// The cost model: every row and byte is charged once for each thing that happens to it.
+// The cost model: every row and byte is charged once for each thing that happens to it, each to a term of its
+// own (see CostTerm) that EXPLAIN VERBOSE shows.
 //
-//   set-up     gpujoin.startup_cost                              connecting, opening, the first round trips
-//   a row in   gpujoin.encode_cost a value                       from the slot into a batch
-//              gpujoin.transfer_cost a MB                        to the server, and results back
-//   build      gpujoin.build_cost a row, times log2(rows) / 5 where a range needs it sorted
-//   probe      gpujoin.probe_cost a row, times the same where a range searches a tree
-//   a row out  gpujoin.emit_cost, and the residual's own cost for each candidate pair
+//   set-up      gpujoin.startup_cost, and an empty join in the engine
+//   workers     the same round trips once more, where workers attach
+//   read        what core charges for the input, less what is saved where tables are read from their pages
+//   encode      gpujoin.encode_cost a value, and kCopyCost for the bytes of values that have no fixed width
+//   transfer    gpujoin.transfer_cost a megabyte, to the engine and back
+//   build       gpujoin.build_cost a row, times log2(rows) / 5 where a range needs it sorted
+//   probe       gpujoin.probe_cost a row, times the same where a range searches a tree
+//   expansion   gpujoin.match_cost for each candidate
+//   emission    gpujoin.emit_cost a row, what is computed on it, and the residual for each candidate
 //
-// Units are the planner's. Core's serial hash join of 5M rows with 5M is estimated at 423,000 units and
-// takes 2.2 to 5.6 s, so that a unit is 5 to 13 microseconds; the defaults are times of the engine and the
-// executor on the same machines, divided by that.
-//
-// Reading the inputs is charged as core charges it, less what is saved on sequential scans of tables: core's
-// scan takes 35 to 42 ns a row, and reading pages straight into columns 14 ns, encoding included.
+// Units are the planner's: what core's hash join takes kNanosecondsPerUnit for. That was measured on the
+// machine of docs/performance.md where both ways to run a join take about the same time, since only there the
+// choice is close: core takes 3.5 to 5.5 microseconds a unit for joins of up to 10^5 rows, and 6 to 25 for
+// larger ones that miss the caches. What the executor does has constants here or in settings; what the engine
+// does has been measured on the device in use (calibration, see server/calibration.h) unless a setting says
+// otherwise.
 //
 // In parallel plans a participant is charged for its part of the rows, but for all of the server's work: the
 // server is one for all, and each of them waits for it.
@@ -37,34 +41,82 @@ namespace gpujoin {
 namespace {
 
 constexpr double kMegabyte = 1024.0 * 1024.0;
-constexpr double kDeviceSpeedup = 8;            // of build and probe on a GPU over the CPU engine
-constexpr double kDirectReadSaving = 0.5;       // of cpu_tuple_cost, a row that is read from its page
+constexpr double kNanosecondsPerUnit = 5000;
+constexpr double kDirectReadShare = 0.1;        // of cpu_tuple_cost, for a row that is read from its page
+constexpr double kCopyCost = 10;                // a megabyte copied by the executor
+constexpr double kExposed = 0.25;               // of transfer and probing: the rest is hidden behind reading
 constexpr double kTrustedFanout = 32;           // results an input row
 constexpr double kLevelsPerHash = 5;            // levels of a sort or a search that cost as much as a hash
 constexpr double kServerBytesPerBuildRow = 48;  // table or tree, at its peak while sealing
 
-// One input's keys and wanted columns: how many values a row has in a batch, and their bytes.
+// Of the CPU engine on the two processors of docs/performance.md: for a device that was not measured, and for
+// plans that shall be the same on every machine. No device in use is taken to be slower than kBusy times
+// that: when it was measured, the machine had other things to do.
+constexpr EngineRates kUnmeasured = {65000, 12, 3.5, 4, 0.4};
+constexpr double kBusy = 3;
+
+// The engine's share of the work, in the planner's units.
+struct EngineCosts {
+    Cost setup;
+    Cost build_row;
+    Cost probe_row;
+    Cost match;
+    Cost megabyte;
+};
+
+Cost cost_of(double setting, double measured_ns, double unmeasured_ns) {
+    if (setting >= 0) return setting;
+    return std::min(measured_ns, kBusy * unmeasured_ns) / kNanosecondsPerUnit;
+}
+
+EngineCosts engine_costs(const EngineRates& measured) {
+    const EngineRates& rates = measured.setup_ns > 0 ? measured : kUnmeasured;
+    const EngineRates& usual = kUnmeasured;
+    return {cost_of(-1, rates.setup_ns, usual.setup_ns),
+            cost_of(setting_build_cost, rates.build_ns, usual.build_ns),
+            cost_of(setting_probe_cost, kExposed * rates.probe_ns, usual.probe_ns),
+            cost_of(setting_match_cost, kExposed * rates.match_ns, usual.match_ns),
+            cost_of(setting_transfer_cost, kExposed * rates.transfer_ns * kMegabyte,
+                    usual.transfer_ns * kMegabyte)};
+}
+
+// What an input's rows consist of, or those parts of them that are concerned.
 struct RowShape {
     int values = 0;
     double bytes = 0;
+    double copied_bytes = 0;  // of values without a fixed width
 };
-
-void add_keys(RowShape* shape, const List* terms, bool of_build) {
-    ListCell* cell;
-    foreach (cell, terms) {
-        const JoinTerm* term = static_cast<JoinTerm*>(lfirst(cell));
-        Node* key = static_cast<Node*>(of_build ? lsecond(term->clause->args) : linitial(term->clause->args));
-        ColumnType type = column_of(term->plan.encoding).type;
-        shape->values++;
-        shape->bytes +=
-            type == ColumnType::Bytes ? get_typavgwidth(exprType(key), exprTypmod(key)) : fixed_width(type);
-    }
-}
 
 RowShape key_shape(const JoinClauses* clauses, bool of_build) {
     RowShape shape;
-    for (const List* terms : {clauses->equalities, clauses->ranges, clauses->filters})
-        add_keys(&shape, terms, of_build);
+    for (const List* terms : {clauses->equalities, clauses->ranges, clauses->filters}) {
+        ListCell* cell;
+        foreach (cell, terms) {
+            const JoinTerm* term = static_cast<JoinTerm*>(lfirst(cell));
+            Node* key =
+                static_cast<Node*>(of_build ? lsecond(term->clause->args) : linitial(term->clause->args));
+            ColumnType type = column_of(term->plan.encoding).type;
+            bool is_fixed = type != ColumnType::Bytes;
+            double bytes = is_fixed ? fixed_width(type) : get_typavgwidth(exprType(key), exprTypmod(key));
+            shape.values++;
+            shape.bytes += bytes;
+            if (!is_fixed) shape.copied_bytes += bytes;
+        }
+    }
+    return shape;
+}
+
+// The columns that are wanted above the join.
+RowShape wanted_shape(const PathTarget* target) {
+    RowShape shape;
+    shape.values = list_length(target->exprs);
+    shape.bytes = shape.copied_bytes = target->width;
+    ListCell* cell;
+    foreach (cell, target->exprs) {
+        int16 width = get_typlen(exprType(static_cast<Node*>(lfirst(cell))));
+        if (width > 0 && width <= 16) shape.copied_bytes -= width;
+    }
+    shape.copied_bytes = std::max(shape.copied_bytes, 0.0);
     return shape;
 }
 
@@ -72,8 +124,7 @@ RowShape key_shape(const JoinClauses* clauses, bool of_build) {
 RowShape payload_shape(const JoinInputs& inputs) {
     bool probe_rows_only = inputs.kind == JoinKind::Semi || inputs.kind == JoinKind::Anti;
     if (probe_rows_only && !inputs.clauses->residual) return {};
-    const PathTarget* target = inputs.build->pathtarget;
-    return {list_length(target->exprs), static_cast<double>(target->width)};
+    return wanted_shape(inputs.build->pathtarget);
 }
 
 // Pairs that satisfy the terms, before the residual decides.
@@ -107,8 +158,8 @@ double engine_results(PlannerInfo* root, const JoinInputs& inputs) {
     return results;
 }
 
-Cost input_cost(double rows, const RowShape& shape) {
-    return rows * (shape.values * setting_encode_cost + shape.bytes / kMegabyte * setting_transfer_cost);
+Cost encode_cost(double rows, const RowShape& shape) {
+    return rows * (shape.values * setting_encode_cost + shape.copied_bytes / kMegabyte * kCopyCost);
 }
 
 // How many times the work of a hash lookup a row takes.
@@ -127,7 +178,7 @@ bool is_read_directly(const Path* child) {
 
 Cost read_saving(const Path* child) {
     if (!is_read_directly(child)) return 0;
-    return kDirectReadSaving * cpu_tuple_cost * child->parent->tuples /
+    return (1 - kDirectReadShare) * cpu_tuple_cost * child->parent->tuples /
            parallel_shares(child->parallel_workers);
 }
 
@@ -152,38 +203,48 @@ double parallel_shares(int workers) {
 }
 
 JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const JoinInputs& inputs,
-                           bool has_gpu) {
+                           const EngineRates& rates) {
+    EngineCosts engine = engine_costs(rates);
     RowShape build_keys = key_shape(inputs.clauses, true);
+    RowShape probe_keys = key_shape(inputs.clauses, false);
     RowShape payload = payload_shape(inputs);
-    RowShape build_row = {build_keys.values + payload.values, build_keys.bytes + payload.bytes};
+    RowShape kept = wanted_shape(inputs.probe->pathtarget);
     double build_rows = inputs.build->rows;
     double probe_rows = inputs.probe->rows;
+    double results = engine_results(root, inputs);
 
     // What the server does for all participants.
     double shares = parallel_shares(inputs.workers);
     double built_rows = build_rows * (inputs.sharing == Sharing::Probe ? participants(inputs) : shares);
-    double engine_speed = (has_gpu ? kDeviceSpeedup : 1) / search_depth(inputs);
-    Cost engine_build = built_rows * setting_build_cost / engine_speed;
-    Cost engine_probe = probe_rows * shares * setting_probe_cost / engine_speed;
-
-    Cost build = inputs.build->total_cost - read_saving(inputs.build) + input_cost(build_rows, build_row) +
-                 engine_build;
-    Cost probe = inputs.probe->total_cost - inputs.probe->startup_cost - read_saving(inputs.probe) +
-                 input_cost(probe_rows, key_shape(inputs.clauses, false)) + engine_probe;
-
+    double depth = search_depth(inputs);
     QualCost condition;
     Cost startup = condition_cost(root, inputs.clauses, &condition) + target->cost.startup;
-    double results = engine_results(root, inputs);
-    Cost emit = results * (setting_emit_cost + condition.per_tuple +
-                           payload.bytes / kMegabyte * setting_transfer_cost) +
-                inputs.rows * target->cost.per_tuple;
+
+    JoinEstimate estimate = {};
+    double* terms = estimate.terms.cost;
+    terms[kSetUpTerm] = startup + setting_startup_cost + engine.setup;
+    terms[kWorkersTerm] = inputs.workers > 0 ? setting_startup_cost + engine.setup : 0;
+    terms[kReadBuildTerm] = inputs.build->total_cost - read_saving(inputs.build);
+    terms[kEncodeBuildTerm] = encode_cost(build_rows, build_keys) + encode_cost(build_rows, payload);
+    terms[kTransferBuildTerm] = built_rows * (build_keys.bytes + payload.bytes) / kMegabyte * engine.megabyte;
+    terms[kBuildTerm] = built_rows * engine.build_row * depth;
+    terms[kReadProbeTerm] = inputs.probe->total_cost - read_saving(inputs.probe);
+    terms[kEncodeProbeTerm] = encode_cost(probe_rows, probe_keys) + encode_cost(probe_rows, kept);
+    terms[kTransferProbeTerm] =
+        (probe_rows * probe_keys.bytes + results * payload.bytes) * shares / kMegabyte * engine.megabyte;
+    terms[kProbeTerm] = probe_rows * shares * engine.probe_row * depth;
+    terms[kExpansionTerm] = results * shares * engine.match;
+    terms[kEmissionTerm] =
+        results * (setting_emit_cost + condition.per_tuple) + inputs.rows * target->cost.per_tuple;
 
     bool emits_at_end = inputs.kind == JoinKind::RightSemi || inputs.kind == JoinKind::RightAnti;
-    JoinEstimate estimate;
-    estimate.startup_cost =
-        startup + setting_startup_cost + inputs.probe->startup_cost + build + (emits_at_end ? probe : 0);
-    estimate.total_cost = estimate.startup_cost + emit + (emits_at_end ? 0 : probe);
-    estimate.server_bytes = built_rows * (build_row.bytes + kServerBytesPerBuildRow);
+    for (int term = 0; term < kCostTermCount; term++) {
+        estimate.total_cost += terms[term];
+        if (term < kFirstProbeTerm || (emits_at_end && term != kEmissionTerm))
+            estimate.startup_cost += terms[term];
+    }
+    if (!emits_at_end) estimate.startup_cost += inputs.probe->startup_cost;
+    estimate.server_bytes = built_rows * (build_keys.bytes + payload.bytes + kServerBytesPerBuildRow);
     return estimate;
 }
 

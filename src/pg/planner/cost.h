@@ -1,7 +1,9 @@
 // What a GpuJoin is expected to cost, in the planner's units, and what memory it takes in the server.
 #pragma once
 
+#include "pg/plan_data.h"
 #include "pg/planner/clauses.h"
+#include "wire/stats.h"
 
 namespace gpujoin {
 
@@ -32,12 +34,14 @@ int participants(const JoinInputs& inputs);
 double parallel_shares(int workers);
 
 struct JoinEstimate {
-    Cost startup_cost;
-    Cost total_cost;
+    CostTerms terms;
+    Cost startup_cost;    // before the first row
+    Cost total_cost;      // the sum of the terms
     double server_bytes;  // of all build sides
 };
 
+// rates: of the device; all 0 where it was not measured.
 JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const JoinInputs& inputs,
-                           bool has_gpu);
+                           const EngineRates& rates);
 
 }  // namespace gpujoin

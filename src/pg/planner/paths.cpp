@@ -10,6 +10,7 @@
 
 #include "pg/nodes.h"
 #include "pg/planner/cost.h"
+#include "pg/planner/lookups.h"
 #include "pg/planner/plan.h"
 #include "pg/server_state.h"
 #include "pg/settings.h"
@@ -101,6 +102,7 @@ GpuJoinPath* make_path(const JoinCall& call, const JoinInputs& inputs, const Joi
     custom->methods = &path_methods;
     result->kind = inputs.kind;
     result->clauses = inputs.clauses;
+    result->costs = estimate.terms;
     result->shares = inputs.sharing == Sharing::OneBuild ? parallel_shares(inputs.workers) : 1;
     return result;
 }
@@ -111,18 +113,27 @@ bool fits_server(const JoinCall& call, const JoinEstimate& estimate) {
            estimate.server_bytes <= static_cast<double>(call.server.host_memory);
 }
 
+// A join on ranges alone that a nested loop with an index would do better.
+bool is_for_lookups(const JoinCall& call, const Proposal& proposal, const JoinInputs& inputs) {
+    if (setting_force || inputs.clauses->equalities != NIL) return false;
+    JoinEstimate estimate = estimate_join(call.root, call.joinrel->reltarget, inputs, call.server.rates);
+    bool may_loop_inner = proposal.jointype == JOIN_INNER || proposal.jointype == JOIN_RIGHT;
+    bool may_loop_outer = proposal.jointype != JOIN_RIGHT && proposal.jointype != JOIN_FULL;
+    return (may_loop_outer && is_beaten_by_lookups(&estimate, call.outer, call.inner)) ||
+           (may_loop_inner && is_beaten_by_lookups(&estimate, call.inner, call.outer));
+}
+
 void add_serial_path(const JoinCall& call, JoinInputs inputs) {
     if (PATH_REQ_OUTER(inputs.probe) || PATH_REQ_OUTER(inputs.build)) return;
-    inputs.rows = call.joinrel->rows;
     inputs.workers = 0;
     inputs.sharing = Sharing::Nothing;
-    JoinEstimate estimate = estimate_join(call.root, call.joinrel->reltarget, inputs, call.server.has_gpu);
+    JoinEstimate estimate = estimate_join(call.root, call.joinrel->reltarget, inputs, call.server.rates);
     if (!fits_server(call, estimate)) return;
     add_path(call.joinrel, &make_path(call, inputs, estimate)->path.path);
 }
 
 void add_parallel_path(const JoinCall& call, const JoinInputs& inputs) {
-    JoinEstimate estimate = estimate_join(call.root, call.joinrel->reltarget, inputs, call.server.has_gpu);
+    JoinEstimate estimate = estimate_join(call.root, call.joinrel->reltarget, inputs, call.server.rates);
     if (!fits_server(call, estimate)) return;
     add_partial_path(call.joinrel, &make_path(call, inputs, estimate)->path.path);
 }
@@ -191,6 +202,8 @@ void propose(const JoinCall& call, const Proposal& proposal) {
     if (proposal.unique == Unique::Outer) inputs.probe = unique_path(call, probe_rel, inputs.probe);
     if (proposal.unique == Unique::Inner) inputs.build = unique_path(call, build_rel, inputs.build);
     if (!inputs.probe || !inputs.build || !fits_batches(inputs)) return;
+    inputs.rows = call.joinrel->rows;
+    if (is_for_lookups(call, proposal, inputs)) return;
     add_serial_path(call, inputs);
 
     Path* quick = probe_rel->cheapest_startup_path;
@@ -223,7 +236,7 @@ void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel,
 
     JoinCall call = {root, joinrel, outerrel, innerrel, extra, {}};
     read_server_facts(&call.server);
-    if (setting_force) call.server.has_gpu = false;  // a forced plan has the same shape on every machine
+    if (setting_force) call.server.rates = {};  // a forced plan has the same shape on every machine
     for (const Proposal& proposal : kProposals)
         if (proposal.jointype == jointype) propose(call, proposal);
 

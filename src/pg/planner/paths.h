@@ -1,6 +1,7 @@
 // GpuJoinPath: a join that the planner may choose to run here.
 #pragma once
 
+#include "pg/plan_data.h"
 #include "pg/planner/clauses.h"
 
 extern "C" {
@@ -15,6 +16,7 @@ struct GpuJoinPath {
     CustomPath path;
     JoinKind kind;
     const JoinClauses* clauses;
+    CostTerms costs;
     double shares;  // how many such parts both inputs and the result come in
 };
 

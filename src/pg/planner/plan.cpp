@@ -46,6 +46,7 @@ PlanData plan_data_of(const GpuJoinPath* path, const List* probe_tlist) {
     data.estimated_probe_rows = static_cast<Path*>(linitial(paths))->rows * path->shares;
     data.estimated_build_rows = static_cast<Path*>(lsecond(paths))->rows * path->shares;
     data.estimated_result_rows = path->path.path.rows * path->shares;
+    data.costs = path->costs;
     PlanTerm* next = data.terms;
     for (const List* terms : {clauses->equalities, clauses->ranges, clauses->filters}) {
         ListCell* cell;
