@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/cpu/queue_cursor.h"
+#include "engine/cpu/radix_join.h"
 
 namespace gpujoin {
 
@@ -86,9 +87,9 @@ class CpuJoin final : public Join {
         ScopeTimer timer(join_.counters.seal_ns);
         GPUJOIN_RETURN_IF_FAILED(guarded([&] { return build(); }));
         *report = {};
-        report->algorithm = join_.matcher->algorithm;
-        report->order = OutputOrder::Probe;
-        report->unique_build_keys = join_.matcher->unique_keys;
+        report->algorithm = algorithm_;
+        report->order = join_.order;
+        report->unique_build_keys = join_.matcher && join_.matcher->unique_keys;
         report->build_rows = join_.context.build.rows();
         return {};
     }
@@ -102,7 +103,12 @@ class CpuJoin final : public Join {
         join_.counters.probe_batches++;
         join_.counters.probe_rows += batch.rows;
         join_.counters.probe_bytes += batch_bytes(join_.context.spec, batch);
-        return guarded([&] { return make_probe_cursor(join_, batch, cursor); });
+        return guarded([&]() -> Status {
+            if (radix_ && radix_pays(join_.context.build.rows(), batch.rows))
+                return radix_->probe(join_, batch, cursor);
+            if (radix_) GPUJOIN_RETURN_IF_FAILED(make_late_matcher());
+            return make_probe_cursor(join_, batch, cursor);
+        });
     }
 
     Status mark_matched(std::span<const uint64_t> build_rows) override {
@@ -153,7 +159,8 @@ class CpuJoin final : public Join {
         const Ledger* ledger = join_.context.limits.host_memory;
         stats.peak_memory = ledger ? ledger->peak() : 0;
         stats.peak_seal_memory = peak_seal_memory_;
-        stats.algorithm = join_.matcher ? join_.matcher->algorithm : Algorithm::Auto;
+        stats.passes = join_.order == OutputOrder::None;
+        stats.algorithm = algorithm_;
         snprintf(stats.device, sizeof stats.device, "cpu");
         return stats;
     }
@@ -161,9 +168,15 @@ class CpuJoin final : public Join {
   private:
     Status build() {
         JoinContext& context = join_.context;
-        Algorithm algorithm = choose_algorithm(context.spec, context.build.rows());
-        GPUJOIN_RETURN_IF_FAILED(make_matcher(algorithm, context, &join_.matcher));
-        GPUJOIN_RETURN_IF_FAILED(join_.clustered.build(context, *join_.matcher));
+        const Algorithm chosen = choose_algorithm(context.spec, context.build.rows());
+        if (chosen == Algorithm::Hash && radix_applies(context)) {
+            GPUJOIN_RETURN_IF_FAILED(make_radix_join(context, &radix_));
+            join_.order = OutputOrder::None;
+        } else {
+            GPUJOIN_RETURN_IF_FAILED(make_matcher(chosen, context, &join_.matcher));
+            GPUJOIN_RETURN_IF_FAILED(join_.clustered.build(context, *join_.matcher));
+        }
+        algorithm_ = radix_ ? chosen : join_.matcher->algorithm;
         if (scans_build(context.spec.kind))
             GPUJOIN_RETURN_IF_FAILED(join_.matched.open(context.limits.host_memory, context.build.rows()));
         const Ledger* ledger = context.limits.host_memory;
@@ -171,7 +184,17 @@ class CpuJoin final : public Join {
         return context.is_cancelled() ? cancelled_status() : Status{};
     }
 
+    // For batches that are too small for the radix join: made when the first one comes.
+    Status make_late_matcher() {
+        std::lock_guard lock(late_mutex_);
+        if (join_.matcher) return {};
+        return make_matcher(algorithm_, join_.context, &join_.matcher);
+    }
+
     SealedJoin join_;
+    std::unique_ptr<RadixJoin> radix_;
+    std::mutex late_mutex_;
+    std::atomic<Algorithm> algorithm_{Algorithm::Auto};
     uint64_t peak_seal_memory_ = 0;
 };
 

@@ -18,9 +18,8 @@ class PairQueue {
     static constexpr uint32_t kMostPushed = 8192;
 
     Status open(Ledger* ledger) {
-        constexpr uint64_t bytes = (uint64_t{kMaxBatchRows} + 2 * kMostPushed) * sizeof(uint32_t);
-        GPUJOIN_RETURN_IF_FAILED(probe_.reserve(ledger, bytes));
-        return build_.reserve(ledger, bytes);
+        GPUJOIN_RETURN_IF_FAILED(probe_.reserve(ledger, kMostPairs * sizeof(uint32_t)));
+        return build_.reserve(ledger, kMostPairs * sizeof(uint32_t));
     }
 
     // Makes room for kMostPushed more pairs.
@@ -28,6 +27,21 @@ class PairQueue {
         GPUJOIN_RETURN_IF_FAILED(probe_.grow((end_ + kMostPushed) * sizeof(uint32_t)));
         return build_.grow((end_ + kMostPushed) * sizeof(uint32_t));
     }
+
+    // All the room that can be made at once, at least kMostPushed pairs; what is written there is added.
+    struct Room {
+        uint32_t* probe;
+        uint32_t* build;
+        uint64_t pairs;
+    };
+    Status make_all_room(Room* room) {
+        GPUJOIN_RETURN_IF_FAILED(probe_.grow(kMostPairs * sizeof(uint32_t)));
+        GPUJOIN_RETURN_IF_FAILED(build_.grow(kMostPairs * sizeof(uint32_t)));
+        *room = {probe_.as<uint32_t>() + end_, build_.as<uint32_t>() + end_, kMostPairs - end_};
+        return {};
+    }
+    void add(uint64_t pairs) { end_ += pairs; }
+
     void push(uint32_t probe, uint32_t build) {
         probe_.as<uint32_t>()[end_] = probe;
         build_.as<uint32_t>()[end_] = build;
@@ -59,6 +73,8 @@ class PairQueue {
     const uint32_t* build() const { return build_.as<uint32_t>() + begin_; }
 
   private:
+    static constexpr uint64_t kMostPairs = uint64_t{kMaxBatchRows} + 2 * kMostPushed;
+
     HostArray probe_;
     HostArray build_;
     uint64_t begin_ = 0;

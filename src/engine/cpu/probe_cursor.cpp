@@ -46,8 +46,8 @@ Emission emission_of(const JoinSpec& spec) {
 class ProbeCursor final : public QueueCursor {
   public:
     ProbeCursor(SealedJoin& join, const BatchView& batch)
-        : QueueCursor(join, ResultWriter(output_columns(join, &batch), true, join.context.spec.client_decides,
-                                         row_of_number(join))),
+        : QueueCursor(join, ResultWriter(output_columns(join, &batch), join.order == OutputOrder::Probe,
+                                         join.context.spec.client_decides, row_of_number(join))),
           reader_(join.context.probe_reader(batch)),
           emission_(emission_of(join.context.spec)),
           number_of_position_(join.clustered.is_empty() ? join.matcher->row_of_position() : nullptr),
