@@ -1,7 +1,9 @@
 // Conformance of the engines: equality joins of every kind, with every algorithm and type of key, at the
 // sizes where code tends to break, against the reference.
-#include <map>
+#include <algorithm>
+#include <set>
 
+#include "engine_collisions.h"
 #include "engine_harness.h"
 #include "engine_tables.h"
 
@@ -49,20 +51,28 @@ JoinSpec equality_spec(JoinKind kind, Algorithm algorithm, const TablePair& tabl
 
 class EqualityJoin : public EngineTest {
   protected:
-    // One case in every kind of join with every algorithm.
+    // One case in every kind of join with every algorithm, in both orders of results.
     void run(const KeyCase& key, uint64_t probe_rows, uint64_t build_rows, const Pacing& pacing = {}) {
-        TablePair tables = make_tables(key.columns, probe_rows, build_rows, probe_rows * 31 + build_rows);
+        run(key.name, make_tables(key.columns, probe_rows, build_rows, probe_rows * 31 + build_rows),
+            key.columns.size(), pacing);
+    }
+
+    void run(const char* name, const TablePair& tables, size_t keys, const Pacing& pacing = {}) {
+        SCOPED_TRACE(std::string(name) + ", " + std::to_string(tables.probe.rows()) + " x " +
+                     std::to_string(tables.build.rows()) + " rows");
+        const auto candidates = equal_rows(tables.probe, tables.build, keys);
         for (JoinKind kind : kKinds) {
-            JoinSpec spec = equality_spec(kind, Algorithm::Auto, tables, key.columns.size());
-            auto expected = reference_join(spec, tables.probe, tables.build, all_rows(tables.build));
-            for (Algorithm algorithm : kAlgorithms) {
-                spec.algorithm = algorithm;
-                SCOPED_TRACE(std::string(key.name) + ", " + std::to_string(probe_rows) + " x " +
-                             std::to_string(build_rows) + " rows");
-                std::vector<ResultRow> actual;
-                run_join(*engine_, spec, limits(), tables.probe, tables.build, pacing, &actual);
-                if (HasFatalFailure()) return;
-                expect_same(expected, actual, describe(spec));
+            for (OutputOrder order : {OutputOrder::Probe, OutputOrder::None}) {
+                JoinSpec spec = equality_spec(kind, Algorithm::Auto, tables, keys);
+                if (order == OutputOrder::None) carry_all(spec);
+                auto expected = reference_join(spec, tables.probe, tables.build, candidates);
+                for (Algorithm algorithm : kAlgorithms) {
+                    spec.algorithm = algorithm;
+                    std::vector<ResultRow> actual;
+                    run_join(*engine_, spec, limits(), tables.probe, tables.build, pacing, &actual);
+                    if (HasFatalFailure()) return;
+                    expect_same(expected, actual, describe(spec));
+                }
             }
         }
     }
@@ -76,11 +86,32 @@ TEST_P(EqualityJoin, UniqueKeysOfEveryType) {
     for (const KeyCase& key : key_cases(1'000'000'000, 0.0)) run(key, 100, 60);
 }
 
+// Keys of every width, by their names above, with as many rows on both sides, or the next number of them.
 TEST_P(EqualityJoin, AwkwardSizes) {
-    KeyCase key{"4 bytes", {{fixed_column(ColumnType::Fixed4), 60, false, 0.05}}};
-    for (uint64_t build_rows : {0, 1, 31, 32, 33, 1000})
-        for (uint64_t probe_rows : {0, 1, 31, 32, 33, 1000})
-            if (build_rows * probe_rows < 100'000) run(key, probe_rows, build_rows);
+    const std::set<std::string> names{"4 bytes dense", "4 bytes sparse", "8 bytes sparse", "16 bytes",
+                                      "bytes"};
+    const std::vector<uint64_t> sizes{0, 1, 31, 32, 33, 1000};
+    for (const KeyCase& key : key_cases(400, 0.05)) {
+        if (!names.contains(key.name)) continue;
+        for (size_t i = 0; i < sizes.size(); i++) {
+            run(key, sizes[i], sizes[i]);
+            run(key, sizes[(i + 1) % sizes.size()], sizes[i]);
+        }
+    }
+}
+
+// Keys of which all hashes, or the bits of them that choose a place, are the same.
+TEST_P(EqualityJoin, AdversarialHashes) {
+    for (const CollidingKeys& keys : colliding_keys(150)) {
+        TablePair tables = make_tables({}, 0, 0, 0);
+        tables.probe.columns.push_back(keys.column);
+        tables.build.columns = {keys.column, number_column(keys.column.values.size())};
+        std::reverse(tables.build.columns[0].values.begin(), tables.build.columns[0].values.end());
+        // Some keys that are only on one side, and some that come twice.
+        for (size_t i = 0; i < keys.column.values.size(); i += 7)
+            tables.build.columns[0].values[i] = keys.column.values[i / 2];
+        run(keys.name, tables, 1);
+    }
 }
 
 TEST_P(EqualityJoin, AllKeysEqual) {
@@ -99,36 +130,6 @@ TEST_P(EqualityJoin, TinySinks) {
 TEST_P(EqualityJoin, BuildBatchesOfOneRow) {
     KeyCase key{"bytes", {{bytes_column(), 10, false, 0.2}}};
     run(key, 40, 70, {.build_batch = 1, .probe_batch = 1});
-}
-
-// As many rows as several threads share, with duplicates: 100,000 on both sides.
-TEST_P(EqualityJoin, ManyRows) {
-    const uint64_t rows = 100'000;
-    for (bool spread : {false, true}) {
-        for (uint64_t distinct : {uint64_t{30'000}, uint64_t{1} << 40}) {
-            std::vector<ColumnPlan> plans{{fixed_column(ColumnType::Fixed8), distinct, spread, 0.01}};
-            TablePair tables = make_tables(plans, rows, rows, 7);
-            JoinSpec spec = equality_spec(JoinKind::Full, Algorithm::Hash, tables, 1);
-            spec.output[0] = 1;
-            spec.outputs = 1;
-            std::multimap<Value, uint64_t> lookup;
-            for (uint64_t i = 0; i < rows; i++) lookup.emplace(tables.build.columns[0].values[i], i);
-            auto candidates = [&](uint64_t probe_row) {
-                std::vector<uint64_t> found;
-                auto [first, last] = lookup.equal_range(tables.probe.columns[0].values[probe_row]);
-                for (; first != last; ++first) found.push_back(first->second);
-                return found;
-            };
-            auto expected = reference_join(spec, tables.probe, tables.build, candidates);
-            for (Algorithm algorithm : {Algorithm::Hash, Algorithm::SortMerge}) {
-                spec.algorithm = algorithm;
-                std::vector<ResultRow> actual;
-                run_join(*engine_, spec, limits(), tables.probe, tables.build, {13'000, 20'000, 300'000},
-                         &actual);
-                expect_same(expected, actual, describe(spec));
-            }
-        }
-    }
 }
 
 GPUJOIN_FOR_EACH_ENGINE(EqualityJoin);

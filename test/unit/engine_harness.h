@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -147,11 +148,15 @@ inline void run_join(Engine& engine, const JoinSpec& spec, const Limits& limits,
     probe_all(*join, spec, probe, pacing, rows);
     if (testing::Test::HasFatalFailure()) return;
     scan_all(*join, spec, pacing, rows);
+    // An engine may give probe order, and name probe rows, where any order was asked for.
+    if (spec.order == OutputOrder::None)
+        for (ResultRow& row : *rows) row.probe_row = -1;
     std::sort(rows->begin(), rows->end());
 }
 
 inline std::string describe(const JoinSpec& spec) {
-    return std::string(name_of(spec.kind)) + " join, " + name_of(spec.algorithm);
+    return std::string(name_of(spec.kind)) + " join, " + name_of(spec.algorithm) +
+           (spec.order == OutputOrder::None ? ", in any order" : "");
 }
 
 // Compares sorted results, and shows the first difference rather than everything.
@@ -171,6 +176,22 @@ inline auto all_rows(const Table& build) {
         std::vector<uint64_t> all(rows);
         for (uint64_t i = 0; i < rows; i++) all[i] = i;
         return all;
+    };
+}
+
+// The same: the build rows whose key, columns [0, keys) of both sides, is the probe row's. NULLs are for the
+// reference to see.
+inline auto equal_rows(const Table& probe, const Table& build, size_t keys) {
+    auto key_of = [keys](const Table& table, uint64_t row) {
+        std::vector<Value> key;
+        for (size_t c = 0; c < keys; c++) key.push_back(table.columns[c].values[row]);
+        return key;
+    };
+    std::map<std::vector<Value>, std::vector<uint64_t>> rows;
+    for (uint64_t row = 0; row < build.rows(); row++) rows[key_of(build, row)].push_back(row);
+    return [&probe, key_of, rows = std::move(rows)](uint64_t probe_row) {
+        auto found = rows.find(key_of(probe, probe_row));
+        return found == rows.end() ? std::vector<uint64_t>() : found->second;
     };
 }
 

@@ -81,7 +81,7 @@ class OwnedBatch {
     std::vector<ColumnView> views_;
 };
 
-// A result row: probe row number (-1: from a scan of the build side), then the output columns.
+// A result row: probe row number (-1: none is named), then the output columns and the carried ones.
 struct ResultRow {
     int64_t probe_row;
     std::vector<Value> values;
@@ -98,11 +98,13 @@ inline void read_result(const JoinSpec& spec, const std::byte* sink, const Resul
             std::memcpy(&number, sink + result.probe_rows + 4 * i, 4);
             row.probe_row = static_cast<int64_t>(first_probe_row + number);
         }
-        for (uint32_t c = 0; c < spec.outputs; c++) {
+        for (uint32_t c = 0; c < spec.outputs + spec.carried; c++) {
             const ColumnBuffers& buffers = result.columns[c];
+            const ColumnSpec& column =
+                c < spec.outputs ? spec.build[spec.output[c]] : spec.probe[spec.carry[c - spec.outputs]];
             const auto* validity = reinterpret_cast<const uint8_t*>(sink + buffers.validity);
             const auto* values = reinterpret_cast<const char*>(sink + buffers.values);
-            uint32_t width = fixed_width(spec.build[spec.output[c]].type);
+            uint32_t width = fixed_width(column.type);
             if (buffers.validity != kNoBuffer && !(validity[i / 8] >> (i % 8) & 1)) {
                 row.values.push_back(std::nullopt);
             } else if (width > 0) {
@@ -190,6 +192,11 @@ std::vector<ResultRow> reference_join(const JoinSpec& spec, const Table& probe, 
         ResultRow row{probe_row, {}};
         for (uint32_t c = 0; c < spec.outputs; c++)
             row.values.push_back(build_row ? build.columns[spec.output[c]].values[*build_row] : std::nullopt);
+        for (uint32_t c = 0; c < spec.carried; c++)
+            row.values.push_back(probe_row >= 0 ? probe.columns[spec.carry[c]].values[probe_row]
+                                                : std::nullopt);
+        // In any order probe rows are not named.
+        if (spec.order == OutputOrder::None) row.probe_row = -1;
         return row;
     };
     std::vector<ResultRow> rows;

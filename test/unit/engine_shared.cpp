@@ -14,6 +14,7 @@
 #include "engine/key_layout.h"
 #include "engine/result_layout.h"
 #include "engine/search.h"
+#include "engine_collisions.h"
 
 namespace gpujoin {
 namespace {
@@ -87,6 +88,27 @@ TEST(Hash, BytesDependOnLengthAndEveryByte) {
     }
     EXPECT_EQ(hashes.size(), 41u + 40u * 41u / 2u);
     EXPECT_NE(combine_hashes(1, 2), combine_hashes(2, 1));
+}
+
+// What the conformance tests rely on for adversarial keys.
+TEST(Hash, CollidingKeysCollide) {
+    for (uint64_t x : {uint64_t{0}, uint64_t{1}, uint64_t{0x8000000080000001}, ~uint64_t{0}}) {
+        EXPECT_EQ(test::unmix(mix(x)), x);
+        EXPECT_EQ(test::unmix32(mix32(static_cast<uint32_t>(x))), static_cast<uint32_t>(x));
+    }
+    auto keys = test::colliding_keys(100);
+    auto bytes = [](const test::Value& value) { return reinterpret_cast<const std::byte*>(value->data()); };
+    std::set<std::string> different[2];
+    for (uint32_t i = 0; i < 100; i++) {
+        const test::Value& wide = keys[4].column.values[i];
+        const test::Value& text = keys[5].column.values[i];
+        EXPECT_EQ(hash_fixed(bytes(wide), 16), hash_fixed(bytes(keys[4].column.values[0]), 16));
+        EXPECT_EQ(hash_bytes(bytes(text), 16), hash_bytes(bytes(keys[5].column.values[0]), 16));
+        different[0].insert(*wide);
+        different[1].insert(*text);
+    }
+    EXPECT_EQ(different[0].size(), 100u);
+    EXPECT_EQ(different[1].size(), 100u);
 }
 
 TEST(OrderKey, FloatsSortWithNanLast) {

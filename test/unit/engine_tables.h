@@ -88,6 +88,13 @@ inline JoinSpec make_spec(JoinKind kind, Algorithm algorithm, const Table& probe
     return spec;
 }
 
+// Asks for results in any order, with every probe column.
+inline void carry_all(JoinSpec& spec) {
+    spec.order = OutputOrder::None;
+    spec.estimated_probe_rows = ~uint32_t{0};
+    for (uint16_t i = 0; i < spec.probe_columns; i++) spec.carry[spec.carried++] = i;
+}
+
 inline void add_equality(JoinSpec& spec, uint16_t probe, uint16_t build) {
     spec.equality[spec.equalities++] = {probe, build, Comparison::Equal, {}};
 }
