@@ -1,5 +1,5 @@
-# A base backup skips the socket without a warning; a hot standby made from it has a server of its own, before and
-# after its promotion.
+# A base backup skips the socket without a warning; a hot standby made from it has a server of its own and joins, before
+# and after its promotion, in statements and cursors that are there when it is promoted, and until recovery cancels them.
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;
@@ -26,9 +26,49 @@ isnt(server_pid($standby), server_pid($primary), 'of its own');
 is($standby->safe_psql('postgres', 'SELECT pg_is_in_recovery()'), 't', 'while in recovery');
 
 my $pid = server_pid($standby);
+
+# Joins on the standby.
+$primary->safe_psql('postgres', q{
+	CREATE TABLE a AS SELECT i AS k, i % 10 AS g, 'a' || i AS t FROM generate_series(1, 30000) i;
+	CREATE TABLE b AS SELECT 2 * i AS k, i % 15 AS g, 'b' || i AS t FROM generate_series(1, 30000) i;
+	ANALYZE a, b});
+$primary->wait_for_catchup($standby);
+my $join = 'SELECT count(*), count(a.k), sum(b.g), max(a.t || b.t) FROM a FULL JOIN b ON a.k = b.k AND a.g <> b.g';
+my $answer = $primary->safe_psql('postgres', "SET gpujoin.enabled = off; $join");
+like($standby->safe_psql('postgres', "SET gpujoin.force = on; EXPLAIN (COSTS OFF) $join"), qr/Custom Scan \(GpuJoin\)/,
+	'joins are taken while in recovery');
+is($standby->safe_psql('postgres', "SET gpujoin.force = on; $join"), $answer, 'and give the right rows');
+is($standby->safe_psql('postgres', "SET gpujoin.force = on; SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0;
+	SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; $join"), $answer, 'in parallel too');
+
+# A join that needs rows which the primary has removed is cancelled.
+$standby->append_conf('postgresql.conf', "max_standby_streaming_delay = '100ms'\n");
+$standby->reload;
+my $long = IPC::Run::start([ 'psql', '-XAtq', '-d', $standby->connstr('postgres'), '-c', 'SET gpujoin.force = on', '-c',
+	q{SELECT count(*) FROM a JOIN b ON a.k < b.k AND a.t || b.t <> 'x'} ], '>', \my $long_out, '2>', \my $long_err);
+wait_until(10, sub { $standby->safe_psql('postgres', 'SELECT sum(sessions) FROM gpujoin_devices') eq '1' }) or die 'no join runs';
+$primary->safe_psql('postgres', 'DELETE FROM a WHERE g = 0');
+$primary->safe_psql('postgres', 'VACUUM a');
+$long->finish;
+like($long_err, qr/canceling statement due to conflict with recovery/, 'recovery cancels a join');
+ok(wait_until(5, sub { $standby->safe_psql('postgres', 'SELECT sum(sessions) + sum(used_memory) FROM gpujoin_devices') eq '0' }),
+	'which leaves nothing behind');
+$primary->wait_for_catchup($standby);
+$answer = $primary->safe_psql('postgres', "SET gpujoin.enabled = off; $join");
+
+# A cursor and a prepared statement that see the promotion.
+my $session = $standby->background_psql('postgres');
+$session->query_safe("SET gpujoin.force = on; SET plan_cache_mode = force_generic_plan; PREPARE j AS $join");
+is($session->query_safe('EXECUTE j'), $answer, 'a prepared statement');
+$session->query_safe('BEGIN; DECLARE c CURSOR FOR SELECT a.k FROM a JOIN b USING (k)');
+is($session->query_safe('FETCH 1 FROM c') =~ /^\d+$/, 1, 'a cursor');
 $standby->promote;
 is($standby->safe_psql('postgres', 'SELECT pg_is_in_recovery()'), 'f', 'promoted');
 is(server_pid($standby), $pid, 'it keeps its server');
+is($session->query_safe('MOVE ALL FROM c; COMMIT; EXECUTE j'), $answer, 'as do cursor and statement');
+is($session->query_safe('CREATE TABLE made AS SELECT a.k FROM a JOIN b USING (k); SELECT count(*) FROM made'),
+	$standby->safe_psql('postgres', 'SET gpujoin.enabled = off; SELECT count(*) FROM a JOIN b USING (k)'), 'and writes');
+$session->quit;
 $standby->stop;
 $primary->stop;
 ok(!is_alive($pid), 'which ends with it');
