@@ -12,7 +12,7 @@ struct Resources {
     Arena* arena;
     Ledger* host_memory;
     Devices* devices;
-    Workers* workers;
+    WorkerThreads* workers;
     Mailbox* mailbox;
 };
 

@@ -63,7 +63,7 @@ Status Server::create(const ServerConfig& config, std::unique_ptr<Devices> devic
     if (!made->epoll_) return system_failure("create an event queue");
     GPUJOIN_RETURN_IF_FAILED(made->watch(made->mailbox_.fd(), kMailbox));
     GPUJOIN_RETURN_IF_FAILED(made->listen());
-    made->workers_ = std::make_unique<Workers>(worker_count());
+    made->workers_ = std::make_unique<WorkerThreads>(worker_count());
     *server = std::move(made);
     return {};
 }

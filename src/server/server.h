@@ -78,7 +78,7 @@ class Server {
     // Whoever waits for the calibration that is running: connection and sequence.
     std::vector<std::pair<std::weak_ptr<Participant>, uint64_t>> waiting_;
     std::atomic<bool> calibration_cancel_{false};
-    std::unique_ptr<Workers> workers_;  // destroyed first: no work is left then
+    std::unique_ptr<WorkerThreads> workers_;  // destroyed first: no work is left then
 };
 
 // Half of the machine's memory, in bytes.

@@ -27,11 +27,11 @@ void Mailbox::deliver() {
     for (auto& letter : letters) letter();
 }
 
-Workers::Workers(size_t threads) {
+WorkerThreads::WorkerThreads(size_t threads) {
     for (size_t i = 0; i < threads; i++) threads_.emplace_back([this] { serve(); });
 }
 
-Workers::~Workers() {
+WorkerThreads::~WorkerThreads() {
     {
         std::lock_guard lock(mutex_);
         closing_ = true;
@@ -40,7 +40,7 @@ Workers::~Workers() {
     for (std::thread& thread : threads_) thread.join();
 }
 
-void Workers::run(std::function<void()> work) {
+void WorkerThreads::run(std::function<void()> work) {
     {
         std::lock_guard lock(mutex_);
         queue_.push_back(std::move(work));
@@ -48,7 +48,7 @@ void Workers::run(std::function<void()> work) {
     wake_.notify_one();
 }
 
-void Workers::serve() {
+void WorkerThreads::serve() {
     for (;;) {
         std::function<void()> work;
         {

@@ -1,6 +1,6 @@
-// Workers and Mailbox: how work leaves the server's one event thread and how its outcome comes back. Workers
-// run engine calls; what they have to say to the event thread they post into its mailbox. Only the event
-// thread touches sessions, participants and the arena's books.
+// WorkerThreads and Mailbox: how work leaves the server's one event thread and how its outcome comes back.
+// WorkerThreads run engine calls; what they have to say to the event thread they post into its mailbox. Only
+// the event thread touches sessions, participants and the arena's books.
 #pragma once
 
 #include <condition_variable>
@@ -29,12 +29,12 @@ class Mailbox {
     std::deque<std::function<void()>> letters_;
 };
 
-class Workers {
+class WorkerThreads {
   public:
-    explicit Workers(size_t threads);
-    ~Workers();  // after all work is done
-    Workers(const Workers&) = delete;
-    Workers& operator=(const Workers&) = delete;
+    explicit WorkerThreads(size_t threads);
+    ~WorkerThreads();  // after all work is done
+    WorkerThreads(const WorkerThreads&) = delete;
+    WorkerThreads& operator=(const WorkerThreads&) = delete;
 
     void run(std::function<void()> work);
 
