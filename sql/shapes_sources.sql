@@ -72,6 +72,39 @@ SET enable_seqscan = off;
 SELECT * FROM compare('SELECT b.k, a.t, mv.t AS mt FROM b JOIN a ON a.k = b.k AND a.k < 40 LEFT JOIN mv ON mv.k = a.k + b.g');
 RESET enable_seqscan;
 
+-- Every kind of scan, and other nodes, as an input: the node's rows are read, whatever makes them.
+CREATE TABLE ranged (k integer, g integer) PARTITION BY RANGE (k);
+CREATE TABLE ranged_1 PARTITION OF ranged FOR VALUES FROM (0) TO (150);
+CREATE TABLE ranged_2 PARTITION OF ranged FOR VALUES FROM (150) TO (400);
+INSERT INTO ranged SELECT k, g FROM a;
+CREATE INDEX ON ranged (k);
+CREATE INDEX ON b (g);
+VACUUM ANALYZE a, b, ranged;
+CREATE FUNCTION compare_input(node text, query text, off text[], OUT has_node boolean, OUT taken boolean, OUT "rows" bigint, OUT missing bigint, OUT extra bigint) LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM set_config('enable_' || name, 'off', true) FROM unnest(off) AS name;
+    PERFORM set_config('gpujoin.force', 'on', true);
+    SELECT bool_or(line LIKE '%->  ' || node || '%') INTO has_node FROM plan_of(query) AS line;
+    SELECT c.* INTO taken, rows, missing, extra FROM compare(query) AS c;
+    PERFORM set_config('enable_' || name, 'on', true) FROM unnest(off) AS name;
+END $$;
+SELECT node, c.*
+FROM (VALUES ('Index Only Scan', 'SELECT x.k, b.t FROM (SELECT k FROM a WHERE k < 100) x LEFT JOIN b ON x.k = b.k', ARRAY['seqscan', 'bitmapscan']),
+        ('Index Scan', 'SELECT x.k, x.t, b.t AS bt FROM (SELECT * FROM a WHERE k < 100) x LEFT JOIN b ON x.k = b.k', ARRAY['seqscan', 'bitmapscan']),
+        ('Bitmap Heap Scan', 'SELECT a.k, x.t FROM a RIGHT JOIN (SELECT * FROM b WHERE g IN (3, 5)) x ON a.k = x.k', ARRAY['seqscan', 'indexscan']),
+        ('Tid Scan', 'SELECT a.k, x.t FROM a JOIN (SELECT * FROM b WHERE ctid = ANY (ARRAY[''(0,1)'', ''(0,9)'']::tid[])) x ON a.k = x.k', ARRAY['seqscan']),
+        ('Tid Range Scan', 'SELECT a.k, x.t FROM a JOIN (SELECT * FROM b WHERE ctid < ''(0,90)'') x ON a.k = x.k', ARRAY['seqscan']),
+        ('ProjectSet', 'SELECT x.k, x.s, b.t FROM (SELECT k, generate_series(1, g) AS s FROM a) x JOIN b ON x.k = b.k AND x.s = b.g', NULL),
+        ('LockRows', 'SELECT x.k, b.t FROM (SELECT * FROM a WHERE g = 3 FOR UPDATE) x LEFT JOIN b ON x.k = b.k', NULL),
+        ('Append', 'SELECT x.k, b.t FROM (SELECT * FROM ranged ORDER BY k LIMIT 200) x LEFT JOIN b ON x.k = b.k', ARRAY['seqscan', 'bitmapscan']),
+        ('Merge Append', 'SELECT x.k, b.t FROM (SELECT * FROM (SELECT k FROM a UNION ALL SELECT k + 7 FROM b) u ORDER BY k LIMIT 200) x LEFT JOIN b ON x.k = b.k', ARRAY['bitmapscan']),
+        ('Unique', 'SELECT x.g, b.t FROM (SELECT DISTINCT g FROM a GROUP BY ROLLUP (g)) x FULL JOIN b ON x.g = b.k', ARRAY['hashagg']),
+        ('Result', 'SELECT x.k, b.t FROM (SELECT * FROM a WHERE false) x FULL JOIN b ON x.k = b.k', NULL),
+        ('Result', 'SELECT x.k, b.t FROM (SELECT * FROM a WHERE current_setting(''server_version_num'')::integer < 0 OFFSET 0) x RIGHT JOIN b ON x.k = b.k', NULL),
+        ('WindowAgg', 'SELECT x.n, b.t FROM (SELECT count(*) OVER (PARTITION BY g ORDER BY k) AS n FROM a) x JOIN b ON x.n = b.k', NULL)) AS inputs (node, query, off),
+     compare_input(node, query, off) AS c;
+DROP FUNCTION compare_input;
+
 -- Foreign tables.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS file_fdw;
@@ -86,4 +119,4 @@ DROP EXTENSION file_fdw;
 DROP FUNCTION pairs;
 DROP MATERIALIZED VIEW mv;
 DROP VIEW v;
-DROP TABLE a, b, temporary;
+DROP TABLE a, b, temporary, ranged;

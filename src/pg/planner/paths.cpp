@@ -237,12 +237,16 @@ void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel,
     JoinCall call = {root, joinrel, outerrel, innerrel, extra, {}};
     read_server_facts(&call.server);
     if (setting_force) call.server.rates = {};  // a forced plan has the same shape on every machine
+    List *paths = joinrel->pathlist, *partial_paths = joinrel->partial_pathlist;
+    if (setting_force) {
+        joinrel->pathlist = only_ours(paths);
+        joinrel->partial_pathlist = only_ours(partial_paths);
+    }
     for (const Proposal& proposal : kProposals)
         if (proposal.jointype == jointype) propose(call, proposal);
-
-    if (setting_force && only_ours(joinrel->pathlist) != NIL) {
-        joinrel->pathlist = only_ours(joinrel->pathlist);
-        joinrel->partial_pathlist = only_ours(joinrel->partial_pathlist);
+    if (joinrel->pathlist == NIL) {
+        joinrel->pathlist = paths;
+        joinrel->partial_pathlist = partial_paths;
     }
 }
 
