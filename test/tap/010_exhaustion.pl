@@ -124,6 +124,18 @@ cmp_ok($too_many, '>', 0, "cursors are refused when memory is used up ($fetched 
 is($fetched + $too_many, 61, 'and only for that; the others go on');
 ok(is_idle($node), 'all is given back in the end');
 
+# What is not expected to fit is not planned, whatever core's joins cost, unless it is forced.
+$node->safe_psql('postgres', q{CREATE TABLE large AS SELECT g AS k, repeat(g::text, 5) AS t FROM generate_series(1, 600000) g; ANALYZE large});
+sub planned
+{
+	my ($force, $x, $y) = @_;
+	return $node->safe_psql('postgres', "SET gpujoin.force = $force; SET enable_hashjoin = off; SET enable_mergejoin = off;
+		SET enable_nestloop = off; EXPLAIN (COSTS OFF) SELECT max(x.t), max(y.t) FROM $x x JOIN $y y USING (k)");
+}
+like(planned('off', 't0', 't1'), qr/GpuJoin/, 'a join that fits is planned');
+unlike(planned('off', 'large', 'large'), qr/GpuJoin/, 'one that is not expected to fit is not');
+like(planned('on', 'large', 'large'), qr/GpuJoin/, 'unless it is forced');
+
 my $wide = q{(SELECT g AS k, repeat(g::text, 20) AS t FROM generate_series(1, 1000000) g OFFSET 0)};
 my ($rc, $out, $err) = $node->psql('postgres',
 	"\\set VERBOSITY verbose\nSELECT max(x.t), max(y.t) FROM $wide x JOIN $wide y USING (k)");
