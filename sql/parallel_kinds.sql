@@ -40,7 +40,9 @@ FROM unnest(ARRAY['EXISTS', 'NOT EXISTS']) WITH ORDINALITY AS kinds (kind, a),
                   'l.k = r.k AND (l.v + r.v) % 30 = 0']) WITH ORDINALITY AS conditions (condition, b),
      compare_parallel(format('SELECT * FROM r WHERE v < 400 AND %s (SELECT FROM l WHERE %s)', kind, condition)) AS c
 ORDER BY a, b;
-SELECT * FROM plan_of('SELECT * FROM r WHERE v < 400 AND NOT EXISTS (SELECT FROM l WHERE l.k = r.k)') WHERE set_config('gpujoin.force', 'on', true) = 'on';
+SET gpujoin.force = on;
+EXPLAIN (COSTS OFF) SELECT * FROM r WHERE v < 400 AND NOT EXISTS (SELECT FROM l WHERE l.k = r.k);
+RESET gpujoin.force;
 SELECT * FROM compare_parallel('SELECT * FROM l WHERE k IN (SELECT k FROM r)');
 SELECT * FROM compare_parallel('SELECT * FROM l FULL JOIN r ON l.k = r.k WHERE coalesce(l.v, 0) + coalesce(r.v, 0) > 9000');
 SELECT * FROM compare_parallel('SELECT * FROM l LEFT JOIN r ON l.k = r.k WHERE r.k IS NULL');

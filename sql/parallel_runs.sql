@@ -38,11 +38,11 @@ SELECT count(*), count(s), sum(s) FROM (SELECT joined() AS s) f;
 SELECT joined() AS s LIMIT 0;
 
 -- A serial join below a Gather, and prepared statements.
-SET force_parallel_mode = on;
+SELECT set_config(name, 'on', false) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 SELECT count(*) FROM a JOIN b USING (k);
 SET max_parallel_workers_per_gather = 0;
 SELECT count(*) FROM a JOIN b USING (k);
-RESET force_parallel_mode;
+SELECT set_config(name, 'off', false) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 SET max_parallel_workers_per_gather = 2;
 PREPARE joined(integer) AS SELECT count(*), min(b.t) FROM a RIGHT JOIN b ON a.k = b.k AND a.g <> $1 WHERE b.k < $1 * 100;
 SET plan_cache_mode = force_generic_plan;

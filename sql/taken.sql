@@ -39,8 +39,14 @@ SELECT * FROM takes(ARRAY['l.n * 2 = r.n + r.i2', 'l.n / 1 = r.n', 'lower(l.t) =
 -- Join types, and what core does not plan as a join.
 SELECT query, c.*
 FROM unnest(ARRAY['SELECT l.n FROM l JOIN r USING (n)', 'SELECT l.n FROM l RIGHT JOIN r USING (n)', 'SELECT l.n FROM l FULL JOIN r USING (n)', 'SELECT n FROM l WHERE n IN (SELECT n FROM r)', 'SELECT n FROM l WHERE EXISTS (SELECT FROM r WHERE l.n < r.n)',
-    'SELECT n FROM l WHERE NOT EXISTS (SELECT FROM r WHERE l.n = r.n)', 'SELECT n FROM l WHERE n NOT IN (SELECT n FROM r)', 'SELECT n FROM l WHERE n IN (SELECT n FROM r WHERE r.i2 >= l.i2)', 'SELECT l.n FROM l, r x WHERE l.n = x.n AND (l.i2, x.i8) IN (SELECT i2, i8 FROM r)', 'SELECT n FROM l WHERE n < ANY (SELECT n FROM r)',
-    'SELECT l.n FROM l, LATERAL (SELECT n FROM r WHERE r.n = l.n OFFSET 0) r', 'SELECT l.n FROM l, r', 'SELECT l.n FROM l JOIN r ON l.n = r.n AND now() > ''2024-01-01''']) WITH ORDINALITY AS queries (query, i),
+    'SELECT n FROM l WHERE NOT EXISTS (SELECT FROM r WHERE l.n = r.n)', 'SELECT n FROM l WHERE n NOT IN (SELECT n FROM r)', 'SELECT l.n FROM l, r x WHERE l.n = x.n AND (l.i2, x.i8) IN (SELECT i2, i8 FROM r)', 'SELECT n FROM l WHERE n < ANY (SELECT n FROM r)',
+    'SELECT l.n FROM l, LATERAL (SELECT n FROM r WHERE r.n = l.n OFFSET 0) r', 'SELECT l.n FROM l, r']) WITH ORDINALITY AS queries (query, i),
+     compare(query) AS c
+ORDER BY i;
+-- From 17 on core makes a semijoin of a correlated IN, and tests conditions on no row above custom joins.
+SELECT query, taken = since(17) AS taken_since_17, rows, missing, extra
+FROM unnest(ARRAY['SELECT n FROM l WHERE n IN (SELECT n FROM r WHERE r.i2 >= l.i2)', 'SELECT l.n FROM l JOIN r ON l.n = r.n AND now() > ''2024-01-01''',
+    'SELECT l.n FROM l JOIN r ON l.n = r.n AND now() < ''2024-01-01''', 'SELECT l.n FROM l LEFT JOIN r ON l.n = r.n WHERE now() < ''2024-01-01''']) WITH ORDINALITY AS queries (query, i),
      compare(query) AS c
 ORDER BY i;
 DROP FUNCTION takes, is_even;

@@ -4,6 +4,11 @@ SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpujoin;
 RESET client_min_messages;
 
+-- Is this PostgreSQL of that major version or a later one?
+CREATE OR REPLACE FUNCTION since(major integer) RETURNS boolean LANGUAGE sql AS $$
+SELECT current_setting('server_version_num')::integer >= major * 10000
+$$;
+
 CREATE OR REPLACE FUNCTION plan_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
     RETURN QUERY EXECUTE 'EXPLAIN (COSTS OFF) ' || query;

@@ -5,11 +5,22 @@
 extern "C" {
 #include "postgres.h"
 #include "access/heapam.h"
+#include "commands/explain.h"
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#include "commands/explain_state.h"
+#endif
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/pathnodes.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
+#if PG_VERSION_NUM >= 170000
+#include "storage/read_stream.h"
+#endif
 #include "utils/guc.h"
+#include "utils/pg_locale.h"
 #include "utils/wait_event.h"
 }
 
@@ -35,20 +46,84 @@ inline void reserve_setting_prefix(const char* prefix) {
 #endif
 }
 
-// Makes a block the current page of a heap scan in page mode: pinned in rs_cbuf, pruned, the lines of its
-// rs_ntuples visible tuples in rs_vistuples, serializable conflicts checked.
-inline void read_heap_page(TableScanDesc scan, BlockNumber block) {
-#if PG_VERSION_NUM >= 170000
-    auto* heap = reinterpret_cast<HeapScanDesc>(scan);
-    if (BufferIsValid(heap->rs_cbuf)) ReleaseBuffer(heap->rs_cbuf);
-    heap->rs_cbuf = InvalidBuffer;
-    CHECK_FOR_INTERRUPTS();
-    heap->rs_cbuf = ReadBufferExtended(scan->rs_rd, MAIN_FORKNUM, block, RBM_NORMAL, heap->rs_strategy);
-    heap->rs_cblock = block;
-    heap_prepare_pagescan(scan);
+// expression_tree_walker() and expression_tree_mutator(), which take callbacks without parameters before 16.
+inline bool walk_expression(Node* node, bool (*walker)(Node*, void*), void* context) {
+#if PG_VERSION_NUM >= 160000
+    return expression_tree_walker_impl(node, walker, context);
 #else
-    heapgetpage(scan, block);
+    auto untyped = reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(walker));
+    return expression_tree_walker(node, untyped, context);
 #endif
+}
+inline Node* mutate_expression(Node* node, Node* (*mutator)(Node*, void*), void* context) {
+#if PG_VERSION_NUM >= 160000
+    return expression_tree_mutator_impl(node, mutator, context);
+#else
+    auto untyped = reinterpret_cast<Node* (*)()>(reinterpret_cast<void (*)()>(mutator));
+    return expression_tree_mutator(node, untyped, context);
+#endif
+}
+
+// Lets a Var or a PlaceHolderVar tell of the same outer joins below as another one.
+inline void copy_nulling([[maybe_unused]] Node* to, [[maybe_unused]] const Node* from) {
+#if PG_VERSION_NUM >= 160000
+    if (IsA(from, Var))
+        castNode(Var, to)->varnullingrels = reinterpret_cast<const Var*>(from)->varnullingrels;
+    else
+        castNode(PlaceHolderVar, to)->phnullingrels =
+            reinterpret_cast<const PlaceHolderVar*>(from)->phnullingrels;
+#endif
+}
+
+// Pseudoconstant conditions of a join are tested above it; before 17, only above joins of core's own.
+constexpr bool kTestsPseudoconstants = PG_VERSION_NUM >= 170000;
+
+// Tells the planner the conditions of a join, for the sake of the pseudoconstant ones.
+inline void set_join_conditions([[maybe_unused]] CustomPath* path, [[maybe_unused]] List* restrictlist) {
+#if PG_VERSION_NUM >= 170000
+    path->custom_restrictinfo = restrictlist;
+#endif
+}
+
+// Counts the nodes of disabled kinds (enable_... = off) below a path; before 18, costs tell of them.
+inline void add_disabled_nodes([[maybe_unused]] Path* path, [[maybe_unused]] const Path* input) {
+#if PG_VERSION_NUM >= 180000
+    path->disabled_nodes += input->disabled_nodes;
+#endif
+}
+
+// Does a collation order texts by their bytes?
+inline bool orders_by_bytes(Oid collation) {
+#if PG_VERSION_NUM >= 180000
+    return pg_newlocale_from_collation(collation)->collate_is_c;
+#else
+    return lc_collate_is_c(collation);
+#endif
+}
+
+// Makes the next block of a heap scan in page mode its current page: pinned in rs_cbuf, pruned, the lines of
+// its rs_ntuples visible tuples in rs_vistuples, serializable conflicts checked. False after the last. From
+// 17 on the scan's read stream chooses the blocks, and reads ahead; before, `next_block` does.
+inline bool read_next_heap_page(HeapScanDesc scan, [[maybe_unused]] BlockNumber (*next_block)(HeapScanDesc)) {
+#if PG_VERSION_NUM >= 170000
+    if (BufferIsValid(scan->rs_cbuf)) ReleaseBuffer(scan->rs_cbuf);
+    scan->rs_cbuf = InvalidBuffer;
+    CHECK_FOR_INTERRUPTS();
+    scan->rs_dir = ForwardScanDirection;
+    scan->rs_cbuf = read_stream_next_buffer(scan->rs_read_stream, nullptr);
+    if (!BufferIsValid(scan->rs_cbuf)) {
+        scan->rs_prefetch_block = InvalidBlockNumber;
+        return false;
+    }
+    scan->rs_cblock = BufferGetBlockNumber(scan->rs_cbuf);
+    heap_prepare_pagescan(&scan->rs_base);
+#else
+    BlockNumber block = next_block(scan);
+    if (block == InvalidBlockNumber) return false;
+    scan->rs_inited = true;
+    heapgetpage(&scan->rs_base, block);
+#endif
+    return true;
 }
 
 // Counts rows that a sequential scan has fetched, for the statistics views.

@@ -5,13 +5,14 @@
 
 #include <iterator>
 
+#include "pg/compat.h"
+
 extern "C" {
 #include "access/stratnum.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_opfamily.h"
 #include "catalog/pg_type.h"
 #include "utils/lsyscache.h"
-#include "utils/pg_locale.h"
 }
 
 namespace gpujoin {
@@ -101,7 +102,7 @@ bool depends_on_collation(const EncodingRow& row) {
 // Equal texts are equal bytes under every deterministic collation; byte order is C's alone.
 bool collation_allows(Oid collation, bool ordered) {
     if (!OidIsValid(collation)) return false;
-    return ordered ? lc_collate_is_c(collation) : get_collation_isdeterministic(collation);
+    return ordered ? orders_by_bytes(collation) : get_collation_isdeterministic(collation);
 }
 
 }  // namespace

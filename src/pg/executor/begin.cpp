@@ -120,21 +120,16 @@ void init_emitter(GpuJoinState* state, const Wanted* wanted, const int* output_o
     }
 }
 
-// Core declares tree walkers without their parameters.
-auto as_walker(bool (*walker)(Node*, void*)) {
-    return reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(walker));
-}
-
 bool contains_param(Node* node, void* context) {
     if (!node) return false;
     if (IsA(node, Param)) return true;
-    return expression_tree_walker(node, as_walker(contains_param), context);
+    return walk_expression(node, contains_param, context);
 }
 
 void init_children(GpuJoinState* state, EState* estate, int eflags) {
     auto* plan = castNode(CustomScan, state->css.ss.ps.plan);
-    state->probe.plan = ExecInitNode(linitial_node(Plan, plan->custom_plans), estate, eflags);
-    state->build.plan = ExecInitNode(lsecond_node(Plan, plan->custom_plans), estate, eflags);
+    state->probe.plan = ExecInitNode(static_cast<Plan*>(linitial(plan->custom_plans)), estate, eflags);
+    state->build.plan = ExecInitNode(static_cast<Plan*>(lsecond(plan->custom_plans)), estate, eflags);
     state->css.custom_ps = list_make2(state->probe.plan, state->build.plan);
 }
 

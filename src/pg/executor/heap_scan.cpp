@@ -110,6 +110,11 @@ BlockNumber next_own_block(HeapScanDesc heap) {
     return block == heap->rs_startblock ? InvalidBlockNumber : block;
 }
 
+BlockNumber next_block(HeapScanDesc heap) {
+    if (heap->rs_nblocks == 0) return InvalidBlockNumber;
+    return heap->rs_base.rs_parallel ? next_shared_block(heap) : next_own_block(heap);
+}
+
 // Leaves the descriptor as heap_getnextslot() leaves it after the last row.
 void end_scan(HeapScan* scan, HeapScanDesc heap) {
     if (BufferIsValid(heap->rs_cbuf)) ReleaseBuffer(heap->rs_cbuf);
@@ -143,15 +148,10 @@ bool next_page(HeapScan* scan) {
     auto* heap = reinterpret_cast<HeapScanDesc>(descriptor(scan));
     scan->taken = scan->count = 0;
     while (scan->count == 0) {
-        BlockNumber block = InvalidBlockNumber;
-        if (heap->rs_nblocks > 0)
-            block = heap->rs_base.rs_parallel ? next_shared_block(heap) : next_own_block(heap);
-        if (block == InvalidBlockNumber) {
+        if (!read_next_heap_page(heap, next_block)) {
             end_scan(scan, heap);
             return false;
         }
-        heap->rs_inited = true;
-        read_heap_page(&heap->rs_base, block);
         read_rows(scan, heap);
     }
     return true;

@@ -1,6 +1,8 @@
 // See spec.h.
 #include "pg/executor/spec.h"
 
+#include "pg/compat.h"
+
 #include "pg/executor/encoders.h"
 #include "pg/executor/payload.h"
 #include "pg/settings.h"
@@ -39,16 +41,11 @@ struct Remap {
     int probe_target_entries;
 };
 
-// Core declares tree mutators without their parameters.
-auto as_mutator(Node* (*mutator)(Node*, void*)) {
-    return reinterpret_cast<Node* (*)()>(reinterpret_cast<void (*)()>(mutator));
-}
-
 // INDEX_VARs into custom_scan_tlist become Vars of the child's slot.
 Node* remap_mutator(Node* node, void* context) {
     if (!node) return nullptr;
     if (!IsA(node, Var) || reinterpret_cast<Var*>(node)->varno != INDEX_VAR)
-        return expression_tree_mutator(node, as_mutator(remap_mutator), context);
+        return mutate_expression(node, remap_mutator, context);
     auto* var = static_cast<Var*>(copyObjectImpl(node));
     int probe_entries = static_cast<Remap*>(context)->probe_target_entries;
     bool probe = var->varattno <= probe_entries;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "pg/client/client.h"
+#include "pg/compat.h"
 #include "pg/executor/decide.h"
 #include "pg/executor/emitter.h"
 #include "pg/executor/parallel.h"
@@ -12,7 +13,6 @@
 #include "pg/server_state.h"
 
 extern "C" {
-#include "commands/explain.h"
 #include "nodes/execnodes.h"
 }
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "pg/compat.h"
 #include "pg/nodes.h"
 #include "pg/planner/cost.h"
 #include "pg/planner/lookups.h"
@@ -100,6 +101,9 @@ GpuJoinPath* make_path(const JoinCall& call, const JoinInputs& inputs, const Joi
     custom->flags = CUSTOMPATH_SUPPORT_PROJECTION;
     custom->custom_paths = list_make2(inputs.probe, inputs.build);
     custom->methods = &path_methods;
+    set_join_conditions(custom, call.extra->restrictlist);
+    add_disabled_nodes(&custom->path, inputs.probe);
+    add_disabled_nodes(&custom->path, inputs.build);
     result->kind = inputs.kind;
     result->clauses = inputs.clauses;
     result->costs = estimate.terms;
@@ -219,9 +223,9 @@ void propose(const JoinCall& call, const Proposal& proposal) {
     if (inputs.build) add_copied_build(call, inputs, probe_rel);
 }
 
-// From 17 on the planner tests pseudoconstant conditions above our node; before, it must do so above a join
-// of its own.
-bool has_pseudoconstants(const List* restrictlist) {
+// Conditions that the planner would forget if the join were made here.
+bool loses_conditions(const List* restrictlist) {
+    if (kTestsPseudoconstants) return false;
     ListCell* cell;
     foreach (cell, restrictlist)
         if (lfirst_node(RestrictInfo, cell)->pseudoconstant) return true;
@@ -232,7 +236,7 @@ void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel,
                    JoinType jointype, JoinPathExtraData* extra) {
     if (previous_hook) previous_hook(root, joinrel, outerrel, innerrel, jointype, extra);
     if (!setting_enabled || !server_is_ready()) return;
-    if (!bms_is_empty(joinrel->lateral_relids) || has_pseudoconstants(extra->restrictlist)) return;
+    if (!bms_is_empty(joinrel->lateral_relids) || loses_conditions(extra->restrictlist)) return;
 
     JoinCall call = {root, joinrel, outerrel, innerrel, extra, {}};
     read_server_facts(&call.server);

@@ -4,6 +4,7 @@
 
 #include "pg/nodes.h"
 #include "pg/plan_data.h"
+#include "pg/planner/nulling.h"
 #include "pg/planner/paths.h"
 
 extern "C" {
@@ -31,7 +32,7 @@ List* custom_expressions(const JoinClauses* clauses) {
     List* lists = list_make4(term_clauses(clauses->equalities), term_clauses(clauses->ranges),
                              term_clauses(clauses->filters), get_actual_clauses(clauses->residual));
     Assert(list_length(lists) == kCustomExprsCount);
-    return static_cast<List*>(copyObjectImpl(lists));
+    return lists;
 }
 
 PlanData plan_data_of(const GpuJoinPath* path, const List* probe_tlist) {
@@ -57,21 +58,24 @@ PlanData plan_data_of(const GpuJoinPath* path, const List* probe_tlist) {
 
 }  // namespace
 
-Plan* make_join_plan(PlannerInfo*, RelOptInfo*, CustomPath* best_path, List* tlist, List*,
+Plan* make_join_plan(PlannerInfo*, RelOptInfo* rel, CustomPath* best_path, List* tlist, List*,
                      List* custom_plans) {
     const GpuJoinPath* path = reinterpret_cast<GpuJoinPath*>(best_path);
     const List* probe_tlist = static_cast<Plan*>(linitial(custom_plans))->targetlist;
     const List* build_tlist = static_cast<Plan*>(lsecond(custom_plans))->targetlist;
     PlanData data = plan_data_of(path, probe_tlist);
 
+    List* entries = append_target_list(append_target_list(NIL, probe_tlist), build_tlist);
+    entries = with_nulling_of(entries, rel->reltarget->exprs);
+
     CustomScan* scan = makeNode(CustomScan);
     scan->scan.plan.targetlist = tlist;
-    scan->scan.plan.qual = get_actual_clauses(path->clauses->pushed_down);
+    scan->scan.plan.qual = with_nulling_of(get_actual_clauses(path->clauses->pushed_down), entries);
     scan->flags = best_path->flags;
     scan->custom_plans = custom_plans;
-    scan->custom_exprs = custom_expressions(path->clauses);
+    scan->custom_exprs = with_nulling_of(custom_expressions(path->clauses), entries);
     scan->custom_private = plan_data_to_list(&data);
-    scan->custom_scan_tlist = append_target_list(append_target_list(NIL, probe_tlist), build_tlist);
+    scan->custom_scan_tlist = entries;
     scan->methods = &scan_methods;
     return &scan->scan.plan;
 }

@@ -1,6 +1,7 @@
 // See total.h.
 #include "pg/planner/total.h"
 
+#include "pg/compat.h"
 #include "pg/planner/integers.h"
 
 extern "C" {
@@ -114,11 +115,6 @@ bool stays_bigint(Node* node) {
     }
 }
 
-// Core declares tree walkers without their parameters.
-auto as_walker(bool (*walker)(Node*, void*)) {
-    return reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(walker));
-}
-
 bool may_fail_walker(Node* node, void* context) {
     if (!node) return false;
     switch (nodeTag(node)) {
@@ -148,7 +144,7 @@ bool may_fail_walker(Node* node, void* context) {
         default:
             return true;
     }
-    return expression_tree_walker(node, as_walker(may_fail_walker), context);
+    return walk_expression(node, may_fail_walker, context);
 }
 
 }  // namespace

@@ -1,0 +1,51 @@
+// See nulling.h.
+#include "pg/compat.h"
+
+#include "pg/planner/nulling.h"
+
+extern "C" {
+#include "nodes/nodeFuncs.h"
+#include "nodes/pathnodes.h"
+#include "optimizer/optimizer.h"
+}
+
+namespace gpujoin {
+namespace {
+
+bool is_same(const Node* one, const Node* other) {
+    if (nodeTag(one) != nodeTag(other)) return false;
+    if (IsA(one, PlaceHolderVar))
+        return reinterpret_cast<const PlaceHolderVar*>(one)->phid ==
+               reinterpret_cast<const PlaceHolderVar*>(other)->phid;
+    auto* var = reinterpret_cast<const Var*>(one);
+    auto* other_var = reinterpret_cast<const Var*>(other);
+    return var->varno == other_var->varno && var->varattno == other_var->varattno;
+}
+
+// `reference` is a list of Vars and PlaceHolderVars.
+Node* nulling_mutator(Node* node, void* reference) {
+    if (!node) return nullptr;
+    if (!IsA(node, Var) && !IsA(node, PlaceHolderVar))
+        return mutate_expression(node, nulling_mutator, reference);
+    ListCell* cell;
+    foreach (cell, static_cast<List*>(reference)) {
+        auto* found = static_cast<const Node*>(lfirst(cell));
+        if (!is_same(node, found)) continue;
+        auto* copy = static_cast<Node*>(copyObjectImpl(node));
+        copy_nulling(copy, found);
+        return copy;
+    }
+    return IsA(node, Var) ? static_cast<Node*>(copyObjectImpl(node))
+                          : mutate_expression(node, nulling_mutator, reference);
+}
+
+}  // namespace
+
+List* with_nulling_of(const List* expressions, const List* reference) {
+    auto* node = const_cast<Node*>(reinterpret_cast<const Node*>(reference));
+    List* known = pull_var_clause(node, PVC_INCLUDE_PLACEHOLDERS);
+    auto* copied = const_cast<Node*>(reinterpret_cast<const Node*>(expressions));
+    return reinterpret_cast<List*>(nulling_mutator(copied, known));
+}
+
+}  // namespace gpujoin
