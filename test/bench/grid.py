@@ -33,7 +33,7 @@ BAND_WIDTH = 1000  # keys a band row: matches are rarer or more frequent by how 
 class Case:
     """r joined with s; rate: matches that a row of s has, on average."""
 
-    kind: str  # "equality" or "band"
+    kind: str  # "equality" (inner join), "band", or other joins on an equality: "left", "full", "semi", "anti"
     r: int
     s: int
     rate: float
@@ -66,11 +66,15 @@ class Case:
                          + (f"CREATE INDEX ON {name} (k);" if is_indexed else ""))
 
     def query(self):
-        wanted = "count(*), sum(r.c), sum(s.c)" + (", max(r.t), max(s.t)" if self.wide else "")
         half = BAND_WIDTH // 2
-        condition = {"equality": "s.k = r.k",
-                     "band": f"r.k BETWEEN s.k - {half} AND s.k + {half - 1}"}[self.kind]
-        return f"SELECT {wanted} FROM {self.s_table()[0]} s JOIN {self.r_table()[0]} r ON {condition}"
+        condition = f"r.k BETWEEN s.k - {half} AND s.k + {half - 1}" if self.kind == "band" else "s.k = r.k"
+        r, s = self.r_table()[0], self.s_table()[0]
+        if self.kind in ("semi", "anti"):
+            exists = "EXISTS" if self.kind == "semi" else "NOT EXISTS"
+            return f"SELECT count(*), sum(s.c) FROM {s} s WHERE {exists} (SELECT FROM {r} r WHERE {condition})"
+        wanted = "count(*), sum(r.c), sum(s.c)" + (", max(r.t), max(s.t)" if self.wide else "")
+        outer = {"left": "LEFT", "full": "FULL"}.get(self.kind, "INNER")
+        return f"SELECT {wanted} FROM {s} s {outer} JOIN {r} r ON {condition}"
 
     def key(self):
         return json.dumps(dataclasses.astuple(self))
@@ -87,6 +91,8 @@ def cases(options):
         yield Case("equality", r, s, rate, wide, count)
     for r, s, count in itertools.product(sizes, sizes, workers):
         yield Case("band", r, s, 1, False, count)
+        for kind in ("left", "full", "semi", "anti"):
+            yield Case(kind, r, s, 0.1, False, count)
     if many := options.sparse_rows:
         few = [size for size in sizes if size > sizes[0]]
         for r, s in [(many, many)] + [pair for size in few for pair in ((many, size), (size, many))]:

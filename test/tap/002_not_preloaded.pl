@@ -28,6 +28,9 @@ my ($rc, $out, $err) = $node->psql('postgres', 'SELECT * FROM gpujoin_devices');
 is($rc, 0, 'the devices can be asked for');
 like($err, qr/WARNING:.*not running.*shared_preload_libraries/s, 'with a warning that says why there are none');
 
+($rc, $out, $err) = $node->psql('postgres', 'SELECT gpujoin_calibrate()');
+like($err, qr/ERROR:.*not running.*shared_preload_libraries/s, 'nothing can be measured');
+
 # Who may look.
 $node->safe_psql('postgres', 'CREATE ROLE nobody; CREATE ROLE watcher IN ROLE pg_monitor');
 for my $question ('gpujoin_status()', 'gpujoin_devices', 'pg_stat_gpujoin')
@@ -37,6 +40,8 @@ for my $question ('gpujoin_status()', 'gpujoin_devices', 'pg_stat_gpujoin')
 	($rc) = $node->psql('postgres', "SET ROLE watcher; SELECT * FROM $question");
 	is($rc, 0, "$question is for pg_monitor");
 }
+($rc, $out, $err) = $node->psql('postgres', 'SET ROLE watcher; SELECT gpujoin_calibrate()');
+like($err, qr/permission denied/, 'who only watches may not measure');
 $node->safe_psql('postgres', 'DROP EXTENSION gpujoin');
 $node->stop;
 
