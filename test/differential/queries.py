@@ -262,7 +262,8 @@ class Generator:
         family = column.type.family
         if family == "integer":
             return self.random.choice([f"({name} + 1)", f"({name} - 2)", f"({name} % 7)", f"coalesce({name}, 3)",
-                                       f"({name} / 2 + {other_name} / 2)", f"{name}::int8"])
+                                       f"({name} / 2 + {other_name} / 2)", f"({name} % 50 * ({other_name} % 9) - {name} % 3)",
+                                       f"{name}::int8"])
         if family in ("float", "numeric"):
             return self.random.choice([f"({name} + 1)", f"({name} * 2)", f"coalesce({name}, 0)", f"(- {name})"])
         if family == "text":
@@ -282,7 +283,7 @@ class Generator:
         if shape < 0.75:
             low, high = sorted([a, self._pair(left, right, ORDERED)[0]])
             return [f"{a} >= {b}", f"{a} <= {b}"] if low == high else [f"{a} >= {b}"]
-        if shape < 0.85:
+        if shape < 0.88:
             return [self._of_range_types(left, right)]
         c, d = self._pair(left, right, {"integer"})
         e, f = self._pair(left, right, {"integer"})
@@ -292,11 +293,12 @@ class Generator:
         """Overlap and containment, where both sides have what it takes; else a bounded distance."""
         sides = [left, right]
         self.random.shuffle(sides)
-        for family, element in [("range", "integer"), ("numrange", "numeric")]:
+        for family, element in [("range", "int4"), ("numrange", "numeric"), ("daterange", "date"), ("tsrange", "timestamp")]:
             ranges = self._columns(sides[0], {family})
             if ranges and self._columns(sides[1], {family}) and self.random.random() < 0.6:
-                return f"{self._expression(ranges)} && {self._expression(self._columns(sides[1], {family}))}"
-            elements = [c for c in self._columns(sides[1], {element}) if c[1].type.name in ("int4", "numeric")]
+                operator = self.random.choice(["&&", "&&", "@>", "<@"])
+                return f"{self._expression(ranges)} {operator} {self._expression(self._columns(sides[1], {family}))}"
+            elements = [c for c in self._columns(sides[1]) if c[1].type.name == element]
             if ranges and elements:
                 source, column = self.random.choice(elements)
                 return f"{source.alias}.{column.name} <@ {self._expression(ranges)}"
@@ -313,6 +315,8 @@ class Generator:
         low, high = self.random.choice([(b, b), (b, b), (b, f"({b} + 1)")])
         if self.random.random() < 0.3:
             a, low, high = b, a, a
+        if self.random.random() < 0.2:
+            return f"{a} BETWEEN SYMMETRIC {high} + {width} AND {self.random.choice([low, high])} - {width}"
         return f"{a} BETWEEN {low} - {width} AND {high} + {width}"
 
     def _residual(self, left, right):

@@ -49,11 +49,17 @@ TYPES = [
     Type("text[]", "texts", "ta", lambda i: f"ARRAY['t{i}']", ("'{}'", "'{NULL}'", "'{\"NULL\"}'")),
     Type("int4range", "range", "k", lambda i: f"int4range({i}, {i + i % 7})", ("'empty'", "'(,5)'", "'(3,)'", "'(,)'")),
     Type("numrange", "numrange", "kn", lambda i: f"numrange({i}, {i}.50, '{'[(' [i % 2]}{')]'[i // 2 % 2]}')", ("'empty'", "'(,5.0]'", "'[NaN,NaN]'", "'(,)'")),
+    Type("daterange", "daterange", "kd", lambda i: f"daterange({_day(i)}, {_day(i + i % 5)}, '{'[(' [i % 2]}{')]'[i // 2 % 2]}')",
+         ("'empty'", "'(,2024-02-01)'", "'[2024-01-10,infinity]'", "'(-infinity,)'", "'(,)'")),
+    Type("tsrange", "tsrange", "ks", lambda i: f"tsrange({_day(i)}, {_day(i)} + {i % 7} * interval '13 hours', '{'[(' [i % 2]}{')]'[i // 2 % 2]}')",
+         ("'empty'", "'(,2024-02-01]'", "'[2024-01-10,infinity)'", "'(,)'")),
     Type("int4multirange", "multirange", "km", lambda i: f"int4multirange(int4range({i}, {i + 1}), int4range({i + 3}, {i + 5}))", ("'{}'",)),
     Type("pair", "record", "rec", lambda i: f"ROW({i % 40}, 't{i % 5}')::pair", ("ROW(NULL, NULL)", "ROW(1, NULL)")),
     Type("jsonb", "jsonb", "j", lambda i: f"'{{\"a\": {i}}}'::jsonb", ("'1'", "'1.0'", "'null'")),
 ]
 ORDERED = {"integer", "float", "numeric", "text", "date", "time", "interval", "char", "bytea", "oid"}
+# Families of range types, and of their elements.
+RANGES_OVER = {"range": "integer", "numrange": "numeric", "daterange": "date", "tsrange": "date"}
 # Families whose equal values may look different: which of them stands for a group depends on the order of rows.
 AMBIGUOUS = {"float", "numeric", "interval", "jsonb", "numrange"}
 
