@@ -5,12 +5,14 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    """what: description, with sizes to be filled in; group: the tables it needs."""
+    """what: description, with sizes to be filled in; group: the tables it needs; as_large: the workload of as many rows in
+    and out that it is to be compared with."""
 
     name: str
     what: str
     group: str
     query: str
+    as_large: str = ""
 
 
 def _uniform(span, salt):
@@ -48,6 +50,22 @@ TABLES = {
             FROM (SELECT i, {_uniform('1000::int8 * {range_rows}', 16)}::int4 AS lo FROM generate_series(1, {{range_rows}}::int8) i) q;
         CREATE INDEX ON bench_b3 (lo, hi);
         CREATE INDEX ON bench_b4r (lo, hi);""",
+    # The intervals of B3 and B4 with 100 more that span everything, and as many that are so long, all of them, that each
+    # point and interval meets 100 more.
+    "spanning": f"""
+        CREATE TABLE bench_spanned AS SELECT {_uniform('1000::int8 * {range_rows}', 10)}::int4 AS x FROM generate_series(1, {{range_rows}}::int8) i;
+        CREATE TABLE bench_span AS SELECT lo, lo + {_uniform('5100', 13)}::int4 AS hi
+            FROM (SELECT i, {_uniform('1000::int8 * {range_rows}', 14)}::int4 AS lo FROM generate_series(1, {{range_rows}}::int8) i) q;
+        CREATE TABLE bench_b3s AS SELECT lo, lo + {_uniform('4200', 11)}::int4 AS hi
+            FROM (SELECT i, {_uniform('1000::int8 * {range_rows}', 12)}::int4 AS lo FROM generate_series(1, {{range_rows}}::int8) i) q
+            UNION ALL SELECT -i, (1000::int8 * {{range_rows}} + 5000 + i)::int4 FROM generate_series(1, 100) i;
+        CREATE TABLE bench_b3e AS SELECT lo, lo + {_uniform('204200', 11)}::int4 AS hi
+            FROM (SELECT i, {_uniform('1000::int8 * {range_rows}', 12)}::int4 AS lo FROM generate_series(1, {{range_rows}}::int8) i) q;
+        CREATE TABLE bench_b4s AS SELECT lo, lo + {_uniform('5100', 15)}::int4 AS hi
+            FROM (SELECT i, {_uniform('1000::int8 * {range_rows}', 16)}::int4 AS lo FROM generate_series(1, {{range_rows}}::int8) i) q
+            UNION ALL SELECT -i, (1000::int8 * {{range_rows}} + 5000 + i)::int4 FROM generate_series(1, 100) i;
+        CREATE TABLE bench_b4e AS SELECT lo, lo + {_uniform('205100', 15)}::int4 AS hi
+            FROM (SELECT i, {_uniform('1000::int8 * {range_rows}', 16)}::int4 AS lo FROM generate_series(1, {{range_rows}}::int8) i) q;""",
 }
 
 WORKLOADS = [
@@ -68,6 +86,14 @@ WORKLOADS = [
              "SELECT count(*), sum(hi) FROM bench_point JOIN bench_b3 ON x BETWEEN lo AND hi"),
     Workload("B4", "{range_rows:,} x {range_rows:,} overlapping intervals, index", "interval",
              "SELECT count(*), sum(r.hi) FROM bench_b4l l JOIN bench_b4r r ON l.lo <= r.hi AND r.lo <= l.hi"),
+    Workload("B3L", "B3 with 100 intervals more that span everything", "spanning",
+             "SELECT count(*), sum(hi) FROM bench_spanned JOIN bench_b3s ON x BETWEEN lo AND hi", as_large="B3E"),
+    Workload("B3E", "B3 with all intervals so long that as many rows come out", "spanning",
+             "SELECT count(*), sum(hi) FROM bench_spanned JOIN bench_b3e ON x BETWEEN lo AND hi"),
+    Workload("B4L", "B4 with 100 intervals more that span everything", "spanning",
+             "SELECT count(*), sum(r.hi) FROM bench_span l JOIN bench_b4s r ON l.lo <= r.hi AND r.lo <= l.hi", as_large="B4E"),
+    Workload("B4E", "B4 with all intervals so long that as many rows come out", "spanning",
+             "SELECT count(*), sum(r.hi) FROM bench_span l JOIN bench_b4e r ON l.lo <= r.hi AND r.lo <= l.hi"),
 ]
 
 
