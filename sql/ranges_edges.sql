@@ -81,3 +81,18 @@ SET gpujoin.force = on;
 SELECT count(*) FROM l JOIN r ON l.i4 <= r.i4 + 5;
 RESET gpujoin.force;
 DROP TABLE l, r;
+
+-- The other types that have an encoded order.
+CREATE TABLE l AS
+SELECT i AS id, (ARRAY[0, 1, 2147483647, 2147483648, 4294967295, NULL])[1 + i % 6]::bigint::oid AS o, decode((ARRAY['', '00', '0000', '7f', '80', 'ff', 'ff00', NULL])[1 + i % 8], 'hex') AS b,
+       (ARRAY['', 'Z', 'a', E'\\377', NULL])[1 + i % 5]::"char" AS c, (ARRAY[false, true, NULL])[1 + i % 3] AS t,
+       (ARRAY['00:00', '12:00', '23:59:59.999999', '24:00', NULL])[1 + i % 5]::time AS ti, (ARRAY['a', 'a ', 'B', 'b  ', '', NULL])[1 + i % 6]::char(4) COLLATE "C" AS p,
+       (ARRAY['00000000-0000-0000-0000-000000000000', '7fffffff-0000-0000-0000-000000000000', '80000000-0000-0000-0000-000000000000', NULL])[1 + i % 4]::uuid AS u
+FROM generate_series(1, 30) AS i;
+CREATE TABLE r AS SELECT * FROM l WHERE id % 4 <> 0;
+ANALYZE l, r;
+SELECT condition, c.*
+FROM unnest(ARRAY['l.o < r.o', 'l.b > r.b', 'l.c <= r.c', 'l.t < r.t', 'l.ti BETWEEN SYMMETRIC r.ti AND time ''24:00''', 'l.p >= r.p', 'l.u < r.u'])
+    WITH ORDINALITY AS conditions (condition, i), compare_kinds(condition) AS c
+ORDER BY i;
+DROP TABLE l, r;
