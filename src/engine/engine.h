@@ -41,6 +41,7 @@ struct Sink {
 struct ResultBatch {
     uint32_t rows = 0;
     bool done = false;          // the cursor has no more rows
+    bool undecided = false;     // the filter program may have left some of the pairs undecided
     uint64_t bytes_needed = 0;  // rows == 0 and !done: the next row alone needs a sink of this many bytes
     // uint32[rows]: row number in the probe batch; absent in scan_build and in OutputOrder::None
     uint64_t probe_rows = kNoBuffer;

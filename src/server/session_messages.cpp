@@ -153,6 +153,7 @@ void Session::send_result(Participant& participant, const Task& task, const Deli
     BatchBody body{};
     body.rows = batch.rows;
     body.last = batch.done;
+    body.undecided = batch.undecided;
     body.probe_rows = body.build_rows = kNoBuffer;
     std::span<const ColumnBuffers> columns;
     if (batch.rows > 0) {

@@ -92,7 +92,9 @@ Status validate(const JoinSpec& spec) {
         validate_terms(spec, {spec.filter, spec.filters}, Comparison::NotEqual, Comparison::GreaterEqual));
     GPUJOIN_RETURN_IF_FAILED(
         validate_numbers("An output column", {spec.output, spec.outputs}, spec.build_columns));
-    return validate_numbers("A carried column", {spec.carry, spec.carried}, spec.probe_columns);
+    GPUJOIN_RETURN_IF_FAILED(
+        validate_numbers("A carried column", {spec.carry, spec.carried}, spec.probe_columns));
+    return validate_filter(spec);
 }
 
 const char* name_of(Algorithm algorithm) {

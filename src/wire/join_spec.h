@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "wire/filter_program.h"
 #include "wire/status.h"
 
 namespace gpujoin {
@@ -83,6 +84,9 @@ struct JoinSpec {
     uint16_t carry[kMaxColumns];   // probe columns to carry, OutputOrder::None only
     ColumnSpec probe[kMaxColumns];
     ColumnSpec build[kMaxColumns];
+    // A further condition; like filters. Pairs that it leaves undecided come back like those that match, in
+    // results that say so: joins other than Inner then need client_decides.
+    FilterProgram program;
 };
 
 // Bytes of one value of a fixed type; 0 for Bytes.

@@ -138,8 +138,8 @@ struct BatchBody {
     BlockRange block;  // Result: {0, 0} when the result has no rows
     uint32_t rows;
     uint16_t columns;
-    uint8_t last;  // Result: the batch it answers is finished
-    uint8_t reserved;
+    uint8_t last;         // Result: the batch it answers is finished
+    uint8_t undecided;    // Result: the join's filter program may have left some of the pairs undecided
     uint64_t probe_rows;  // Result: uint32[rows], or kNoBuffer
     uint64_t build_rows;  // Result: uint64[rows], or kNoBuffer
 };

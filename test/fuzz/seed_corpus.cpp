@@ -1,6 +1,7 @@
 // Writes one valid packet of each type into the folder named on the command line, for the fuzzer to start
 // from.
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,17 @@ int main(int argc, char** argv) {
          type = static_cast<MessageType>(static_cast<int>(type) + 1))
         write_packet(argv[1], type, zeros.data(), {});
     const ColumnBuffers columns[] = {{kNoBuffer, 0, 0, 0}, {64, 128, 256, 512}};
+    // A join on probe[0] - build[0] < 7.
+    auto spec = std::make_unique<JoinSpec>();
+    spec->probe_columns = spec->build_columns = 1;
+    spec->probe[0] = spec->build[0] = {ColumnType::Fixed8, ValueOrder::Signed, 1, 0};
+    spec->program.steps = 3;
+    spec->program.constants = 1;
+    spec->program.constant[0] = 7;
+    spec->program.step[0] = {FilterOpcode::Load, FilterType::Int64, FilterSource::Probe, 0, 0, 0};
+    spec->program.step[1] = {FilterOpcode::Subtract, FilterType::Int64, FilterSource::Build, 0, 0, 0};
+    spec->program.step[2] = {FilterOpcode::Less, FilterType::Int64, FilterSource::Constant, 0, 0, 0};
+    write_packet(argv[1], MessageType::Open, spec.get(), {});
     BatchBody batch{{0, 4096}, 8, 2, 0, 0, 4, 0};
     write_packet(argv[1], MessageType::Append, &batch, columns);
     return 0;

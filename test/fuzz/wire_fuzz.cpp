@@ -63,6 +63,13 @@ void use_spec(const JoinSpec& spec) {
                                 std::pair(spec.filter, spec.filters)})
         for (uint16_t i = 0; i < count; i++)
             require(terms[i].probe_column < spec.probe_columns && terms[i].build_column < spec.build_columns);
+    for (uint16_t i = 0; i < spec.program.steps; i++) {
+        const FilterStep& step = spec.program.step[i];
+        if (!has_source(step.opcode) || step.source == FilterSource::Stack) continue;
+        require(step.operand < (step.source == FilterSource::Probe   ? spec.probe_columns
+                                : step.source == FilterSource::Build ? spec.build_columns
+                                                                     : spec.program.constants));
+    }
 }
 
 }  // namespace

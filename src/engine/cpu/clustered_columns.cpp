@@ -19,6 +19,10 @@ constexpr uint64_t kFewestProbes = 4;
 std::vector<uint32_t> columns_read(const JoinSpec& spec, const Matcher& matcher) {
     std::vector<uint32_t> columns(spec.output, spec.output + spec.outputs);
     for (const Term& term : matcher.undecided) columns.push_back(term.build_column);
+    for (uint32_t i = 0; i < spec.program.steps; i++) {
+        const FilterStep& step = spec.program.step[i];
+        if (has_source(step.opcode) && step.source == FilterSource::Build) columns.push_back(step.operand);
+    }
     std::sort(columns.begin(), columns.end());
     columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
     return columns;

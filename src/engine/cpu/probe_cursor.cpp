@@ -3,7 +3,9 @@
 // queues the pairs that the kind of join gives. It can stop anywhere, also inside one row's range.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
+#include "engine/cpu/filter_test.h"
 #include "engine/cpu/queue_cursor.h"
 
 namespace gpujoin {
@@ -59,6 +61,7 @@ class ProbeCursor final : public QueueCursor {
                 probe_source(spec.probe[term.probe_column], batch.columns[term.probe_column]);
             tests_.emplace_back(probe, join.probed_source(term.build_column), term.comparison);
         }
+        if (spec.program.steps > 0) filter_.emplace(make_filter_test(join, batch));
     }
 
     Status start(const BatchView& batch) {
@@ -72,8 +75,10 @@ class ProbeCursor final : public QueueCursor {
     }
 
   private:
+    static FilterTest make_filter_test(const SealedJoin& join, const BatchView& batch);
     Status produce() override;
     bool exhausted() const override { return begin_ + row_ >= rows_; }
+    bool undecided() const override { return undecided_; }
     bool extended() const override { return emission_.if_lonely || emission_.if_matched; }
 
     Status find_block();
@@ -105,6 +110,8 @@ class ProbeCursor final : public QueueCursor {
     const uint32_t* const row_of_number_;
     const uint64_t rows_;
     std::vector<TermTest> tests_;
+    std::optional<FilterTest> filter_;
+    bool undecided_ = false;  // the filter left a pair undecided
     std::unique_ptr<Search> search_;
 
     uint64_t begin_ = 0;  // the block: probe rows [begin_, begin_ + block_rows_)
@@ -123,6 +130,20 @@ class ProbeCursor final : public QueueCursor {
     };
     Segment segments_[kBlockRows];
 };
+
+// With the columns that the program looks at.
+FilterTest ProbeCursor::make_filter_test(const SealedJoin& join, const BatchView& batch) {
+    const JoinSpec& spec = join.context.spec;
+    std::vector<ColumnSource> probe(spec.probe_columns), build(spec.build_columns);
+    for (uint32_t i = 0; i < spec.program.steps; i++) {
+        const FilterStep& step = spec.program.step[i];
+        if (!has_source(step.opcode)) continue;
+        if (step.source == FilterSource::Probe)
+            probe[step.operand] = probe_source(spec.probe[step.operand], batch.columns[step.operand]);
+        if (step.source == FilterSource::Build) build[step.operand] = join.probed_source(step.operand);
+    }
+    return FilterTest(spec.program, std::move(probe), std::move(build));
+}
 
 Status ProbeCursor::find_block() {
     begin_ += block_rows_;
@@ -147,7 +168,7 @@ Status ProbeCursor::produce() {
     if (row_ == block_rows_) GPUJOIN_RETURN_IF_FAILED(find_block());
     while (row_ < block_rows_ && begin_ + row_ < undecided_from_) finish_row();
     if (row_ == block_rows_) return {};
-    if (!tests_.empty() || join_.matcher->prunes) {
+    if (!tests_.empty() || filter_ || join_.matcher->prunes) {
         test_and_queue();
     } else if (join_.matcher->unique_keys && emission_.pairs && !emission_.marks && !emission_.if_lonely) {
         queue_single_matches();
@@ -221,6 +242,7 @@ uint32_t ProbeCursor::expand() {
     std::memset(scratch.keep, 1, candidates);
     for (const TermTest& test : tests_)
         test.test_pairs(scratch.probe, scratch.build, candidates, scratch.keep);
+    if (filter_) undecided_ |= filter_->test_pairs(scratch.probe, scratch.build, candidates, scratch.keep);
     return row - row_;
 }
 
@@ -233,6 +255,7 @@ void ProbeCursor::expand_run() {
     const uint32_t probe_row = static_cast<uint32_t>(begin_ + row_);
     std::memset(scratch.keep, 1, rows);
     for (const TermTest& test : tests_) test.test_run(probe_row, first, rows, scratch.keep);
+    if (filter_) undecided_ |= filter_->test_run(probe_row, first, rows, scratch.keep);
     uint32_t passed = 0;
     for (uint32_t i = 0; i < rows; i++) {
         scratch.build[passed] = first + i;

@@ -40,6 +40,8 @@ class QueueCursor : public Cursor {
     virtual bool exhausted() const = 0;
     // Whether pairs may lack a build row.
     virtual bool extended() const = 0;
+    // Whether one of the pairs so far may be undecided.
+    virtual bool undecided() const { return false; }
 
     SealedJoin& join_;
     std::unique_ptr<CursorScratch> scratch_;

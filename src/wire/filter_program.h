@@ -1,0 +1,108 @@
+// FilterProgram: a condition over values of both rows of a pair (arithmetic, comparisons, AND, OR, NOT, IS
+// NULL) in a form that an engine evaluates for very many pairs. Plain and of fixed size; a part of a
+// JoinSpec, checked with it.
+//
+// The machine has an accumulator and a stack. A step with a source takes its right operand from there and its
+// left one from the accumulator; with FilterSource::Stack the left one is popped, and the accumulator is the
+// right one. The outcome is the accumulator again: an integer, a float (both 64 bits wide) or a truth value.
+// A program ends with a truth value and an empty stack.
+//
+// Each value may be NULL, and a truth value unknown: a step with a NULL operand gives NULL, but for IsNull,
+// IsTrue, And and Or. And each may be *undecided*: its evaluation would raise an error (a sum that overflows,
+// a division by zero) or is not attempted here (arithmetic on infinite dates). What is computed from an
+// undecided value is undecided, NULL or not; And and Or are decided by their left operand alone where it is
+// false or true. A pair whose condition is true matches; one whose condition is undecided is for the client
+// to decide.
+#pragma once
+
+#include <cstdint>
+
+#include "wire/status.h"
+
+namespace gpujoin {
+
+struct JoinSpec;
+
+inline constexpr uint32_t kMaxFilterSteps = 128;
+inline constexpr uint32_t kMaxFilterConstants = 32;
+inline constexpr uint32_t kMaxFilterNumbers = 3;  // numbers on the stack
+inline constexpr uint32_t kMaxFilterTruths = 8;   // truth values on the stack
+
+enum class FilterOpcode : uint8_t {
+    Push,  // moves the accumulator to the stack, which leaves it empty
+    Load,  // fills an empty accumulator from the source
+    // number and number; undecided where the outcome is none of the step's type
+    Add,
+    Subtract,
+    Multiply,
+    Divide,  // integers: towards zero
+    Modulo,  // integers only; the sign is the left operand's
+    // number
+    Check,  // undecided where it is no value of the step's type
+    Negate,
+    Absolute,
+    ToFloat,  // integer to Float64
+    // two integers, or two floats by a total order: NaN equals itself and is greater than all others
+    Equal,
+    NotEqual,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    // anything
+    IsNull,
+    // truth values
+    IsTrue,
+    Not,
+    And,  // And and Or take the left operand from the stack
+    Or,
+};
+
+// What the outcome of a step is. Types up to Timestamp are integers: Date counts days and Timestamp
+// microseconds, without infinities and beyond-range values. Float32 rounds like single precision.
+enum class FilterType : uint8_t { Int16, Int32, Int64, Date, Timestamp, Float32, Float64 };
+
+enum class FilterSource : uint8_t { Stack, Probe, Build, Constant };
+
+struct FilterStep {
+    FilterOpcode opcode;
+    FilterType
+        type;  // of Load, arithmetic and comparisons; the latter two distinguish integers from floats only
+    FilterSource source;  // of Load and the steps with two operands
+    uint8_t reserved;
+    uint16_t operand;  // column of the side, or number of the constant
+    uint16_t reserved2;
+};
+
+struct FilterProgram {
+    uint16_t steps;  // 0: no condition
+    uint16_t constants;
+    uint32_t reserved;
+    FilterStep step[kMaxFilterSteps];
+    uint64_t constant[kMaxFilterConstants];  // integers, or the bits of doubles
+};
+
+constexpr bool is_float(FilterType type) {
+    return type >= FilterType::Float32;
+}
+
+constexpr bool is_arithmetic(FilterOpcode opcode) {
+    return opcode >= FilterOpcode::Add && opcode <= FilterOpcode::Modulo;
+}
+constexpr bool is_comparison(FilterOpcode opcode) {
+    return opcode >= FilterOpcode::Equal && opcode <= FilterOpcode::GreaterEqual;
+}
+
+// Whether a step's source and operand mean something.
+constexpr bool has_source(FilterOpcode opcode) {
+    return opcode == FilterOpcode::Load || is_arithmetic(opcode) || is_comparison(opcode);
+}
+
+// Whether some pair may be undecided: whether there is arithmetic at all.
+bool may_be_undecided(const FilterProgram& program);
+
+// Checks every step against the accumulator and stack that the steps before it leave, and against the spec's
+// columns (08P01).
+Status validate_filter(const JoinSpec& spec);
+
+}  // namespace gpujoin
