@@ -20,8 +20,8 @@ SELECT kind, condition, c.*
 FROM unnest(ARRAY['INNER', 'LEFT', 'RIGHT', 'FULL']) WITH ORDINALITY AS kinds (kind, a),
      unnest(ARRAY['l.k = r.k',
                   'l.k = r.k AND l.g = r.g',
-                  'l.k = r.k AND (l.v + r.v) % 3 = 0',
-                  'l.k = r.k AND (l.v + r.v) < 0',
+                  'l.k = r.k AND (l.v::numeric + r.v) % 3 = 0',
+                  'l.k = r.k AND (l.v::numeric + r.v) < 0',
                   'l.k = r.k AND coalesce(l.t, r.t, '''') IS NOT NULL',
                   'l.k + 1 = r.k - 1']) WITH ORDINALITY AS conditions (condition, b),
      compare(format(
@@ -42,8 +42,8 @@ SELECT kind, condition, c.*
 FROM unnest(ARRAY['EXISTS', 'NOT EXISTS']) WITH ORDINALITY AS kinds (kind, a),
      unnest(ARRAY['l.k = r.k',
                   'l.k = r.k AND l.g = r.g',
-                  'l.k = r.k AND (l.v + r.v) % 3 = 0',
-                  'l.k = r.k AND (l.v + r.v) < 0',
+                  'l.k = r.k AND (l.v::numeric + r.v) % 3 = 0',
+                  'l.k = r.k AND (l.v::numeric + r.v) < 0',
                   'l.k = r.k AND r.t > l.t']) WITH ORDINALITY AS conditions (condition, b),
      compare(format(
     'SELECT l.* FROM left_rows l WHERE %s (SELECT FROM right_rows r WHERE %s)', kind, condition)) AS c

@@ -21,8 +21,8 @@ SELECT kind, condition, c.*
 FROM unnest(ARRAY['INNER', 'LEFT', 'RIGHT', 'FULL']) WITH ORDINALITY AS kinds (kind, a),
      unnest(ARRAY['l.k = r.k',
                   'l.k = r.k AND l.g = r.g',
-                  'l.k = r.k AND (l.v + r.v) % 3 = 0',
-                  'l.k = r.k AND (l.v + r.v) < 0',
+                  'l.k = r.k AND (l.v::numeric + r.v) % 3 = 0',
+                  'l.k = r.k AND (l.v::numeric + r.v) < 0',
                   'l.k = r.k AND l.v BETWEEN r.v - 3000 AND r.v + 100']) WITH ORDINALITY AS conditions (condition, b),
      compare_parallel(format('SELECT l.*, r.* FROM l %s JOIN r ON %s', kind, condition)) AS c
 ORDER BY a, b;

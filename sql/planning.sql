@@ -73,7 +73,7 @@ EXPLAIN (COSTS OFF)
 EXPLAIN (COSTS OFF) SELECT 1 FROM big l JOIN small s ON s.r @> l.id;
 EXPLAIN (COSTS OFF) SELECT 1 FROM big l JOIN small s ON l.r && s.r AND l.d <@ daterange(s.d, s.ts::date);
 
--- Residual conditions: SubPlans, volatile functions, disjunctions.
+-- Residual conditions: SubPlans, volatile functions; and disjunctions, which are filters.
 EXPLAIN (COSTS OFF) SELECT 1 FROM big l JOIN small s ON l.id = s.id AND (l.i2 = 1 OR s.i2 = 2) AND random() < 2;
 EXPLAIN (COSTS OFF)
     SELECT 1 FROM big l LEFT JOIN small s ON l.id = s.id AND (SELECT count(*) FROM other o WHERE o.id = l.i8 + s.i8) > 0;

@@ -10,7 +10,7 @@ SET gpujoin.force = on;
 -- Prepared statements: Params in keys, in residuals, below the join and above it; plans of both modes.
 PREPARE in_key(integer) AS SELECT count(*), min(b.t) FROM a JOIN b ON a.k = b.k + $1;
 PREPARE in_range(integer) AS SELECT count(*), sum(b.k) FROM a JOIN b ON b.k BETWEEN a.k - $1 AND a.k WHERE a.k < 100;
-PREPARE in_residual(integer) AS SELECT count(*), count(b.k), sum(b.k) FROM a LEFT JOIN b ON a.k = b.k AND a.g + b.g > $1;
+PREPARE in_residual(integer) AS SELECT count(*), count(b.k), sum(b.k) FROM a LEFT JOIN b ON a.k = b.k AND a.g::numeric + b.g > $1;
 PREPARE below(integer) AS SELECT count(*), count(a.k) FROM a RIGHT JOIN (SELECT * FROM b WHERE g = $1) b ON a.k = b.k;
 PREPARE above(integer) AS SELECT count(*) FROM a FULL JOIN b ON a.k = b.k WHERE coalesce(a.g, b.g) < $1;
 PREPARE untyped AS SELECT count(*) FROM a JOIN b ON a.k = b.k AND a.t <> $1::text;

@@ -3,10 +3,12 @@
 // CustomScan.custom_exprs, where setrefs and Param finalisation see them.
 //
 // Children: custom_plans = (probe child, build child). custom_scan_tlist = probe child's target list ++ build
-// child's. custom_exprs = (equalities, ranges, filters, residual): four Lists. The terms are OpExprs whose
+// child's. custom_exprs = the lists of CustomExprs. The terms are OpExprs whose
 // left argument is over the probe child and the right one over the build child (commuted by the planner where
-// need be); after setrefs their Vars are INDEX_VARs into custom_scan_tlist. The residual is a list of boolean
-// expressions in the order in which they must be tested.
+// need be); after setrefs their Vars are INDEX_VARs into custom_scan_tlist. Conditions are what the filter
+// program stands for, in its order, to be tested again on undecided pairs; its operands are numbers of the
+// probe's and build's values, expressions over one child each. The residual is a list of boolean expressions
+// in the order in which they must be tested.
 //
 // A condition on range types is two terms with one and the same clause, which compare bounds. A term encoded
 // as Hash64 is only a necessary condition: its clause is in the residual as well. A term may have a Const for
@@ -25,7 +27,16 @@ extern "C" {
 
 namespace gpujoin {
 
-enum CustomExprs { kEqualityExprs, kRangeExprs, kFilterExprs, kResidualExprs, kCustomExprsCount };
+enum CustomExprs {
+    kEqualityExprs,
+    kRangeExprs,
+    kFilterExprs,
+    kConditionExprs,
+    kProbeValueExprs,
+    kBuildValueExprs,
+    kResidualExprs,
+    kCustomExprsCount
+};
 
 // What a key is of its expression's value.
 enum class KeyPart : uint8_t { Value, LowerBound, UpperBound };
@@ -59,6 +70,19 @@ struct CostTerms {
     double cost[kCostTermCount];
 };
 
+inline constexpr int kMaxPlanValues = 64;
+
+// A value that the filter program reads: how it is encoded, and read as what type.
+struct PlanValue {
+    KeyEncoding encoding;
+    Oid type;
+};
+
+struct PlanValues {
+    int count;
+    PlanValue value[kMaxPlanValues];
+};
+
 struct PlanData {
     JoinKind kind;
     int probe_target_entries;  // length of the probe child's target list: where the build child's begins
@@ -66,6 +90,9 @@ struct PlanData {
     int ranges;
     int filters;
     PlanTerm terms[3 * kMaxTerms];  // equalities, then ranges, then filters
+    FilterProgram program;
+    PlanValues probe_values;
+    PlanValues build_values;
     double estimated_probe_rows;
     double estimated_build_rows;
     double estimated_result_rows;

@@ -24,6 +24,7 @@ double setting_transfer_cost = -1;
 double setting_build_cost = -1;
 double setting_probe_cost = -1;
 double setting_match_cost = -1;
+double setting_pair_cost = 0.0005;
 double setting_emit_cost = 0.0015;
 
 namespace {
@@ -109,6 +110,9 @@ void define_planner_settings() {
                        &setting_probe_cost);
     define_engine_cost("gpujoin.match_cost", "Sets the planner's estimate of the engine's cost of one match.",
                        &setting_match_cost);
+    define_cost("gpujoin.pair_cost",
+                "Sets the planner's estimate of the CPU engine's cost of testing conditions on one pair.",
+                &setting_pair_cost);
     define_cost("gpujoin.emit_cost", "Sets the planner's estimate of the cost of handing out one result row.",
                 &setting_emit_cost);
 }

@@ -23,6 +23,7 @@ extern double
 extern double setting_build_cost;  // a build row, in the engine
 extern double setting_match_cost;  // each match, in the engine
 extern double setting_probe_cost;  // a probe row, in the engine
+extern double setting_pair_cost;   // a pair that conditions are tested on, in the CPU engine
 extern double setting_emit_cost;   // a result row handed out
 
 void define_settings();

@@ -320,6 +320,8 @@ class Generator:
         return f"{a} BETWEEN {low} - {width} AND {high} + {width}"
 
     def _residual(self, left, right):
+        if self.random.random() < 0.5:
+            return self._condition(left, right)
         a, b = self._pair(left, right, {"integer"})
         c, d = self._pair(left, right)
         return self.random.choice([
@@ -327,6 +329,28 @@ class Generator:
             f"{c} IS NOT DISTINCT FROM {d}", f"{c} IS DISTINCT FROM {d}", f"({a} > 5 OR {b} > 5)",
             f"{c}::text LIKE {d}::text || '%'", f"CASE WHEN {a} > 3 THEN {b} > 1 ELSE {b} IS NOT NULL END",
         ])
+
+    def _condition(self, left, right, depth=0):
+        """What an engine can evaluate for a pair: arithmetic, comparisons and logic over both sides."""
+        random_ = self.random
+        if depth < 2 and random_.random() < 0.5:
+            parts = [self._condition(left, right, depth + 1) for _ in range(random_.choice([1, 2, 2, 3]))]
+            if len(parts) == 1:
+                return random_.choice([f"NOT {parts[0]}", f"({parts[0]} IS NULL)", f"({parts[0]} IS NOT TRUE)"])
+            return "(" + random_.choice([" AND ", " OR ", " OR "]).join(parts) + ")"
+        family = random_.choice(["integer", "integer", "float", "date"])
+        a, b = self._pair(left, right, {family})
+        c, d = self._pair(left, right, {family})
+        compare = random_.choice(["=", "<>", "<", "<=", ">", ">="])
+        shared = {c.type.family for _, c in self._columns(left)} & {c.type.family for _, c in self._columns(right)}
+        if family not in shared or family == "date":
+            return f"({a} {compare} {b})" if random_.random() < 0.7 else f"({a} IS NULL OR {b} IS NOT NULL)"
+        # No sum of these fails, but for values at the ends of their types.
+        number = random_.choice([f"{a} + {b}", f"{a} - {b}", f"abs({a} - {b})", f"- {a}", f"{a} * 2 - {b}",
+                                 f"{a} + {b} - {c}"])
+        if family == "integer" and random_.random() < 0.4:
+            number = random_.choice([f"({a} + {b}) % 7", f"({a} - {b}) / 3", f"mod({a}, 5) * {b}"])
+        return f"({number} {compare} {random_.choice([str(random_.choice([0, 1, 3, 20])), d])})"
 
     def _filter(self, source):
         source, column = self.random.choice(self._columns([source]))

@@ -40,6 +40,7 @@ struct ResultView {
     Block block;
     uint32_t rows;
     bool last;                   // of the batch it answers
+    bool undecided;              // the filter program may have left some of the pairs undecided
     const uint32_t* probe_rows;  // nullptr in scans of the build side
     const uint64_t* build_rows;  // nullptr unless client_decides
     uint32_t column_count;

@@ -47,14 +47,15 @@ bool emits_build_columns(JoinKind kind) {
     return kind != JoinKind::Anti;
 }
 
-Wanted find_wanted(const GpuJoinState* state, Node* residual) {
+// tested: what is tested on pairs here.
+Wanted find_wanted(const GpuJoinState* state, List* tested) {
     Plan* plan = state->css.ss.ps.plan;
     JoinKind kind = state->plan.kind;
     Wanted wanted = {nullptr, nullptr};
     Bitmapset* above = bms_union(scan_entries(reinterpret_cast<Node*>(plan->targetlist)),
                                  scan_entries(reinterpret_cast<Node*>(plan->qual)));
     add_wanted(&wanted, state, above, emits_probe_columns(kind), emits_build_columns(kind));
-    add_wanted(&wanted, state, scan_entries(residual), true, true);
+    add_wanted(&wanted, state, scan_entries(reinterpret_cast<Node*>(tested)), true, true);
     return wanted;
 }
 
@@ -102,7 +103,7 @@ void init_emitter(GpuJoinState* state, const Wanted* wanted, const int* output_o
     List* targetlist = ps->plan->targetlist;
     TupleTableSlot* scan_slot = state->css.ss.ss_ScanTupleSlot;
     bool plain = !ps->ps_ProjInfo || is_plain(targetlist);
-    state->direct = !state->residual && !ps->qual && plain;
+    state->direct = !state->residual && !state->conditions && !ps->qual && plain;
     bool returned = state->direct && ps->ps_ProjInfo;
     Emitter* emitter = &state->emitter;
     emitter->slot = returned ? ps->ps_ResultTupleSlot : scan_slot;
@@ -142,7 +143,13 @@ void begin_node(CustomScanState* node, EState* estate, int eflags) {
     if (eflags & EXEC_FLAG_EXPLAIN_ONLY) return;
     List* residual = list_nth_node(List, plan->custom_exprs, kResidualExprs);
     state->residual = ExecInitQual(residual, &node->ss.ps);
-    Wanted wanted = find_wanted(state, reinterpret_cast<Node*>(residual));
+    List* tested = residual;
+    if (may_be_undecided(state->plan.program)) {
+        List* conditions = list_nth_node(List, plan->custom_exprs, kConditionExprs);
+        state->conditions = ExecInitQual(conditions, &node->ss.ps);
+        tested = list_concat_copy(residual, conditions);
+    }
+    Wanted wanted = find_wanted(state, tested);
     keep_probe_columns(state, wanted.probe);
     int build_entries = ExecGetResultType(state->build.plan)->natts;
     auto* output_of = static_cast<int*>(palloc0(sizeof(int) * (build_entries + 1)));
@@ -153,7 +160,7 @@ void begin_node(CustomScanState* node, EState* estate, int eflags) {
     // Append keeps finished children alive: what the server holds is given back after the last row, unless a
     // rescan is likely.
     state->keep_open = (eflags & EXEC_FLAG_REWIND) || !bms_is_empty(plan->scan.plan.extParam);
-    for (int which = kEqualityExprs; which < kResidualExprs; which++)
+    for (CustomExprs which : {kEqualityExprs, kRangeExprs, kFilterExprs, kBuildValueExprs})
         state->build_uses_params |=
             contains_param(static_cast<Node*>(list_nth(plan->custom_exprs, which)), nullptr);
 }

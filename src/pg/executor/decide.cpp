@@ -55,15 +55,6 @@ void emit_unmatched(GpuJoinState* state, uint32_t probe_row) {
     emitter_store(&state->emitter);
 }
 
-bool residual_holds(GpuJoinState* state) {
-    ExprContext* context = state->css.ss.ps.ps_ExprContext;
-    ResetExprContext(context);
-    context->ecxt_scantuple = state->emitter.slot;
-    if (ExecQual(state->residual, context)) return true;
-    InstrCountFiltered2(&state->css.ss.ps, 1);
-    return false;
-}
-
 // Tests the view's next candidate, a pair of the undecided probe row. True when it gives a row now.
 bool take_candidate(GpuJoinState* state) {
     Decider* decider = &state->decider;
@@ -71,7 +62,8 @@ bool take_candidate(GpuJoinState* state) {
     uint32_t result_row = state->next_row++;
     if (decider->matched && one_match_is_enough(kind)) return false;
     emit_pair(state, decider->probe_row, result_row);
-    if (!residual_holds(state)) return false;
+    ResetExprContext(state->css.ss.ps.ps_ExprContext);
+    if (!candidate_holds(state)) return false;
     decider->matched = true;
     if (scans_build_rows(kind)) mark_build_row(state, state->view.build_rows[result_row]);
     return emits_pairs(kind) || kind == JoinKind::Semi;
@@ -96,6 +88,16 @@ void skip_rest_of_group(GpuJoinState* state) {
 }
 
 }  // namespace
+
+bool candidate_holds(GpuJoinState* state) {
+    ExprContext* context = state->css.ss.ps.ps_ExprContext;
+    context->ecxt_scantuple = state->emitter.slot;
+    if (ExecQual(state->residual, context) &&
+        (!state->view.undecided || ExecQual(state->conditions, context)))
+        return true;
+    InstrCountFiltered2(&state->css.ss.ps, 1);
+    return false;
+}
 
 bool next_decided_row(GpuJoinState* state) {
     Decider* decider = &state->decider;

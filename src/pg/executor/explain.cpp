@@ -153,7 +153,8 @@ void explain_node(CustomScanState* node, List* ancestors, ExplainState* es) {
     if (algorithm != Algorithm::Auto) ExplainPropertyText("Algorithm", name_of(algorithm), es);
     show_condition("Equality Cond", clauses(kEqualityExprs), node, ancestors, es);
     show_condition("Range Cond", clauses(kRangeExprs), node, ancestors, es);
-    show_condition("Filter Cond", clauses(kFilterExprs), node, ancestors, es);
+    show_condition("Filter Cond", list_concat_copy(clauses(kFilterExprs), clauses(kConditionExprs)), node,
+                   ancestors, es);
     show_condition("Residual Cond", clauses(kResidualExprs), node, ancestors, es);
     if (es->analyze && node->ss.ps.instrument && clauses(kResidualExprs) != NIL)
         ExplainPropertyFloat("Rows Removed by Residual Cond", nullptr,

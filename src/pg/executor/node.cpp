@@ -73,10 +73,7 @@ TupleTableSlot* filter_and_project(GpuJoinState* state) {
     PlanState* ps = &state->css.ss.ps;
     ExprContext* context = ps->ps_ExprContext;
     context->ecxt_scantuple = state->emitter.slot;
-    if (state->residual && !client_decides(state) && !ExecQual(state->residual, context)) {
-        InstrCountFiltered2(ps, 1);
-        return nullptr;
-    }
+    if (!client_decides(state) && !candidate_holds(state)) return nullptr;
     if (ps->qual && !ExecQual(ps->qual, context)) {
         InstrCountFiltered1(ps, 1);
         return nullptr;

@@ -107,9 +107,8 @@ bool is_same_key(const Key& a, const Key& b) {
            a.declared_type == b.declared_type && a.part == b.part && equal(a.expression, b.expression);
 }
 
-// The key column for one side of a clause; clauses over the same expression share one.
-uint16_t key_column(Collected* columns, const OpExpr* clause, const PlanTerm& term) {
-    Key key = key_of(columns, clause, term);
+// The column for a key; the same keys share one. clause: where the key is a hash, the one it is for.
+uint16_t key_column(Collected* columns, const Key& key, const OpExpr* clause) {
     for (int i = 0; i < columns->key_columns; i++)
         if (is_same_key(columns->keys[i], key)) return static_cast<uint16_t>(i);
     int number = columns->key_columns++;
@@ -125,9 +124,35 @@ void add_terms(Collected* probe, Collected* build, List* clauses, const PlanTerm
     foreach (cell, clauses) {
         int i = foreach_current_index(cell);
         auto* clause = lfirst_node(OpExpr, cell);
-        terms[i].probe_column = key_column(probe, clause, plan_terms[i]);
-        terms[i].build_column = key_column(build, clause, plan_terms[i]);
+        terms[i].probe_column = key_column(probe, key_of(probe, clause, plan_terms[i]), clause);
+        terms[i].build_column = key_column(build, key_of(build, clause, plan_terms[i]), clause);
         terms[i].comparison = plan_terms[i].comparison;
+    }
+}
+
+// The columns of the values that the filter program reads.
+void add_values(Collected* columns, List* expressions, const PlanValues* values, uint16_t* numbers) {
+    for (int i = 0; i < values->count; i++) {
+        auto* expression = static_cast<Expr*>(list_nth(expressions, i));
+        const PlanValue& value = values->value[i];
+        numbers[i] =
+            key_column(columns, {expression, value.encoding, value.type, false, KeyPart::Value}, nullptr);
+    }
+}
+
+// The filter program with numbers of columns for those of values.
+void add_program(Collected* probe, Collected* build, List* exprs, const PlanData* plan,
+                 FilterProgram* program) {
+    uint16_t probe_columns[kMaxPlanValues];
+    uint16_t build_columns[kMaxPlanValues];
+    add_values(probe, list_nth_node(List, exprs, kProbeValueExprs), &plan->probe_values, probe_columns);
+    add_values(build, list_nth_node(List, exprs, kBuildValueExprs), &plan->build_values, build_columns);
+    *program = plan->program;
+    for (int i = 0; i < program->steps; i++) {
+        FilterStep* step = &program->step[i];
+        if (!has_source(step->opcode)) continue;
+        if (step->source == FilterSource::Probe) step->operand = probe_columns[step->operand];
+        if (step->source == FilterSource::Build) step->operand = build_columns[step->operand];
     }
 }
 
@@ -192,12 +217,12 @@ uint64_t row_estimate(double rows) {
     return rows < 1 ? 1 : rows > 1e18 ? static_cast<uint64_t>(1e18) : static_cast<uint64_t>(rows);
 }
 
-// Whether this side decides which candidates are matches: where a residual does, and in semijoins whose
-// matched row is wanted, since the server only says that there is one.
+// Whether this side decides which candidates are matches: where a residual does, or conditions on undecided
+// pairs, and in semijoins whose matched row is wanted, since the server only says that there is one.
 bool must_decide(const GpuJoinState* state, const Bitmapset* wanted_build) {
     JoinKind kind = state->plan.kind;
     return kind != JoinKind::Inner &&
-           (state->residual || (kind == JoinKind::Semi && !bms_is_empty(wanted_build)));
+           (state->residual || state->conditions || (kind == JoinKind::Semi && !bms_is_empty(wanted_build)));
 }
 
 void set_facts(GpuJoinState* state, const Bitmapset* wanted_build) {
@@ -221,14 +246,15 @@ void build_spec(GpuJoinState* state, Bitmapset* wanted_build, int* output_of) {
     const PlanData* plan = &state->plan;
     List* exprs = castNode(CustomScan, state->css.ss.ps.plan)->custom_exprs;
     int terms = plan->equalities + plan->ranges + plan->filters;
-    int most_build = terms + bms_num_members(wanted_build);
+    int most_probe = terms + plan->probe_values.count;
+    int most_build = terms + plan->build_values.count + bms_num_members(wanted_build);
     if (most_build > static_cast<int>(kMaxColumns))
         ereport(ERROR, errcode(ERRCODE_TOO_MANY_COLUMNS),
                 errmsg("a GpuJoin can send at most %u columns of one input", kMaxColumns));
     state->spec = static_cast<JoinSpec*>(palloc0(sizeof(JoinSpec)));
     JoinSpec* spec = state->spec;
     set_facts(state, wanted_build);
-    Collected probe = collect(state, &state->probe, true, terms + 1);
+    Collected probe = collect(state, &state->probe, true, most_probe + 1);
     Collected build = collect(state, &state->build, false, most_build + 1);
     const PlanTerm* plan_terms = plan->terms;
     add_terms(&probe, &build, list_nth_node(List, exprs, kEqualityExprs), plan_terms, spec->equality);
@@ -236,6 +262,7 @@ void build_spec(GpuJoinState* state, Bitmapset* wanted_build, int* output_of) {
     add_terms(&probe, &build, list_nth_node(List, exprs, kRangeExprs), plan_terms, spec->range);
     plan_terms += plan->ranges;
     add_terms(&probe, &build, list_nth_node(List, exprs, kFilterExprs), plan_terms, spec->filter);
+    add_program(&probe, &build, exprs, plan, &spec->program);
     state->probe.writer.column_count = probe.key_columns;
     add_payload(&build, wanted_build, output_of);
     spec->probe_columns = static_cast<uint16_t>(state->probe.writer.column_count);

@@ -32,10 +32,11 @@ struct GpuJoinState {
     Side probe;
     Side build;
     JoinSpec* spec;
-    ExprState* residual;     // of joins other than INNER it decides matches; of INNER joins it filters rows
-    Emitter emitter;         // into the scan slot; or, when direct, into the slot that is returned
-    bool direct;             // no condition to test and nothing to compute on the scan slot
-    bool keep_open;          // the build side may be wanted again after the last row
+    ExprState* residual;    // of joins other than INNER it decides matches; of INNER joins it filters rows
+    ExprState* conditions;  // tested on pairs that the filter program left undecided; nullptr: it leaves none
+    Emitter emitter;        // into the scan slot; or, when direct, into the slot that is returned
+    bool direct;            // no condition to test and nothing to compute on the scan slot
+    bool keep_open;         // the build side may be wanted again after the last row
     bool build_uses_params;  // keys may change with a Param
     KeptColumn* kept;
     int kept_count;
@@ -103,6 +104,10 @@ inline ProbeBatch* oldest_batch(GpuJoinState* state) {
 inline bool client_decides(const GpuJoinState* state) {
     return state->spec->client_decides;
 }
+
+// Whether the pair in the scan slot, of the current result, is a match as far as this side decides: whether
+// it meets the residual, and where the server could not tell the conditions.
+bool candidate_holds(GpuJoinState* state);
 
 // begin.cpp: BeginCustomScan.
 void begin_node(CustomScanState* node, EState* estate, int eflags);

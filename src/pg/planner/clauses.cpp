@@ -184,6 +184,24 @@ bool take_condition(JoinClauses* clauses, RestrictInfo* rinfo, const JoinSides& 
     return add_term(clauses, {rinfo, castNode(OpExpr, clause), {KeyEncoding::Bool, Comparison::Equal}});
 }
 
+// Takes a condition on pairs that an engine can evaluate.
+bool take_pair_condition(JoinClauses* clauses, RestrictInfo* rinfo, const JoinSides& sides) {
+    if (!add_condition(&clauses->compiled, rinfo->clause, sides)) return false;
+    clauses->conditions = lappend(clauses->conditions, rinfo);
+    return true;
+}
+
+bool link_sides(const List* conditions, const JoinSides& sides) {
+    ListCell* cell;
+    foreach (cell, conditions) {
+        const RestrictInfo* rinfo = lfirst_node(RestrictInfo, cell);
+        if (bms_overlap(rinfo->clause_relids, sides.probe_relids) &&
+            bms_overlap(rinfo->clause_relids, sides.build_relids))
+            return true;
+    }
+    return false;
+}
+
 // A term that links the two sides, which a condition on one of them does not: that is compared with a
 // constant.
 bool links_sides(const List* terms) {
@@ -208,10 +226,14 @@ JoinClauses* classify_clauses(List* restrictlist, const JoinSides& sides) {
             clauses->pushed_down = insert_by_security(clauses->pushed_down, rinfo);
         else if (!may_be_term(rinfo, lowest_level) ||
                  (!take_comparison(clauses, rinfo, sides) && !take_abbreviation(clauses, rinfo, sides) &&
-                  !take_condition(clauses, rinfo, sides)))
+                  !take_condition(clauses, rinfo, sides) && !take_pair_condition(clauses, rinfo, sides)))
             clauses->residual = insert_by_security(clauses->residual, rinfo);
     }
-    return links_sides(clauses->equalities) || clauses->ranges ? clauses : nullptr;
+    return can_be_searched(clauses) || link_sides(clauses->conditions, sides) ? clauses : nullptr;
+}
+
+bool can_be_searched(const JoinClauses* clauses) {
+    return links_sides(clauses->equalities) || clauses->ranges;
 }
 
 List* term_clauses(const List* terms) {

@@ -3,6 +3,7 @@
 //   equalities   probe expression = build expression, on encodable values
 //   ranges       probe expression < <= > >= build expression, on values whose order can be encoded
 //   filters      probe expression <> build expression
+//   conditions   what an engine can evaluate for a pair (filters.h)
 //   residual     everything else, which only PostgreSQL can decide; terms may have narrowed it down already
 //
 // A term's expression is over the columns of one input alone and is evaluated once a row, never once a pair;
@@ -11,6 +12,7 @@
 #pragma once
 
 #include "pg/plan_data.h"
+#include "pg/planner/filters.h"
 
 extern "C" {
 #include "postgres.h"
@@ -30,8 +32,10 @@ struct JoinClauses {
     List* equalities;   // of JoinTerm
     List* ranges;       // of JoinTerm
     List* filters;      // of JoinTerm
+    List* conditions;   // of RestrictInfo, in the order of the program that they were compiled to
     List* residual;     // of RestrictInfo, by security level
     List* pushed_down;  // of RestrictInfo, by security level
+    JoinFilter compiled;
 };
 
 // What a condition is classified against.
@@ -43,9 +47,12 @@ struct JoinSides {
     Relids build_relids;
 };
 
-// Puts a join's restrictlist into normal form. nullptr when nothing in it can drive a join here: no equality
-// and no range between the two sides.
+// Puts a join's restrictlist into normal form. nullptr when nothing in it can drive a join here: no equality,
+// no range and no condition between the two sides.
 JoinClauses* classify_clauses(List* restrictlist, const JoinSides& sides);
+
+// Whether a search can find the partners of a row: whether there is an equality or a range between the sides.
+bool can_be_searched(const JoinClauses* clauses);
 
 // The bare clauses of a list of JoinTerms (List of OpExpr).
 List* term_clauses(const List* terms);

@@ -8,7 +8,10 @@
 //   transfer    gpujoin.transfer_cost a megabyte, to the engine and back
 //   build       gpujoin.build_cost a row, times log2(rows) / 5 where a range needs it sorted
 //   probe       gpujoin.probe_cost a row, times the same where a range searches a tree
-//   expansion   gpujoin.match_cost for each candidate
+//   expansion   gpujoin.match_cost for each candidate; where only conditions can tell which pairs match, all
+//   pairs
+//               are tested, at gpujoin.pair_cost each on the CPU engine, and less on devices in the measure
+//               that a match costs less there
 //   emission    gpujoin.emit_cost a row, what is computed on it, and the residual for each candidate
 //
 // Units are the planner's: what core's hash join takes kNanosecondsPerUnit for. That was measured on the
@@ -61,6 +64,7 @@ struct EngineCosts {
     Cost build_row;
     Cost probe_row;
     Cost match;
+    Cost pair;
     Cost megabyte;
 };
 
@@ -76,6 +80,7 @@ EngineCosts engine_costs(const EngineRates& measured) {
             cost_of(setting_build_cost, rates.build_ns, usual.build_ns),
             cost_of(setting_probe_cost, kExposed * rates.probe_ns, usual.probe_ns),
             cost_of(setting_match_cost, kExposed * rates.match_ns, usual.match_ns),
+            setting_pair_cost * std::min(rates.match_ns, kBusy * usual.match_ns) / usual.match_ns,
             cost_of(setting_transfer_cost, kExposed * rates.transfer_ns * kMegabyte,
                     usual.transfer_ns * kMegabyte)};
 }
@@ -89,6 +94,10 @@ struct RowShape {
 
 RowShape key_shape(const JoinClauses* clauses, bool of_build) {
     RowShape shape;
+    const PlanValues& values = of_build ? clauses->compiled.build.values : clauses->compiled.probe.values;
+    shape.values = values.count;
+    for (int i = 0; i < values.count; i++)
+        shape.bytes += fixed_width(column_of(values.value[i].encoding).type);
     for (const List* terms : {clauses->equalities, clauses->ranges, clauses->filters}) {
         ListCell* cell;
         foreach (cell, terms) {
@@ -120,31 +129,44 @@ RowShape wanted_shape(const PathTarget* target) {
     return shape;
 }
 
+// Whether PostgreSQL may have to look at pairs that the engine finds.
+bool needs_columns(const JoinClauses* clauses) {
+    return clauses->residual || may_be_undecided(clauses->compiled.program);
+}
+
 // Wanted columns travel with the build side, unless only whether a row matched matters.
 RowShape payload_shape(const JoinInputs& inputs) {
     bool probe_rows_only = inputs.kind == JoinKind::Semi || inputs.kind == JoinKind::Anti;
-    if (probe_rows_only && !inputs.clauses->residual) return {};
+    if (probe_rows_only && !needs_columns(inputs.clauses)) return {};
     return wanted_shape(inputs.build->pathtarget);
 }
 
-// Pairs that satisfy the terms, before the residual decides.
+double all_pairs(const JoinInputs& inputs) {
+    return inputs.probe->rows * inputs.build->rows;
+}
+
+// Pairs that satisfy the terms and conditions, before the residual decides.
 double candidate_pairs(PlannerInfo* root, const JoinInputs& inputs) {
     SpecialJoinInfo join = {};
     join.type = T_SpecialJoinInfo;
     join.jointype = JOIN_INNER;
     join.min_lefthand = join.syn_lefthand = inputs.probe->parent->relids;
     join.min_righthand = join.syn_righthand = inputs.build->parent->relids;
-    double pairs = inputs.probe->rows * inputs.build->rows;
+    auto selectivity = [&](RestrictInfo* source) {
+        return clause_selectivity(root, reinterpret_cast<Node*>(source), 0, JOIN_INNER, &join);
+    };
+    double pairs = all_pairs(inputs);
     const RestrictInfo* previous = nullptr;  // a condition may have become two terms, one after the other
     for (const List* terms : {inputs.clauses->equalities, inputs.clauses->ranges, inputs.clauses->filters}) {
         ListCell* cell;
         foreach (cell, terms) {
             RestrictInfo* source = static_cast<JoinTerm*>(lfirst(cell))->source;
-            if (source != previous)
-                pairs *= clause_selectivity(root, reinterpret_cast<Node*>(source), 0, JOIN_INNER, &join);
+            if (source != previous) pairs *= selectivity(source);
             previous = source;
         }
     }
+    ListCell* cell;
+    foreach (cell, inputs.clauses->conditions) pairs *= selectivity(lfirst_node(RestrictInfo, cell));
     return pairs;
 }
 
@@ -153,9 +175,15 @@ double engine_results(PlannerInfo* root, const JoinInputs& inputs) {
     double results = inputs.rows;
     if (inputs.clauses->residual || inputs.clauses->pushed_down)
         results = std::max(results, candidate_pairs(root, inputs));
-    if (inputs.clauses->ranges)
+    if (inputs.clauses->ranges || !can_be_searched(inputs.clauses))
         results = std::min(results, kTrustedFanout * (inputs.probe->rows + inputs.build->rows));
     return results;
+}
+
+// The pairs that conditions are tested on for want of anything to search by, for all participants.
+double tested_pairs(const JoinInputs& inputs, double shares) {
+    if (can_be_searched(inputs.clauses)) return 0;
+    return all_pairs(inputs) * shares * (inputs.sharing == Sharing::OneBuild ? shares : 1);
 }
 
 Cost encode_cost(double rows, const RowShape& shape) {
@@ -233,7 +261,7 @@ JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const Jo
     terms[kTransferProbeTerm] =
         (probe_rows * probe_keys.bytes + results * payload.bytes) * shares / kMegabyte * engine.megabyte;
     terms[kProbeTerm] = probe_rows * shares * engine.probe_row * depth;
-    terms[kExpansionTerm] = results * shares * engine.match;
+    terms[kExpansionTerm] = results * shares * engine.match + tested_pairs(inputs, shares) * engine.pair;
     terms[kEmissionTerm] =
         results * (setting_emit_cost + condition.per_tuple) + inputs.rows * target->cost.per_tuple;
 

@@ -52,17 +52,6 @@ bool is_integer_abs(Oid function) {
     return function == F_ABS_INT2 || function == F_ABS_INT4 || function == F_ABS_INT8;
 }
 
-// An interval constant's length as intervals compare.
-bool interval_constant(const Node* node, int64* microseconds) {
-    if (!IsA(node, Const)) return false;
-    const Const* constant = reinterpret_cast<const Const*>(node);
-    if (constant->constisnull || constant->consttype != INTERVALOID) return false;
-    const Interval* interval = DatumGetIntervalP(constant->constvalue);
-    int64 days = interval->day + int64{interval->month} * DAYS_PER_MONTH;
-    return !__builtin_mul_overflow(days, USECS_PER_DAY, microseconds) &&
-           !__builtin_add_overflow(*microseconds, interval->time, microseconds);
-}
-
 // Takes `difference <op> constant` apart; *distance: it is the difference without its sign.
 bool take_apart(const OpExpr* clause, BoundedDifference* found, bool* distance) {
     auto* difference = static_cast<Node*>(linitial(clause->args));
@@ -118,6 +107,16 @@ List* compare_with_sum(const BoundedDifference* found, int strategy, int64 limit
 }
 
 }  // namespace
+
+bool interval_constant(const Node* node, int64* microseconds) {
+    if (!IsA(node, Const)) return false;
+    const Const* constant = reinterpret_cast<const Const*>(node);
+    if (constant->constisnull || constant->consttype != INTERVALOID) return false;
+    const Interval* interval = DatumGetIntervalP(constant->constvalue);
+    int64 days = interval->day + int64{interval->month} * DAYS_PER_MONTH;
+    return !__builtin_mul_overflow(days, USECS_PER_DAY, microseconds) &&
+           !__builtin_add_overflow(*microseconds, interval->time, microseconds);
+}
 
 List* distance_comparisons(OpExpr* clause) {
     if (list_length(clause->args) != 2) return NIL;

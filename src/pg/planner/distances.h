@@ -14,4 +14,7 @@ namespace gpujoin {
 // condition.
 List* distance_comparisons(OpExpr* clause);
 
+// An interval constant's length as intervals compare.
+bool interval_constant(const Node* node, int64* microseconds);
+
 }  // namespace gpujoin

@@ -185,8 +185,9 @@ bool wants_matched_row(const JoinCall& call) {
 // A batch of the build side has a column for each key and each column that may be wanted above.
 bool fits_batches(const JoinInputs& inputs) {
     const JoinClauses* clauses = inputs.clauses;
-    int keys =
-        list_length(clauses->equalities) + list_length(clauses->ranges) + list_length(clauses->filters);
+    int keys = list_length(clauses->equalities) + list_length(clauses->ranges) +
+               list_length(clauses->filters) +
+               Max(clauses->compiled.probe.values.count, clauses->compiled.build.values.count);
     return keys + list_length(inputs.build->pathtarget->exprs) <= int{kMaxColumns};
 }
 

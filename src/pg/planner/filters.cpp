@@ -1,0 +1,578 @@
+// Translation of conditions into filter programs (wire/filter_program.h). What the engines compute is exactly
+// what PostgreSQL's functions compute; where those would raise an error, the pair is undecided.
+//
+//   values       integers, oids, floats, bool, dates, times, timestamps: columns, constants, and expressions
+//   over
+//                one side that cannot fail, which are evaluated once a row
+//   arithmetic   + - * / % abs and the minus sign, with the type that PostgreSQL gives the outcome
+//   spans        differences of timestamps and of times, in microseconds: intervals compare by their length
+//   truth        comparisons, AND, OR, NOT, IS [NOT] NULL | TRUE | FALSE | UNKNOWN, boolean values
+#include "pg/planner/filters.h"
+
+#include <iterator>
+#include <utility>
+
+#include "pg/planner/clauses.h"
+#include "pg/planner/distances.h"
+#include "pg/planner/total.h"
+
+extern "C" {
+#include "access/stratnum.h"
+#include "catalog/pg_type.h"
+#include "datatype/timestamp.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/timestamp.h"
+}
+
+namespace gpujoin {
+namespace {
+
+using enum FilterOpcode;
+
+constexpr Oid kIntervalFamily = 1982;
+
+// What values of an SQL type are to the machine and in batches.
+struct ValueType {
+    Oid type;
+    FilterType filter;
+    KeyEncoding encoding;
+};
+
+constexpr ValueType kValueTypes[] = {
+    {BOOLOID, FilterType::Int16, KeyEncoding::Bool},
+    {INT2OID, FilterType::Int16, KeyEncoding::Int16},
+    {INT4OID, FilterType::Int32, KeyEncoding::Int32},
+    {INT8OID, FilterType::Int64, KeyEncoding::Int64},
+    {OIDOID, FilterType::Int64, KeyEncoding::Oid32},
+    {DATEOID, FilterType::Date, KeyEncoding::Int32},
+    {TIMEOID, FilterType::Int64, KeyEncoding::Int64},
+    {TIMESTAMPOID, FilterType::Timestamp, KeyEncoding::Int64},
+    {TIMESTAMPTZOID, FilterType::Timestamp, KeyEncoding::Int64},
+    {FLOAT4OID, FilterType::Float32, KeyEncoding::Float32},
+    {FLOAT8OID, FilterType::Float64, KeyEncoding::Float64},
+};
+
+const ValueType* find_value_type(Oid type) {
+    for (const ValueType& row : kValueTypes)
+        if (row.type == type) return &row;
+    return nullptr;
+}
+
+// What a function does with its arguments.
+struct Operation {
+    FilterOpcode opcode;
+    FilterType type;         // of the outcome
+    bool is_void = false;    // the outcome is the argument
+    bool is_finite = false;  // an infinite argument is no number: it is left to PostgreSQL
+};
+
+// The four arithmetic functions of a pair of types have names that differ in their ends only.
+#define GPUJOIN_ARITHMETIC(types, type) \
+    case F_##types##PL:                 \
+        return found(Add, type);        \
+    case F_##types##MI:                 \
+        return found(Subtract, type);   \
+    case F_##types##MUL:                \
+        return found(Multiply, type);   \
+    case F_##types##DIV:                \
+        return found(Divide, type);
+
+bool find_operation(Oid function, Operation* operation) {
+    auto found = [operation](FilterOpcode opcode, FilterType type) {
+        *operation = {opcode, type};
+        return true;
+    };
+    auto found_void = [operation] {
+        *operation = {Load, FilterType::Int64, true};
+        return true;
+    };
+    auto found_finite = [operation](FilterOpcode opcode, FilterType type) {
+        *operation = {opcode, type, false, true};
+        return true;
+    };
+    switch (function) {
+        GPUJOIN_ARITHMETIC(INT2, FilterType::Int16)
+        GPUJOIN_ARITHMETIC(INT4, FilterType::Int32)
+        GPUJOIN_ARITHMETIC(INT8, FilterType::Int64)
+        GPUJOIN_ARITHMETIC(INT24, FilterType::Int32)
+        GPUJOIN_ARITHMETIC(INT42, FilterType::Int32)
+        GPUJOIN_ARITHMETIC(INT28, FilterType::Int64)
+        GPUJOIN_ARITHMETIC(INT82, FilterType::Int64)
+        GPUJOIN_ARITHMETIC(INT48, FilterType::Int64)
+        GPUJOIN_ARITHMETIC(INT84, FilterType::Int64)
+        GPUJOIN_ARITHMETIC(FLOAT4, FilterType::Float32)
+        GPUJOIN_ARITHMETIC(FLOAT8, FilterType::Float64)
+        GPUJOIN_ARITHMETIC(FLOAT48, FilterType::Float64)
+        GPUJOIN_ARITHMETIC(FLOAT84, FilterType::Float64)
+        case F_INT2MOD:
+        case F_MOD_INT2_INT2:
+            return found(Modulo, FilterType::Int16);
+        case F_INT4MOD:
+        case F_MOD_INT4_INT4:
+            return found(Modulo, FilterType::Int32);
+        case F_INT8MOD:
+        case F_MOD_INT8_INT8:
+            return found(Modulo, FilterType::Int64);
+        case F_INT2UM:
+            return found(Negate, FilterType::Int16);
+        case F_INT4UM:
+            return found(Negate, FilterType::Int32);
+        case F_INT8UM:
+            return found(Negate, FilterType::Int64);
+        case F_FLOAT4UM:
+            return found(Negate, FilterType::Float32);
+        case F_FLOAT8UM:
+            return found(Negate, FilterType::Float64);
+        case F_INT2ABS:
+        case F_ABS_INT2:
+            return found(Absolute, FilterType::Int16);
+        case F_INT4ABS:
+        case F_ABS_INT4:
+            return found(Absolute, FilterType::Int32);
+        case F_INT8ABS:
+        case F_ABS_INT8:
+            return found(Absolute, FilterType::Int64);
+        case F_FLOAT4ABS:
+        case F_ABS_FLOAT4:
+            return found(Absolute, FilterType::Float32);
+        case F_FLOAT8ABS:
+        case F_ABS_FLOAT8:
+            return found(Absolute, FilterType::Float64);
+        case F_INT4_INT2:
+        case F_INT8_INT2:
+        case F_INT8_INT4:
+        case F_INT8_OID:
+        case F_FLOAT8_FLOAT4:
+            return found_void();
+        case F_INT2_INT4:
+        case F_INT2_INT8:
+            return found(Check, FilterType::Int16);
+        case F_INT4_INT8:
+            return found(Check, FilterType::Int32);
+        case F_FLOAT8_INT2:
+        case F_FLOAT8_INT4:
+        case F_FLOAT8_INT8:
+            return found(ToFloat, FilterType::Float64);
+        case F_DATE_PLI:
+            return found_finite(Add, FilterType::Date);
+        case F_DATE_MII:
+            return found_finite(Subtract, FilterType::Date);
+        case F_DATE_MI:
+            return found_finite(Subtract, FilterType::Int32);
+        case F_TIMESTAMP_PL_INTERVAL:
+        case F_TIMESTAMPTZ_PL_INTERVAL:
+            return found_finite(Add, FilterType::Timestamp);
+        case F_TIMESTAMP_MI_INTERVAL:
+        case F_TIMESTAMPTZ_MI_INTERVAL:
+            return found_finite(Subtract, FilterType::Timestamp);
+        case F_TIMESTAMP_MI:
+        case F_TIMESTAMPTZ_MI:
+            return found_finite(Subtract, FilterType::Int64);
+        case F_TIME_MI_TIME:
+            return found(Subtract, FilterType::Int64);
+        default:
+            return false;
+    }
+}
+
+#undef GPUJOIN_ARITHMETIC
+
+// A call of a function with one or two arguments, of the declared types.
+struct Call {
+    Oid function;
+    int count;
+    Node* argument[2];
+    Oid type[2];
+};
+
+bool take_call(Node* node, Call* call) {
+    List* arguments;
+    if (IsA(node, OpExpr)) {
+        auto* operation = reinterpret_cast<OpExpr*>(node);
+        call->function = get_opcode(operation->opno);
+        arguments = operation->args;
+    } else if (IsA(node, FuncExpr)) {
+        call->function = reinterpret_cast<FuncExpr*>(node)->funcid;
+        arguments = reinterpret_cast<FuncExpr*>(node)->args;
+    } else {
+        return false;
+    }
+    call->count = list_length(arguments);
+    if (call->count < 1 || call->count > 2) return false;
+    Oid* types;
+    int declared;
+    get_func_signature(call->function, &types, &declared);
+    for (int i = 0; i < call->count; i++) {
+        call->argument[i] = static_cast<Node*>(list_nth(arguments, i));
+        call->type[i] = types[i];
+    }
+    return true;
+}
+
+class Translator {
+  public:
+    Translator(JoinFilter* filter, const JoinSides& sides) : filter_(filter), sides_(sides) {}
+
+    // Leaves a condition's truth in the accumulator. False where that cannot be done; the program is then
+    // spoilt.
+    bool put_truth(Node* node);
+    void put(FilterOpcode opcode, FilterType type = FilterType::Int64,
+             FilterSource source = FilterSource::Stack, int operand = 0);
+    bool fits() const { return fits_; }
+
+  private:
+    bool put_connection(const BoolExpr* expression);
+    bool put_test(const BooleanTest* test);
+    bool put_null_test(const NullTest* test);
+    bool put_comparison(OpExpr* clause);
+    bool put_intervals(const OpExpr* clause);
+    bool put_flag(Node* node);
+    bool put_number(Node* node, Oid type);
+    bool put_call(const Call& call, const Operation& operation);
+    bool put_with_interval(const Call& call, const Operation& operation);
+    bool put_right(FilterOpcode opcode, FilterType type, Node* right, Oid right_type, bool is_finite);
+    bool put_checked(Node* node, Oid type, bool is_finite);
+    void put_constant(FilterOpcode opcode, FilterType type, int64 value);
+    bool find_operand(Node* node, Oid type, FilterSource* source, int* operand);
+    bool find_value(Node* node, Oid type, FilterSource* source, int* operand);
+    int constant(int64 bits);
+
+    JoinFilter* filter_;
+    const JoinSides& sides_;
+    bool fits_ = true;
+};
+
+void Translator::put(FilterOpcode opcode, FilterType type, FilterSource source, int operand) {
+    FilterProgram* program = &filter_->program;
+    if (program->steps == kMaxFilterSteps) {
+        fits_ = false;
+        return;
+    }
+    program->step[program->steps++] = {opcode, type, source, 0, static_cast<uint16_t>(operand), 0};
+}
+
+int Translator::constant(int64 bits) {
+    FilterProgram* program = &filter_->program;
+    for (int i = 0; i < program->constants; i++)
+        if (program->constant[i] == static_cast<uint64_t>(bits)) return i;
+    if (program->constants == kMaxFilterConstants) {
+        fits_ = false;
+        return 0;
+    }
+    program->constant[program->constants] = static_cast<uint64_t>(bits);
+    return program->constants++;
+}
+
+void Translator::put_constant(FilterOpcode opcode, FilterType type, int64 value) {
+    put(opcode, type, FilterSource::Constant, constant(value));
+}
+
+// The value of a constant as the machine has it. False: NULL, or of another type.
+bool constant_bits(const Const* constant, Oid type, int64* bits) {
+    if (constant->constisnull || getBaseType(constant->consttype) != type) return false;
+    Datum value = constant->constvalue;
+    switch (type) {
+        case BOOLOID:
+            *bits = DatumGetBool(value);
+            return true;
+        case INT2OID:
+            *bits = DatumGetInt16(value);
+            return true;
+        case INT4OID:
+        case DATEOID:
+            *bits = DatumGetInt32(value);
+            return true;
+        case OIDOID:
+            *bits = DatumGetObjectId(value);
+            return true;
+        case FLOAT4OID: {
+            double number = static_cast<double>(DatumGetFloat4(value));
+            memcpy(bits, &number, sizeof(number));
+            return true;
+        }
+        case FLOAT8OID:
+        case INT8OID:
+        case TIMEOID:
+        case TIMESTAMPOID:
+        case TIMESTAMPTZOID:
+            *bits = DatumGetInt64(value);  // of a float8 the bits
+            return true;
+        default:
+            return false;
+    }
+}
+
+// An expression over one side alone that can be evaluated once a row.
+bool Translator::find_value(Node* node, Oid type, FilterSource* source, int* operand) {
+    const ValueType* value_type = find_value_type(type);
+    if (!value_type || !cannot_fail(node)) return false;
+    Relids relids = pull_varnos(sides_.root, node);
+    bool on_probe = bms_is_subset(relids, sides_.probe_relids);
+    if (!on_probe && !bms_is_subset(relids, sides_.build_relids)) return false;
+    FilterValues* values = on_probe ? &filter_->probe : &filter_->build;
+    *source = on_probe ? FilterSource::Probe : FilterSource::Build;
+    for (*operand = 0; *operand < values->values.count; (*operand)++)
+        if (values->values.value[*operand].type == type &&
+            equal(list_nth(values->expressions, *operand), node))
+            return true;
+    if (values->values.count == kMaxPlanValues) return false;
+    values->values.value[values->values.count++] = {value_type->encoding, type};
+    values->expressions = lappend(values->expressions, node);
+    return true;
+}
+
+// Casts that change nothing in the machine's values, down to the argument, whose type comes with it.
+Node* without_void_casts(Node* node, Oid* type) {
+    for (;;) {
+        Call call;
+        Operation operation;
+        if (IsA(node, RelabelType)) {
+            auto* argument = reinterpret_cast<Node*>(reinterpret_cast<RelabelType*>(node)->arg);
+            if (getBaseType(exprType(argument)) != *type) return node;
+            node = argument;
+        } else if (take_call(node, &call) && find_operation(call.function, &operation) && operation.is_void) {
+            node = call.argument[0];
+            *type = call.type[0];
+        } else {
+            return node;
+        }
+    }
+}
+
+// A constant or value, which a step can take as its operand. The node is without void casts.
+bool Translator::find_operand(Node* node, Oid type, FilterSource* source, int* operand) {
+    Call call;
+    Operation operation;
+    if (IsA(node, Const)) {
+        int64 bits;
+        if (!constant_bits(reinterpret_cast<Const*>(node), type, &bits)) return false;
+        *source = FilterSource::Constant;
+        *operand = constant(bits);
+        return true;
+    }
+    if (take_call(node, &call) && find_operation(call.function, &operation)) return false;
+    return find_value(node, type, source, operand);
+}
+
+// Leaves a number in the empty accumulator: the node, read as the type.
+bool Translator::put_number(Node* node, Oid type) {
+    node = without_void_casts(node, &type);
+    FilterSource source;
+    int operand;
+    if (find_operand(node, type, &source, &operand)) {
+        put(Load, find_value_type(type)->filter, source, operand);
+        return true;
+    }
+    Call call;
+    Operation operation;
+    return take_call(node, &call) && find_operation(call.function, &operation) && put_call(call, operation);
+}
+
+bool Translator::put_checked(Node* node, Oid type, bool is_finite) {
+    if (!put_number(node, type)) return false;
+    if (is_finite && (type == DATEOID || type == TIMESTAMPOID || type == TIMESTAMPTZOID))
+        put(Check, find_value_type(type)->filter);
+    return true;
+}
+
+bool Translator::put_call(const Call& call, const Operation& operation) {
+    if (call.count == 2 && call.type[1] == INTERVALOID) return put_with_interval(call, operation);
+    if (!put_checked(call.argument[0], call.type[0], operation.is_finite)) return false;
+    if (call.count == 2)
+        return put_right(operation.opcode, operation.type, call.argument[1], call.type[1],
+                         operation.is_finite);
+    put(operation.opcode, operation.type);
+    return true;
+}
+
+// Combines the accumulator with a right operand.
+bool Translator::put_right(FilterOpcode opcode, FilterType type, Node* right, Oid right_type,
+                           bool is_finite) {
+    Oid plain_type = right_type;
+    Node* plain = without_void_casts(right, &plain_type);
+    FilterSource source;
+    int operand;
+    bool is_checked =
+        is_finite && (right_type == DATEOID || right_type == TIMESTAMPOID || right_type == TIMESTAMPTZOID);
+    if (!is_checked && find_operand(plain, plain_type, &source, &operand)) {
+        put(opcode, type, source, operand);
+        return true;
+    }
+    put(Push);
+    if (!put_checked(right, right_type, is_finite)) return false;
+    put(opcode, type);
+    return true;
+}
+
+// A timestamp and an interval of a fixed length: as PostgreSQL does, first the days, then the rest. A day of
+// timestamptz has as many hours as the time zone makes it.
+bool Translator::put_with_interval(const Call& call, const Operation& operation) {
+    if (!IsA(call.argument[1], Const)) return false;
+    auto* constant = reinterpret_cast<Const*>(call.argument[1]);
+    if (constant->constisnull) return false;
+    const Interval* interval = DatumGetIntervalP(constant->constvalue);
+    if (interval->month != 0 || (interval->day != 0 && call.type[0] != TIMESTAMPOID)) return false;
+    if (!put_checked(call.argument[0], call.type[0], true)) return false;
+    if (interval->day != 0) put_constant(operation.opcode, operation.type, interval->day * USECS_PER_DAY);
+    put_constant(operation.opcode, operation.type, interval->time);
+    return true;
+}
+
+FilterOpcode opcode_of(Comparison comparison) {
+    constexpr FilterOpcode kOpcodes[] = {Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual};
+    static_assert(static_cast<int>(Comparison::GreaterEqual) + 1 == std::size(kOpcodes));
+    return kOpcodes[static_cast<int>(comparison)];
+}
+
+// Lengths of intervals: differences, and constants.
+bool Translator::put_intervals(const OpExpr* clause) {
+    constexpr FilterOpcode kByStrategy[] = {NotEqual, Less, LessEqual, Equal, GreaterEqual, Greater};
+    int strategy = get_op_opfamily_strategy(clause->opno, kIntervalFamily);
+    if (strategy == 0 && get_op_opfamily_strategy(get_negator(clause->opno), kIntervalFamily) == 0)
+        return false;
+    Call difference;
+    Operation operation;
+    auto* left = static_cast<Node*>(linitial(clause->args));
+    auto* right = static_cast<Node*>(lsecond(clause->args));
+    int64 length;
+    if (interval_constant(left, &length))
+        put_constant(Load, FilterType::Int64, length);
+    else if (!take_call(left, &difference) || !find_operation(difference.function, &operation) ||
+             !put_call(difference, operation))
+        return false;
+    if (interval_constant(right, &length)) {
+        put_constant(kByStrategy[strategy], FilterType::Int64, length);
+        return true;
+    }
+    put(Push);
+    if (!take_call(right, &difference) || !find_operation(difference.function, &operation) ||
+        !put_call(difference, operation))
+        return false;
+    put(kByStrategy[strategy]);
+    return true;
+}
+
+bool Translator::put_comparison(OpExpr* clause) {
+    if (list_length(clause->args) != 2) return false;
+    if (exprType(static_cast<Node*>(linitial(clause->args))) == INTERVALOID) return put_intervals(clause);
+    OperatorEncoding found;
+    if (!find_operator_encoding(clause->opno, clause->inputcollid, &found)) return false;
+    const ValueType* left = find_value_type(found.left_type);
+    const ValueType* right = find_value_type(found.right_type);
+    if (!left || !right || found.encoding == KeyEncoding::DateTimestamp) return false;
+    return put_number(static_cast<Node*>(linitial(clause->args)), left->type) &&
+           put_right(opcode_of(found.comparison), left->filter, static_cast<Node*>(lsecond(clause->args)),
+                     right->type, false);
+}
+
+bool Translator::put_connection(const BoolExpr* expression) {
+    ListCell* cell;
+    foreach (cell, expression->args) {
+        if (foreach_current_index(cell) > 0) put(Push);
+        if (!put_truth(static_cast<Node*>(lfirst(cell)))) return false;
+        if (foreach_current_index(cell) > 0) put(expression->boolop == AND_EXPR ? And : Or);
+    }
+    if (expression->boolop == NOT_EXPR) put(Not);
+    return true;
+}
+
+bool Translator::put_test(const BooleanTest* test) {
+    if (!put_truth(reinterpret_cast<Node*>(test->arg))) return false;
+    bool is_false = test->booltesttype == IS_FALSE || test->booltesttype == IS_NOT_FALSE;
+    bool is_unknown = test->booltesttype == IS_UNKNOWN || test->booltesttype == IS_NOT_UNKNOWN;
+    if (is_false) put(Not);
+    put(is_unknown ? IsNull : IsTrue);
+    bool is_negated = test->booltesttype == IS_NOT_TRUE || test->booltesttype == IS_NOT_FALSE ||
+                      test->booltesttype == IS_NOT_UNKNOWN;
+    if (is_negated) put(Not);
+    return true;
+}
+
+bool Translator::put_null_test(const NullTest* test) {
+    if (test->argisrow) return false;
+    auto* argument = reinterpret_cast<Node*>(test->arg);
+    Oid type = getBaseType(exprType(argument));
+    if (type == BOOLOID ? !put_truth(argument) : !find_value_type(type) || !put_number(argument, type))
+        return false;
+    put(IsNull);
+    if (test->nulltesttype == IS_NOT_NULL) put(Not);
+    return true;
+}
+
+// A boolean column, or a condition on one side.
+bool Translator::put_flag(Node* node) {
+    FilterSource source;
+    int operand;
+    if (exprType(node) != BOOLOID || !find_operand(node, BOOLOID, &source, &operand)) return false;
+    put(Load, FilterType::Int16, source, operand);
+    put_constant(NotEqual, FilterType::Int16, 0);
+    return true;
+}
+
+// Takes back what was added since.
+void restore(JoinFilter* filter, const JoinFilter& before) {
+    filter->program = before.program;
+    for (auto [values, count] : {std::pair(&filter->probe, before.probe.values.count),
+                                 std::pair(&filter->build, before.build.values.count)}) {
+        values->values.count = count;
+        values->expressions = list_truncate(values->expressions, count);
+    }
+}
+
+bool Translator::put_truth(Node* node) {
+    check_stack_depth();
+    const JoinFilter before = *filter_;
+    bool done = false;
+    switch (nodeTag(node)) {
+        case T_BoolExpr:
+            done = put_connection(reinterpret_cast<BoolExpr*>(node));
+            break;
+        case T_BooleanTest:
+            done = put_test(reinterpret_cast<BooleanTest*>(node));
+            break;
+        case T_NullTest:
+            done = put_null_test(reinterpret_cast<NullTest*>(node));
+            break;
+        case T_OpExpr:
+            done = put_comparison(reinterpret_cast<OpExpr*>(node));
+            break;
+        default:
+            break;
+    }
+    if (done) return true;
+    restore(filter_, before);
+    return put_flag(node);
+}
+
+// Whether an engine will take the program: not if it needs more stack than there is.
+bool is_valid(const JoinFilter* filter) {
+    auto* spec = static_cast<JoinSpec*>(palloc0(sizeof(JoinSpec)));
+    spec->program = filter->program;
+    for (int i = 0; i < filter->probe.values.count; i++)
+        spec->probe[spec->probe_columns++] = column_of(filter->probe.values.value[i].encoding);
+    for (int i = 0; i < filter->build.values.count; i++)
+        spec->build[spec->build_columns++] = column_of(filter->build.values.value[i].encoding);
+    bool valid = validate_filter(*spec).ok();
+    pfree(spec);
+    return valid;
+}
+
+}  // namespace
+
+bool add_condition(JoinFilter* filter, Expr* clause, const JoinSides& sides) {
+    const JoinFilter before = *filter;
+    const bool is_first = filter->program.steps == 0;
+    Translator translator(filter, sides);
+    if (!is_first) translator.put(Push);
+    bool done = translator.put_truth(reinterpret_cast<Node*>(clause));
+    if (!is_first) translator.put(And);
+    if (done && translator.fits() && is_valid(filter)) return true;
+    restore(filter, before);
+    return false;
+}
+
+}  // namespace gpujoin

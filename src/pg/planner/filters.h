@@ -1,0 +1,31 @@
+// Conditions over both sides that an engine can evaluate, translated into a filter program.
+#pragma once
+
+#include "pg/plan_data.h"
+
+extern "C" {
+#include "postgres.h"
+#include "nodes/pathnodes.h"
+}
+
+namespace gpujoin {
+
+struct JoinSides;
+
+// The expressions over one side that a program's operands stand for.
+struct FilterValues {
+    List* expressions;  // of Expr
+    PlanValues values;
+};
+
+struct JoinFilter {
+    FilterProgram program;
+    FilterValues probe;
+    FilterValues build;
+};
+
+// Adds a condition to those that the program tests, in their order. False, and nothing done, where an engine
+// cannot evaluate it.
+bool add_condition(JoinFilter* filter, Expr* clause, const JoinSides& sides);
+
+}  // namespace gpujoin
