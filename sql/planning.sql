@@ -33,7 +33,7 @@ EXPLAIN (COSTS OFF) SELECT * FROM small WHERE NOT EXISTS (SELECT FROM big WHERE 
 EXPLAIN (COSTS OFF) SELECT * FROM big LEFT JOIN small ON big.id = small.id WHERE small.id IS NULL;
 EXPLAIN (COSTS OFF)
     SELECT * FROM big JOIN other ON big.i8 = other.i8
-    WHERE (big.id, other.id) IN (SELECT id % 3, id % 3 FROM big);
+    WHERE (big.id, other.id) IN (SELECT id % 3, id % 5 FROM big);
 
 -- Join conditions and conditions above the join are kept apart.
 EXPLAIN (COSTS OFF)

@@ -241,7 +241,8 @@ Bitmapset* heap_filter_columns(SeqScanState* node, Bitmapset* wanted) {
     ListCell* cell;
     foreach (cell, node->ss.ps.plan->qual) {
         Recognised found;
-        if (recognise(lfirst_node(Node, cell), &found)) wanted = bms_add_member(wanted, found.attribute);
+        if (recognise(static_cast<Node*>(lfirst(cell)), &found))
+            wanted = bms_add_member(wanted, found.attribute);
     }
     return wanted;
 }
@@ -255,7 +256,7 @@ HeapFilter* heap_filter_create(SeqScanState* node, const HeapDeformer* deformer)
     ListCell* cell;
     foreach (cell, qual) {
         Recognised found;
-        if (!recognise(lfirst_node(Node, cell), &found)) continue;
+        if (!recognise(static_cast<Node*>(lfirst(cell)), &found)) continue;
         ColumnTest* test = &filter->tests[filter->test_count++];
         test->column = deformer->attribute[found.attribute - 1].column;
         test->comparison = found.comparison;
