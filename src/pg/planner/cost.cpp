@@ -8,10 +8,9 @@
 //   transfer    gpujoin.transfer_cost a megabyte, to the engine and back
 //   build       gpujoin.build_cost a row, times log2(rows) / 5 where a range needs it sorted
 //   probe       gpujoin.probe_cost a row, times the same where a range searches a tree
-//   expansion   gpujoin.match_cost for each candidate; where only conditions can tell which pairs match, all
-//   pairs
-//               are tested, at gpujoin.pair_cost each on the CPU engine, and less on devices in the measure
-//               that a match costs less there
+//   expansion   gpujoin.match_cost for each candidate; where only conditions tell which pairs match, all of
+//               them are tested, at gpujoin.pair_cost each on the CPU engine, and less on devices in the
+//               measure that probing costs less there
 //   emission    gpujoin.emit_cost a row, what is computed on it, and the residual for each candidate
 //
 // Units are the planner's: what core's hash join takes kNanosecondsPerUnit for. That was measured on the
@@ -53,10 +52,10 @@ constexpr double kLevelsPerHash = 5;            // levels of a sort or a search 
 constexpr double kServerBytesPerBuildRow = 48;  // table or tree, at its peak while sealing
 
 // Of the CPU engine on the two processors of docs/performance.md: for a device that was not measured, and for
-// plans that shall be the same on every machine. No device in use is taken to be slower than kBusy times
-// that: when it was measured, the machine had other things to do.
+// plans that shall be the same on every machine. No device in use is taken to be slower with rows than
+// kBusy times that: when it was measured, the machine had other things to do.
 constexpr EngineRates kUnmeasured = {65000, 12, 3.5, 4, 0.4};
-constexpr double kBusy = 3;
+constexpr double kBusy = 2;
 
 // The engine's share of the work, in the planner's units.
 struct EngineCosts {
@@ -68,21 +67,25 @@ struct EngineCosts {
     Cost megabyte;
 };
 
-Cost cost_of(double setting, double measured_ns, double unmeasured_ns) {
+// share: of what it takes, that is charged for.
+Cost cost_of(double setting, double share, double measured_ns, double unmeasured_ns) {
     if (setting >= 0) return setting;
-    return std::min(measured_ns, kBusy * unmeasured_ns) / kNanosecondsPerUnit;
+    return share * std::min(measured_ns, kBusy * unmeasured_ns) / kNanosecondsPerUnit;
 }
 
 EngineCosts engine_costs(const EngineRates& measured) {
     const EngineRates& rates = measured.setup_ns > 0 ? measured : kUnmeasured;
     const EngineRates& usual = kUnmeasured;
-    return {cost_of(-1, rates.setup_ns, usual.setup_ns),
-            cost_of(setting_build_cost, rates.build_ns, usual.build_ns),
-            cost_of(setting_probe_cost, kExposed * rates.probe_ns, usual.probe_ns),
-            cost_of(setting_match_cost, kExposed * rates.match_ns, usual.match_ns),
-            setting_pair_cost * std::min(rates.match_ns, kBusy * usual.match_ns) / usual.match_ns,
-            cost_of(setting_transfer_cost, kExposed * rates.transfer_ns * kMegabyte,
-                    usual.transfer_ns * kMegabyte)};
+    EngineCosts costs;
+    costs.setup = rates.setup_ns / kNanosecondsPerUnit;
+    costs.build_row = cost_of(setting_build_cost, 1, rates.build_ns, usual.build_ns);
+    costs.probe_row = cost_of(setting_probe_cost, kExposed, rates.probe_ns, usual.probe_ns);
+    costs.match = cost_of(setting_match_cost, kExposed, rates.match_ns, usual.match_ns);
+    costs.pair = setting_pair_cost *
+                 std::min((rates.probe_ns + rates.match_ns) / (usual.probe_ns + usual.match_ns), kBusy);
+    costs.megabyte = cost_of(setting_transfer_cost, kExposed, rates.transfer_ns * kMegabyte,
+                             usual.transfer_ns * kMegabyte);
+    return costs;
 }
 
 // What an input's rows consist of, or those parts of them that are concerned.

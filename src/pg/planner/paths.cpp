@@ -119,7 +119,7 @@ bool fits_server(const JoinCall& call, const JoinEstimate& estimate) {
 
 // A join on ranges alone that a nested loop with an index would do better.
 bool is_for_lookups(const JoinCall& call, const Proposal& proposal, const JoinInputs& inputs) {
-    if (setting_force || inputs.clauses->equalities != NIL) return false;
+    if (setting_force || inputs.clauses->equalities != NIL || inputs.clauses->ranges == NIL) return false;
     JoinEstimate estimate = estimate_join(call.root, call.joinrel->reltarget, inputs, call.server.rates);
     bool may_loop_inner = proposal.jointype == JOIN_INNER || proposal.jointype == JOIN_RIGHT;
     bool may_loop_outer = proposal.jointype != JOIN_RIGHT && proposal.jointype != JOIN_FULL;
