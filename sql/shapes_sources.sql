@@ -49,7 +49,7 @@ FROM unnest(ARRAY[
     'SELECT a.k FROM a TABLESAMPLE SYSTEM (100) JOIN b USING (k)', 'SELECT a.k FROM a JOIN b USING (k) ORDER BY a.t, b.k LIMIT 7 OFFSET 3',
     'SELECT a.k, b.t FROM a JOIN b USING (k) WHERE a.k BETWEEN 5 AND 50 ORDER BY a.k DESC FETCH FIRST 5 ROWS WITH TIES',
     'SELECT c.relname, n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relname LIKE ''pg_am%''',
-    'SELECT a.attname, t.typname FROM pg_attribute a LEFT JOIN pg_type t ON a.atttypid = t.oid WHERE a.attrelid = ''pg_class''::regclass',
+    'SELECT a.attname, t.typname FROM pg_attribute a LEFT JOIN pg_type t ON a.atttypid = t.oid WHERE a.attrelid = ''pg_am''::regclass',
     'SELECT a.k, generate_series(1, b.g) AS s FROM a JOIN b USING (k)', 'SELECT a.k, unnest(ARRAY[a.g, b.g]) AS u, b.t FROM a LEFT JOIN b USING (k)'
     ]) WITH ORDINALITY AS queries (query, i),
      compare(query) AS c

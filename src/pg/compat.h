@@ -12,6 +12,7 @@ extern "C" {
 #endif
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "nodes/extensible.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "pgstat.h"
@@ -75,6 +76,13 @@ inline void copy_nulling([[maybe_unused]] Node* to, [[maybe_unused]] const Node*
 #endif
 }
 
+// The flag of a path whose node computes its target list, as all custom nodes do before 15.
+#if PG_VERSION_NUM >= 150000
+constexpr uint32 kProjects = CUSTOMPATH_SUPPORT_PROJECTION;
+#else
+constexpr uint32 kProjects = 0;
+#endif
+
 // Pseudoconstant conditions of a join are tested above it; before 17, only above joins of core's own.
 constexpr bool kTestsPseudoconstants = PG_VERSION_NUM >= 170000;
 
@@ -128,7 +136,11 @@ inline bool read_next_heap_page(HeapScanDesc scan, [[maybe_unused]] BlockNumber 
 
 // Counts rows that a sequential scan has fetched, for the statistics views.
 inline void count_rows_fetched(Relation relation, int64 rows) {
+#if PG_VERSION_NUM >= 150000
     if (!pgstat_should_count_relation(relation)) return;
+#else
+    if (!relation->pgstat_info) return;
+#endif
 #if PG_VERSION_NUM >= 160000
     relation->pgstat_info->counts.tuples_returned += rows;
 #else

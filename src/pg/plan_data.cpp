@@ -48,11 +48,11 @@ int slot_count(const PlanData* data) {
 }
 
 int integer_at(const List* list, int slot) {
-    return intVal(list_nth_node(Integer, list, slot));
+    return intVal(list_nth(list, slot));
 }
 
 double float_at(const List* list, int slot) {
-    return floatVal(list_nth_node(Float, list, slot));
+    return floatVal(list_nth(list, slot));
 }
 
 List* append_word(List* list, const void* word) {
@@ -67,7 +67,7 @@ void word_at(const List* list, int slot, void* word) {
 }
 
 // With an exponent always: digits alone would be read back as an Integer.
-Float* make_float(double value) {
+auto make_float(double value) {
     return makeFloat(psprintf("%.17e", value));
 }
 

@@ -98,12 +98,14 @@ GpuJoinPath* make_path(const JoinCall& call, const JoinInputs& inputs, const Joi
     custom->path.rows = inputs.rows;
     custom->path.startup_cost = estimate.startup_cost * scale;
     custom->path.total_cost = estimate.total_cost * scale;
-    custom->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+    custom->flags = kProjects;
     custom->custom_paths = list_make2(inputs.probe, inputs.build);
     custom->methods = &path_methods;
     set_join_conditions(custom, call.extra->restrictlist);
-    add_disabled_nodes(&custom->path, inputs.probe);
-    add_disabled_nodes(&custom->path, inputs.build);
+    if (!setting_force) {
+        add_disabled_nodes(&custom->path, inputs.probe);
+        add_disabled_nodes(&custom->path, inputs.build);
+    }
     result->kind = inputs.kind;
     result->clauses = inputs.clauses;
     result->costs = estimate.terms;
