@@ -13,6 +13,8 @@
 #include <memory>
 #include <utility>
 
+#include "wire/fault.h"
+
 namespace gpujoin {
 
 namespace {
@@ -150,6 +152,7 @@ class CalibrationJoin {
 
 Status measure_rates(Engine& engine, const Limits& limits, const CalibrationSpace& space,
                      EngineRates* rates) {
+    FaultPause pause;
     Times empty, narrow, thin, wide;
     const std::pair<Shape, Times*> joins[] = {
         {kEmpty, &empty}, {kNarrow, &narrow}, {kThin, &thin}, {kWide, &wide}};

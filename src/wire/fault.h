@@ -10,10 +10,19 @@ enum class FaultPoint { Allocation, Launch, Copy, Send, Grant };
 #ifdef GPUJOIN_FAULTS
 // Counts this call; true when it is the one that shall fail. Thread-safe.
 bool fault_due(FaultPoint point);
+// Nothing is counted and nothing fails while there is one: for what a server does by itself, so that the n-th
+// call is a join's.
+struct FaultPause {
+    FaultPause();
+    ~FaultPause();
+};
 #else
 constexpr bool fault_due(FaultPoint) {
     return false;
 }
+struct FaultPause {
+    FaultPause() {}
+};
 #endif
 
 }  // namespace gpujoin
