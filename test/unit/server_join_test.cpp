@@ -70,6 +70,28 @@ TEST(ServerJoin, ParticipantsShareTheBuildSide) {
     EXPECT_TRUE(server.becomes_clean());
 }
 
+// Clients that come and go in loops, each leaving at another stage: nothing is mixed up or left behind.
+TEST(ServerJoin, ManySessionsAtOnce) {
+    TestServer server({.staging = 256u << 20, .host_memory = 256u << 20});
+    auto visit = [&](int thread) {
+        for (int i = 0; i < 25; i++) {
+            const int64_t key = thread * 1000 + i;
+            TestClient client = server.connect_and_open(key_payload_spec());
+            if (i % 5 == 1) continue;
+            client.append_and_wait({{key, int_payload(key + 1)}, {key + 1, int_payload(0)}});
+            if (i % 5 == 2) continue;
+            EXPECT_EQ(client.seal().build_rows, 2u);
+            const uint64_t sequence = client.probe(client.opened.input[0], {key, -1});
+            if (i % 5 == 3) continue;
+            EXPECT_EQ(client.results(sequence), (TestClient::Pairs{{0, int_payload(key + 1)}}));
+        }
+    };
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < 6; thread++) threads.emplace_back(visit, thread);
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_TRUE(server.becomes_clean());
+}
+
 TEST(ServerJoin, AttachingNeedsTheSecret) {
     TestServer server;
     TestClient leader = server.connect_and_open(key_payload_spec());

@@ -1,6 +1,9 @@
 // SlotTable: open addressing with linear probing. The upper bits of a key's hash choose a partition, the next
 // ones a slot in that partition's region of the table; a region has room for half as many keys again as its
 // partition has rows, so it is never full. A slot holds the key and its group: first position and count.
+//
+// To find out that a key is not there takes longest: a cache miss, and then all slots up to a free one. So
+// there is a Bloom filter too, 64 bits for every eight slots, which is asked first while few keys are found.
 #pragma once
 
 #include <atomic>
@@ -34,28 +37,26 @@ class SlotTable final : public KeyTable {
     void find(const KeyReader& probe, uint64_t begin, uint32_t rows, uint32_t* first,
               uint32_t* count) const override {
         Key keys[kBlockRows];
-        uint64_t at[kPrefetch];
         probe.read(begin, nullptr, rows, keys);
-        for (uint32_t group = 0; group < rows; group += kPrefetch) {
-            uint32_t end = std::min(group + kPrefetch, rows);
-            for (uint32_t i = group; i < end; i++) {
-                uint64_t hash = hash_key(keys[i]);
-                at[i - group] = home(regions_[partition_of(hash)], hash);
-                __builtin_prefetch(&slots()[at[i - group]]);
-            }
-            for (uint32_t i = group; i < end; i++) {
-                const Slot& slot = look_up(keys[i], at[i - group], [&](const Slot& candidate) {
-                    return equal_keys(columns_, row_at(candidate.first), probe.columns(), begin + i);
-                });
-                first[i] = slot.first;
-                count[i] = slot.count;
-            }
+        uint32_t found;
+        if (is_filtering()) {
+            uint32_t list[kBlockRows];
+            const uint32_t listed = filter_rows(keys, rows, list);
+            std::fill_n(count, rows, 0);
+            auto row = [&](uint32_t l) { return list[l]; };
+            found = find_rows(probe, begin, keys, listed, row, first, count);
+        } else {
+            auto row = [](uint32_t l) { return l; };
+            found = find_rows(probe, begin, keys, rows, row, first, count);
         }
+        asked_.fetch_add(rows, std::memory_order_relaxed);
+        found_.fetch_add(found, std::memory_order_relaxed);
     }
 
   private:
     static constexpr uint64_t kPartitionRows = 16u << 10;
     static constexpr uint32_t kPrefetch = 64;
+    static constexpr uint32_t kSlotsPerWord = 8;  // of the filter
 
     struct Slot {
         Key key;
@@ -74,6 +75,60 @@ class SlotTable final : public KeyTable {
     uint32_t partition_of(uint64_t hash) const { return static_cast<uint32_t>(hash >> 1 >> (63 - bits_)); }
     uint64_t home(const Region& region, uint64_t hash) const {
         return region.start + ((hash << bits_ >> 32) * region.slots >> 32);
+    }
+
+    static uint64_t filter_bits(uint64_t hash) {
+        auto bit = [hash](uint32_t shift) { return uint64_t{1} << (hash >> shift & 63); };
+        return bit(0) | bit(6) | bit(12);
+    }
+
+    // Whether the filter saves more than it costs: as long as a quarter of the keys are not found.
+    bool is_filtering() const {
+        const uint64_t asked = asked_.load(std::memory_order_relaxed);
+        return found_.load(std::memory_order_relaxed) < asked - asked / 4;
+    }
+
+    // Lists the keys that may have a slot; returns how many.
+    uint32_t filter_rows(const Key* keys, uint32_t rows, uint32_t* list) const {
+        uint64_t word[kBlockRows], bits[kBlockRows];
+        for (uint32_t i = 0; i < rows; i++) {
+            const uint64_t hash = hash_key(keys[i]);
+            word[i] = home(regions_[partition_of(hash)], hash) / kSlotsPerWord;
+            bits[i] = filter_bits(hash);
+        }
+        const uint64_t* filter = filter_.template as<uint64_t>();
+        uint32_t listed = 0;
+        for (uint32_t i = 0; i < rows; i++) {
+            list[listed] = i;
+            listed += (filter[word[i]] & bits[i]) == bits[i];
+        }
+        return listed;
+    }
+
+    // Finds the keys row(0), row(1) …, prefetching their slots a group at a time. Returns how many there are.
+    template <typename Row>
+    uint32_t find_rows(const KeyReader& probe, uint64_t begin, const Key* keys, uint32_t rows, const Row& row,
+                       uint32_t* first, uint32_t* count) const {
+        uint64_t at[kPrefetch];
+        uint32_t found = 0;
+        for (uint32_t group = 0; group < rows; group += kPrefetch) {
+            const uint32_t end = std::min(group + kPrefetch, rows);
+            for (uint32_t l = group; l < end; l++) {
+                const uint64_t hash = hash_key(keys[row(l)]);
+                at[l - group] = home(regions_[partition_of(hash)], hash);
+                __builtin_prefetch(&slots()[at[l - group]]);
+            }
+            for (uint32_t l = group; l < end; l++) {
+                const uint32_t i = row(l);
+                const Slot& slot = look_up(keys[i], at[l - group], [&](const Slot& candidate) {
+                    return equal_keys(columns_, row_at(candidate.first), probe.columns(), begin + i);
+                });
+                first[i] = slot.first;
+                count[i] = slot.count;
+                found += slot.count != 0;
+            }
+        }
+        return found;
     }
 
     // Follows a key from its home slot to its own slot, or to a free one. For hashed keys, same(slot)
@@ -95,21 +150,28 @@ class SlotTable final : public KeyTable {
         uint64_t next = 0;
         for (uint32_t p = 0; p < tuples.partitions(); p++) {
             uint64_t rows = tuples.starts[p + 1] - tuples.starts[p];
-            regions_[p] = {next, rows + rows / 2 + 1};
+            // Whole words of the filter: each is written by one thread.
+            regions_[p] = {next, (rows + rows / 2) / kSlotsPerWord * kSlotsPerWord + kSlotsPerWord};
             next += regions_[p].slots;
         }
+        GPUJOIN_RETURN_IF_FAILED(
+            filter_.allocate(join.limits.host_memory, next / kSlotsPerWord * sizeof(uint64_t)));
         return slots_.allocate(join.limits.host_memory, next * sizeof(Slot));
     }
 
     // Puts every key of a partition into its slot, `first` being its first row. True if a key came twice.
     bool insert(const PartitionedTuples<Key>& tuples, uint32_t p, const std::atomic<bool>* cancel) {
         bool duplicates = false;
+        uint64_t* filter = filter_.template as<uint64_t>();
         tuples.for_each(p, cancel, [&](const KeyTuple<Key>& tuple) {
-            Slot& slot = look_up(tuple.key, home(regions_[p], hash_key(tuple.key)), [&](const Slot& other) {
+            const uint64_t hash = hash_key(tuple.key);
+            const uint64_t at = home(regions_[p], hash);
+            Slot& slot = look_up(tuple.key, at, [&](const Slot& other) {
                 return equal_keys(columns_, other.first, columns_, tuple.row);
             });
             if (slot.count == 0) {
                 slot = {tuple.key, tuple.row, 1};
+                filter[at / kSlotsPerWord] |= filter_bits(hash);
             } else {
                 slot.count++;
                 duplicates = true;
@@ -153,6 +215,8 @@ class SlotTable final : public KeyTable {
     std::vector<Region> regions_;
     std::vector<ColumnSource> columns_;  // the build side's key columns, to compare hashed keys
     HostArray slots_;
+    HostArray filter_;
+    mutable std::atomic<uint64_t> asked_{0}, found_{0};  // keys, of all probes so far
 };
 
 }  // namespace gpujoin

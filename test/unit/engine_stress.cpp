@@ -1,0 +1,118 @@
+// Many joins at once on one engine: threads that open, build, probe, cancel and destroy joins of every kind
+// in loops. What engines share (threads, streams, pools, working memory kept for later cursors) must not mix
+// them up, nor be left behind.
+#include <thread>
+
+#include "engine_harness.h"
+#include "engine_tables.h"
+
+namespace gpujoin::test {
+namespace {
+
+class EngineStress : public EngineTest {};
+
+// A join with what it must give.
+struct StressCase {
+    JoinSpec spec;
+    const TablePair* tables;
+    std::vector<ResultRow> expected;
+};
+
+std::vector<StressCase> make_cases(const std::vector<TablePair>& tables) {
+    std::vector<StressCase> cases;
+    for (const TablePair& pair : tables) {
+        for (JoinKind kind : {JoinKind::Inner, JoinKind::Full, JoinKind::Anti, JoinKind::RightSemi}) {
+            for (Algorithm algorithm : kAlgorithms) {
+                JoinSpec spec = make_spec(kind, algorithm, pair.probe, pair.build);
+                add_equality(spec, 0, 0);
+                if (algorithm == Algorithm::Index) add_range(spec, 0, Comparison::LessEqual, 0);
+                if (cases.size() % 2) carry_all(spec);
+                cases.push_back(
+                    {spec, &pair,
+                     reference_join(spec, pair.probe, pair.build, equal_rows(pair.probe, pair.build, 1))});
+            }
+        }
+    }
+    return cases;
+}
+
+// Runs a join by hand, as any call may be the one that is cancelled.
+Status run_once(Engine& engine, const StressCase& stress, const Limits& limits,
+                std::vector<ResultRow>* rows) {
+    const JoinSpec& spec = stress.spec;
+    std::unique_ptr<Join> join;
+    SealReport report;
+    GPUJOIN_RETURN_IF_FAILED(engine.open(spec, limits, &join));
+    OwnedBatch build(stress.tables->build, 0, stress.tables->build.rows());
+    OwnedBatch probe(stress.tables->probe, 0, stress.tables->probe.rows());
+    GPUJOIN_RETURN_IF_FAILED(join->append(build.view()));
+    GPUJOIN_RETURN_IF_FAILED(join->seal(&report));
+    std::vector<std::byte> sink(20'000 + kBufferAlignment);
+    void* start = sink.data();
+    size_t space = sink.size();
+    auto* memory = static_cast<std::byte*>(std::align(kBufferAlignment, 20'000, start, space));
+    auto read = [&](Cursor& cursor) -> Status {
+        for (ResultBatch result; !result.done;) {
+            GPUJOIN_RETURN_IF_FAILED(cursor.next({memory, 20'000, Memory::Host}, &result));
+            read_result(spec, memory, result, 0, rows);
+        }
+        return {};
+    };
+    std::unique_ptr<Cursor> cursor;
+    GPUJOIN_RETURN_IF_FAILED(join->probe(probe.view(), &cursor));
+    GPUJOIN_RETURN_IF_FAILED(read(*cursor));
+    if (spec.kind == JoinKind::Full || spec.kind == JoinKind::RightSemi) {
+        GPUJOIN_RETURN_IF_FAILED(join->scan_build(spec.kind == JoinKind::RightSemi, &cursor));
+        GPUJOIN_RETURN_IF_FAILED(read(*cursor));
+    }
+    if (spec.order == OutputOrder::None)
+        for (ResultRow& row : *rows) row.probe_row = -1;
+    std::sort(rows->begin(), rows->end());
+    return {};
+}
+
+TEST_P(EngineStress, ManyJoinsAtOnce) {
+    std::vector<TablePair> tables;
+    for (uint64_t distinct : {50, 100'000})
+        tables.push_back(
+            make_tables({{fixed_column(ColumnType::Fixed8), distinct, true, 0.05}}, 400, 300, distinct));
+    tables.push_back(make_tables({{bytes_column(), 200, false, 0.05}}, 300, 400, 3));
+    const std::vector<StressCase> cases = make_cases(tables);
+    constexpr uint32_t kThreads = 8, kJoins = 60;
+    std::atomic<bool> cancels[kThreads]{};
+    std::atomic<bool> stop{false};
+    std::atomic<uint32_t> completed{0};
+    auto work = [&](uint32_t thread) {
+        for (uint32_t i = 0; i < kJoins; i++) {
+            const StressCase& stress = cases[(thread * 31 + i * 7) % cases.size()];
+            Ledger host(uint64_t{1} << 30), device(uint64_t{1} << 30);
+            cancels[thread] = false;
+            std::vector<ResultRow> rows;
+            Status status = run_once(*engine_, stress, {&host, &device, &cancels[thread]}, &rows);
+            if (status.ok()) {
+                expect_same(stress.expected, rows, describe(stress.spec));
+                completed++;
+            } else {
+                EXPECT_EQ(status.fault, Fault::Cancelled) << status.message;
+            }
+            EXPECT_EQ(host.used() + device.used(), 0u);
+        }
+    };
+    std::thread canceller([&] {
+        for (uint32_t i = 0; !stop; i++) {
+            std::this_thread::sleep_for(std::chrono::microseconds(500));
+            cancels[i % (kThreads / 2)] = true;  // half of the threads are left alone
+        }
+    });
+    std::vector<std::thread> threads;
+    for (uint32_t thread = 0; thread < kThreads; thread++) threads.emplace_back(work, thread);
+    for (std::thread& thread : threads) thread.join();
+    stop = true;
+    canceller.join();
+    EXPECT_GE(completed, kThreads / 2 * kJoins);
+}
+
+GPUJOIN_FOR_EACH_ENGINE(EngineStress);
+
+}  // namespace
+}  // namespace gpujoin::test
