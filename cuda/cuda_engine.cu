@@ -41,8 +41,6 @@ class CudaEngine : public Engine {
     Status start() { return device_.open(); }
 
     Status open(const JoinSpec& spec, const Limits& limits, std::unique_ptr<Join>* join) override {
-        if (spec.program.steps > 0)  // the session then goes to the CPU engine
-            return failure(Fault::DeviceMemory, "0A000", "the CUDA engine evaluates no filter programs");
         return guarded([&]() -> Status {
             *join = std::make_unique<CudaJoin>(&device_, spec, limits);
             return {};

@@ -47,6 +47,7 @@ Status CudaCursor::start_probe(const BatchView& batch) {
     GPUJOIN_RETURN_IF_FAILED(find_candidates(context, join_->lookup_, work.probe, join_->required_[0],
                                              batch.rows, &work.candidates));
     auto make_source = work.tiles.tests                  ? make_tile_source
+                       : join_->plan_.only_filters()     ? make_filter_source
                        : join_->plan_.tests_candidates() ? make_masked_source
                                                          : make_exact_source;
     GPUJOIN_RETURN_IF_FAILED(make_source(context, std::move(work), &source_));
@@ -90,6 +91,7 @@ Status CudaCursor::next(const Sink& sink, ResultBatch* result) {
                 source_->fill(context, writer_->wanted_pairs(sink.bytes), &pairs_, &source_done_));
         if (!pairs_.empty()) GPUJOIN_RETURN_IF_FAILED(writer_->write(context, &pairs_, sink, result));
         result->done = pairs_.empty() && source_done_;
+        result->undecided = source_->undecided();
         join_->counters_.result_rows += result->rows;
         join_->counters_.result_bytes += result->bytes;
         return {};

@@ -113,6 +113,11 @@ Status CudaJoin::seal_build_side(const WorkContext& context) {
         GPUJOIN_RETURN_IF_FAILED(upload_vector(upload, numbers, &required_numbers_[build]));
         required_[build] = {required_numbers_[build].data(), static_cast<uint32_t>(numbers.size())};
     }
+    if (plan_.filters)
+        GPUJOIN_RETURN_IF_FAILED(upload_vector(upload, std::vector<FilterProgram>{spec_.program}, &program_));
+    if (plan_.only_filters())
+        GPUJOIN_RETURN_IF_FAILED(filter_columns_.make(context, spec_.program, FilterSource::Build,
+                                                      build_columns_.data(), build_.rows()));
     return upload_vector(upload, plan_.residual, &residual_);
 }
 
@@ -171,6 +176,7 @@ ProbeWork CudaJoin::probe_work(const DeviceColumn* probe, uint64_t rows) const {
     work.term_count = static_cast<uint32_t>(residual_.size());
     work.packed = lookup_.packed();
     work.tiles = lookup_.tiles();
+    if (plan_.filters) work.filter = {&spec_.program, program_.data(), filter_columns_.view()};
     work.rule = slot_rule(spec_);
     if (marks_build_rows(spec_)) work.marks = {matched_.data(), coverage_.data()};
     return work;

@@ -9,6 +9,7 @@
 
 #include "cuda/build_side.h"
 #include "cuda/device.h"
+#include "cuda/filter_columns.h"
 #include "cuda/lookup.h"
 #include "cuda/pair_source.h"
 #include "cuda/plan.h"
@@ -75,7 +76,9 @@ class CudaJoin : public Join {
     DeviceArray<uint16_t> required_numbers_[2];  // probe, build
     RequiredColumns required_[2];
     DeviceArray<Term> residual_;
-    uint32_t radix_bits_ = 0;  // 0: the build side is not partitioned
+    DeviceArray<FilterProgram> program_;
+    FilterColumns filter_columns_;  // of a join with nothing but a filter program
+    uint32_t radix_bits_ = 0;       // 0: the build side is not partitioned
     RadixSide radix_;
     std::mutex lookup_mutex_;
     bool lookup_made_ = false;

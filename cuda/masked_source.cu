@@ -43,9 +43,11 @@ struct TestView {
     uint64_t rows;
     const uint32_t* begin;
     const uint32_t* count;
-    uint8_t* found;    // by probe row: has a match
-    uint8_t* matched;  // by build row, or null
-    bool first_only;   // one match is all that a probe row needs
+    uint8_t* found;                // by probe row: has a match
+    uint8_t* matched;              // by build row, or null
+    bool first_only;               // one match is all that a probe row needs
+    const FilterProgram* program;  // or null
+    uint32_t* undecided;
 };
 
 // Tests the units of a window. Those that were found in the tree are listed there.
@@ -88,12 +90,19 @@ struct UnitTest {
             uint64_t key = view.probe_keys[i * view.rows + unit.owner];
             if (!view.packed.terms[i].holds(key, position)) return false;
         }
-        if (view.term_count == 0) return true;
+        if (view.term_count == 0 && !view.program) return true;
         uint32_t row = lookup.row_at(position);
         for (uint32_t i = 0; i < view.term_count; i++) {
             if (!term_holds(view.terms[i], view.probe, unit.owner, lookup.build, row)) return false;
         }
-        return true;
+        return !view.program || passes(SinglePair{view.probe, lookup.build, unit.owner, row});
+    }
+
+    __device__ bool passes(const SinglePair& pair) const {
+        FilterMachine<SinglePair> machine;
+        auto outcome = machine.run(*view.program, pair);
+        if (outcome.undecided & 1) *view.undecided = 1;
+        return outcome.passed & 1;
     }
 
     __device__ bool test(const CandidateUnit& unit, uint32_t number) const {
@@ -227,7 +236,9 @@ class MaskedSource : public WindowSource {
                 work_.candidates.count.data(),
                 found_.data(),
                 work_.marks.matched,
-                first_only};
+                first_only,
+                work_.filter.device_program,
+                work_.undecided};
     }
 
     WindowView window_view() {
@@ -254,6 +265,7 @@ class MaskedSource : public WindowSource {
         GPUJOIN_RETURN_IF_FAILED(test_units(context, test_view(), work_.lookup, window_view()));
         GPUJOIN_RETURN_IF_FAILED(context.stream.synchronize());
         size_.took(timer.milliseconds());
+        GPUJOIN_RETURN_IF_FAILED(note_undecided(context));
         return with_slots ? sum_window(context) : Status{};
     }
 

@@ -1,6 +1,7 @@
 // Where a cursor's rows come from: (probe row, build row) pairs on the device, in probe order, a piece at a
 // time. Three sources: candidates that all match (exact), candidates that must be tested (masked), and the
-// build side itself (scan). Nested loops of a simple kind have one of their own (tiles).
+// build side itself (scan). Nested loops of a simple kind, and of nothing but a filter program, have sources
+// of their own (tiles).
 //
 // All three think in *slots*: places in the sequence of result rows. Owners (probe rows, or groups of
 // candidates) own slots [starts[i], starts[i + 1]), so that slots are handed out evenly however skewed the
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "cuda/filter_pairs.cuh"
 #include "cuda/lookup.h"
 #include "cuda/work.h"
 
@@ -46,6 +48,13 @@ struct PairBuffer {
     bool empty() const { return first == last; }
 };
 
+// A filter program that candidates must pass. Of none all pointers are null.
+struct PairFilter {
+    const FilterProgram* program = nullptr;         // in host memory
+    const FilterProgram* device_program = nullptr;  // the same on the device
+    const FilterColumn* tiles = nullptr;            // build columns where nothing else is tested on any pair
+};
+
 class PairSource {
   public:
     virtual ~PairSource() = default;
@@ -54,6 +63,8 @@ class PairSource {
     virtual Status fill(const WorkContext& context, uint64_t want, PairBuffer* pairs, bool* done) = 0;
     // Leaves out every further pair of this probe row and those before it.
     virtual Status skip_through(const WorkContext& context, uint32_t probe_row) = 0;
+    // Whether the filter program has left a pair undecided so far.
+    virtual bool undecided() const { return false; }
 };
 
 // Everything that a source for a probe batch looks at; not owned but for the candidates.
@@ -66,6 +77,8 @@ struct ProbeWork {
     uint32_t term_count = 0;
     PackedTerms packed;  // to be tested on each candidate by order key
     TileView tiles;      // to be tested on all pairs of rows
+    PairFilter filter;
+    uint32_t* undecided = nullptr;  // set by kernels that leave a pair undecided
     SlotRule rule = SlotRule::Pairs;
     BuildMarks marks;  // all null when probing does not mark
     Candidates candidates;
@@ -79,6 +92,9 @@ Status make_masked_source(const WorkContext& context, ProbeWork work, std::uniqu
 
 // All build rows are candidates, and match where the tile tests hold.
 Status make_tile_source(const WorkContext& context, ProbeWork work, std::unique_ptr<PairSource>* source);
+
+// All build rows are candidates, and match where the filter program holds or is undecided.
+Status make_filter_source(const WorkContext& context, ProbeWork work, std::unique_ptr<PairSource>* source);
 
 // The build rows that have (wanted) or have not found a match; probe rows are kNoProbeRow. matched may be
 // null: none has.

@@ -109,7 +109,8 @@ JoinPlan plan_join(const JoinSpec& spec) {
     append_terms(&plan.residual, spec.filter, spec.filters);
     // Hashing leaves few candidates, for which arrays of order keys are not worth their memory.
     if (plan.algorithm != Algorithm::Hash) pack_terms(spec, &plan);
-    if (plan.algorithm == Algorithm::NestedLoop) make_tiles(&plan);
+    plan.filters = spec.program.steps > 0;
+    if (plan.algorithm == Algorithm::NestedLoop && !plan.filters) make_tiles(&plan);
     return plan;
 }
 

@@ -25,7 +25,15 @@ struct JoinPlan {
     std::vector<uint8_t> tile_of_term;   // the test that each is part of
     std::vector<uint16_t> tile_columns;  // the build column of each test
 
-    bool tests_candidates() const { return !packed.empty() || !residual.empty() || !tile_terms.empty(); }
+    bool filters = false;  // candidates must pass the spec's filter program too
+
+    bool tests_candidates() const {
+        return !packed.empty() || !residual.empty() || !tile_terms.empty() || filters;
+    }
+    // All pairs are candidates, and there is nothing but the filter program to test.
+    bool only_filters() const {
+        return filters && algorithm == Algorithm::NestedLoop && packed.empty() && residual.empty();
+    }
 };
 
 // Chooses the algorithm: the one the spec forces where this engine has it and it can execute the spec, else

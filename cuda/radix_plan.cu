@@ -20,7 +20,7 @@ bool radix_pays(uint64_t build_rows, uint64_t batch_rows) {
 
 uint32_t plan_radix_bits(const JoinSpec& spec, const JoinPlan& plan, const KeyLayout& layout,
                          uint64_t build_rows, const DeviceFacts& device) {
-    bool key_alone = plan.by_key && plan.range_column < 0 && plan.residual.empty();
+    bool key_alone = plan.by_key && plan.range_column < 0 && plan.residual.empty() && !plan.filters;
     if (spec.order != OutputOrder::None || spec.kind != JoinKind::Inner || spec.client_decides || !key_alone)
         return 0;
     if (layout.bytes != sizeof(uint32_t) && layout.bytes != sizeof(uint64_t)) return 0;

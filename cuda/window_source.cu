@@ -18,7 +18,15 @@ Status flags_to_counts(const WorkContext& context, const uint8_t* found, uint64_
 
 Status WindowSource::make_flags(const WorkContext& context) {
     GPUJOIN_RETURN_IF_FAILED(found_.allocate(context.account, work_.rows, context.handle()));
-    return fill_bytes(context.handle(), found_.data(), 0, work_.rows);
+    GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), found_.data(), 0, work_.rows));
+    if (!work_.filter.program) return {};
+    GPUJOIN_RETURN_IF_FAILED(undecided_flag_.allocate(context.account, 1, context.handle()));
+    work_.undecided = undecided_flag_.data();
+    return fill_bytes(context.handle(), work_.undecided, 0, 1);
+}
+
+Status WindowSource::note_undecided(const WorkContext& context) {
+    return work_.undecided ? read_back(context, work_.undecided, &undecided_) : Status{};
 }
 
 Status WindowSource::fill(const WorkContext& context, uint64_t want, PairBuffer* pairs, bool* done) {

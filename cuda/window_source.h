@@ -15,6 +15,7 @@ namespace gpujoin {
 class WindowSource : public PairSource {
   public:
     Status fill(const WorkContext& context, uint64_t want, PairBuffer* pairs, bool* done) final;
+    bool undecided() const final { return undecided_ != 0; }
 
   protected:
     explicit WindowSource(ProbeWork work) : work_(std::move(work)) {}
@@ -29,8 +30,10 @@ class WindowSource : public PairSource {
     virtual Status expand(const WorkContext& context, uint64_t first, uint64_t count, uint32_t* probe,
                           uint32_t* build) = 0;
 
-    // Makes found_, empty.
+    // Makes found_ and the flag of undecided pairs, empty.
     Status make_flags(const WorkContext& context);
+    // After a window was tested: whether it has left a pair undecided.
+    Status note_undecided(const WorkContext& context);
 
     ProbeWork work_;
     DeviceArray<uint8_t> found_;  // by probe row: has a match
@@ -40,6 +43,8 @@ class WindowSource : public PairSource {
     Status fill_from_flags(const WorkContext& context, uint64_t want, PairBuffer* pairs, bool* done);
 
     std::unique_ptr<PairSource> flags_;
+    DeviceArray<uint32_t> undecided_flag_;  // where there is a filter program
+    uint32_t undecided_ = 0;
 };
 
 // The size of windows, adapted to how long they take.

@@ -25,11 +25,6 @@ Number number_at(const Column& column, uint64_t row) {
 
 class FilterJoin : public EngineTest {
   protected:
-    void SetUp() override {
-        EngineTest::SetUp();
-        if (GetParam() == "cuda") GTEST_SKIP() << "the CUDA engine hands filter programs on";
-    }
-
     // matches: the program's condition for the numbers of the first two columns of both sides.
     using Condition = std::function<bool(Number, Number, Number, Number)>;
 

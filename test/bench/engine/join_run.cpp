@@ -34,6 +34,25 @@ ColumnSpec id_column(uint32_t width) {
     return {width == 4 ? ColumnType::Fixed4 : ColumnType::Fixed8, ValueOrder::Unsigned, 0, 0};
 }
 
+// abs(probe.key - build.key) < 1 OR probe.key = build.key
+FilterProgram make_program() {
+    using enum FilterOpcode;
+    constexpr FilterType kInt = FilterType::Int32;
+    FilterProgram program{};
+    program.constants = 1;
+    program.constant[0] = 1;
+    for (const FilterStep& step : {FilterStep{Load, kInt, FilterSource::Probe, 0, 0, 0},
+                                   {Subtract, kInt, FilterSource::Build, 0, 0, 0},
+                                   {Absolute, kInt, FilterSource::Stack, 0, 0, 0},
+                                   {Less, kInt, FilterSource::Constant, 0, 0, 0},
+                                   {Push, kInt, FilterSource::Stack, 0, 0, 0},
+                                   {Load, kInt, FilterSource::Probe, 0, 0, 0},
+                                   {Equal, kInt, FilterSource::Build, 0, 0, 0},
+                                   {Or, kInt, FilterSource::Stack, 0, 0, 0}})
+        program.step[program.steps++] = step;
+    return program;
+}
+
 // Probe columns: key, high key of a band, row number if carried. Build columns: key, row number (the output).
 // An index searches ranges: for it, equality is a band of one value.
 JoinSpec make_spec(const JoinCase& join_case) {
@@ -44,7 +63,9 @@ JoinSpec make_spec(const JoinCase& join_case) {
     spec.order = join_case.order;
     spec.probe[spec.probe_columns++] = key_column(workload.format);
     spec.build[spec.build_columns++] = key_column(workload.format);
-    if (workload.is_band) {
+    if (workload.is_filter) {
+        spec.program = make_program();
+    } else if (workload.is_band) {
         spec.probe[spec.probe_columns++] = key_column(workload.format);
         spec.range[spec.ranges++] = {0, 0, Comparison::LessEqual, {}};
         spec.range[spec.ranges++] = {1, 0, Comparison::GreaterEqual, {}};

@@ -107,6 +107,13 @@ void add_uniform(Catalogue& list) {
     band(list.add("W4", "band, 1M", few_s, few_r, {NestedLoop}), kBand);
 }
 
+// All pairs, by a condition of five operations that search finds no way into.
+void add_filters(Catalogue& list) {
+    uint64_t few = list.rows(1);
+    list.add("W14", "filter, 1M", {uniform(few, 1), few}, {uniform(few, 2), few}, {NestedLoop}).is_filter =
+        true;
+}
+
 // Texts of 16 bytes.
 void add_texts(Catalogue& list) {
     uint64_t n = list.rows(4);
@@ -193,6 +200,7 @@ void add_large(Catalogue& list) {
 std::vector<Workload> make_workloads(double scale) {
     Catalogue list(scale);
     add_uniform(list);
+    add_filters(list);
     add_texts(list);
     add_selective(list);
     add_unique(list);

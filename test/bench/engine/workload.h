@@ -34,6 +34,7 @@ struct Workload {
     uint32_t id_width = 4;  // of the row number beside each key
     bool is_band = false;   // probe.key <= build.key <= probe.key + band, instead of equality
     uint64_t band = 0;
+    bool is_filter = false;  // the condition as a filter program that comes down to equality
     std::vector<Algorithm> algorithms;
     std::vector<Transport> transports;
     bool unordered = false;  // also OutputOrder::None
@@ -42,7 +43,7 @@ struct Workload {
     uint32_t row_width() const { return width_of(format) + id_width; }
 };
 
-// W1 to W4, the texts of W5, W7 to W11 and W13.
+// W1 to W4, the texts of W5, W7 to W11, W13; and W14, all pairs tested by a filter program.
 std::vector<Workload> make_workloads(double scale);
 
 const char* name_of(Transport transport);  // "resident", "whole", ...
