@@ -152,7 +152,7 @@ class QueuedRadixCursor final : public QueueCursor {
   private:
     Status produce() override {
         PairQueue& queue = scratch_->queue;
-        PairQueue::Room room;
+        PairQueue::Room room = {};
         GPUJOIN_RETURN_IF_FAILED(queue.make_all_room(&room));
         RadixOutput output({reinterpret_cast<std::byte*>(room.build)},
                            {reinterpret_cast<std::byte*>(room.probe)}, room.pairs);
