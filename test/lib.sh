@@ -53,6 +53,13 @@ build_and_install() {
         make -C "$top" -s PG_CONFIG="$PG_CONFIG" "$@" install
 }
 
+# copy_postgres ROOT: a copy of the PostgreSQL of PG_CONFIG and what is installed in it, for other builds of gpujoin. It
+# finds its folders relative to its binaries, in pg_bin from then on.
+copy_postgres() {
+    local folders=("$("$PG_CONFIG" --bindir)" "$("$PG_CONFIG" --pkglibdir)" "$("$PG_CONFIG" --sharedir)")
+    mkdir -p "$1" && tar -C / -chf - "${folders[@]#/}" | tar -C "$1" -xf - && pg_bin=$1${folders[0]}
+}
+
 # The work folder: everything a script writes outside the checkout.
 make_work_folder() {
     work=$(mktemp -d "${TMPDIR:-/tmp}/gpujoin.XXXXXX") || exit 1

@@ -12,6 +12,7 @@
 #include <new>
 #include <utility>
 
+#include "engine/cpu/handed_over.h"
 #include "wire/status.h"
 
 namespace gpujoin {
@@ -40,7 +41,9 @@ class Workers {
         if (tasks == 1) {
             task(0);
         } else {
-            arena_.execute([&] { tbb::parallel_for(uint32_t{0}, tasks, task); });
+            HandedOver each(task);
+            auto all = [&] { tbb::parallel_for(uint32_t{0}, tasks, each); };
+            arena_.execute(HandedOver(all));
         }
         return is_set(cancel) ? cancelled_status() : Status{};
     }
