@@ -91,7 +91,7 @@ END $$;
 SELECT node, c.*
 FROM (VALUES ('Index Only Scan', 'SELECT x.k, b.t FROM (SELECT k FROM a WHERE k < 100) x LEFT JOIN b ON x.k = b.k', ARRAY['seqscan', 'bitmapscan']),
         ('Index Scan', 'SELECT x.k, x.t, b.t AS bt FROM (SELECT * FROM a WHERE k < 100) x LEFT JOIN b ON x.k = b.k', ARRAY['seqscan', 'bitmapscan']),
-        ('Bitmap Heap Scan', 'SELECT a.k, x.t FROM a RIGHT JOIN (SELECT * FROM b WHERE g IN (3, 5)) x ON a.k = x.k', ARRAY['seqscan', 'indexscan']),
+        ('Bitmap Heap Scan', 'SELECT n, x.t FROM generate_series(1, 40) AS n RIGHT JOIN (SELECT * FROM b WHERE g IN (3, 5)) x ON n = x.k', ARRAY['seqscan', 'indexscan']),
         ('Tid Scan', 'SELECT a.k, x.t FROM a JOIN (SELECT * FROM b WHERE ctid = ANY (ARRAY[''(0,1)'', ''(0,9)'']::tid[])) x ON a.k = x.k', ARRAY['seqscan']),
         ('Tid Range Scan', 'SELECT a.k, x.t FROM a JOIN (SELECT * FROM b WHERE ctid < ''(0,90)'') x ON a.k = x.k', ARRAY['seqscan']),
         ('ProjectSet', 'SELECT x.k, x.s, b.t FROM (SELECT k, generate_series(1, g) AS s FROM a) x JOIN b ON x.k = b.k AND x.s = b.g', NULL),
