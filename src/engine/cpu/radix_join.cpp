@@ -221,7 +221,9 @@ bool radix_pays(uint64_t build_rows, uint64_t batch_rows) {
 bool radix_applies(const JoinContext& join) {
     const JoinSpec& spec = join.spec;
     if (spec.order != OutputOrder::None || spec.kind != JoinKind::Inner || spec.client_decides) return false;
-    if (spec.ranges + spec.filters + spec.program.steps > 0 || (join.layout.bytes != 4 && join.layout.bytes != 8)) return false;
+    if (spec.ranges + spec.filters + spec.program.steps > 0 ||
+        (join.layout.bytes != 4 && join.layout.bytes != 8))
+        return false;
     return join.build.rows() >= kFewestRows && radix_pays(join.build.rows(), spec.estimated_probe_rows);
 }
 
