@@ -238,6 +238,21 @@ TEST_P(RangeJoin, EqualityOfAnyTypeRangeAndFilter) {
     }
 }
 
+// Bands on two columns, of which either may be the narrow one.
+TEST_P(RangeJoin, BandsInTwoDimensions) {
+    for (uint64_t distinct : {20, 2000}) {
+        std::vector<ColumnPlan> plans = integers(4, 200);
+        plans[0].distinct = plans[1].distinct = distinct;
+        TablePair tables = make_tables(plans, 200, 300, 17);
+        JoinSpec spec = spec_of(tables);
+        add_range(spec, 0, Comparison::LessEqual, 0);
+        add_range(spec, 1, Comparison::GreaterEqual, 0);
+        add_range(spec, 2, Comparison::Less, 2);
+        add_range(spec, 3, Comparison::Greater, 2);
+        run_every_kind(spec, tables);
+    }
+}
+
 // Three columns with ranges, one bounded on both sides, and a text.
 TEST_P(RangeJoin, ManyRangesAndFilters) {
     std::vector<ColumnPlan> plans = integers(4, 40);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 #include <vector>
 
 #include "engine/cpu/build_store.h"
@@ -18,6 +19,7 @@ struct JoinContext {
     KeyLayout layout;
     BuildStore build;
     Workers* workers = nullptr;
+    std::optional<uint16_t> range_column;  // build column whose range terms drive, once probe rows were seen
 
     bool is_cancelled() const { return Workers::is_set(limits.cancel); }
 

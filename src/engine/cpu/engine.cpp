@@ -6,6 +6,7 @@
 
 #include "engine/cpu/queue_cursor.h"
 #include "engine/cpu/radix_join.h"
+#include "engine/cpu/range_choice.h"
 
 namespace gpujoin {
 
@@ -99,15 +100,14 @@ class CpuJoin final : public Join {
             return failure(Fault::Error, "XX000", "the CPU join engine cannot read device memory");
         if (batch.rows > BuildStore::kMaxRows)
             return failure(Fault::Error, "54000", "too many rows in a probe batch");
+        const bool by_radix = radix_ && radix_pays(join_.context.build.rows(), batch.rows);
+        if (!by_radix) GPUJOIN_RETURN_IF_FAILED(guarded([&] { return make_late_matcher(batch); }));
         ScopeTimer timer(join_.counters.probe_ns);
         join_.counters.probe_batches++;
         join_.counters.probe_rows += batch.rows;
         join_.counters.probe_bytes += batch_bytes(join_.context.spec, batch);
-        return guarded([&]() -> Status {
-            if (radix_ && radix_pays(join_.context.build.rows(), batch.rows))
-                return radix_->probe(join_, batch, cursor);
-            if (radix_) GPUJOIN_RETURN_IF_FAILED(make_late_matcher());
-            return make_probe_cursor(join_, batch, cursor);
+        return guarded([&] {
+            return by_radix ? radix_->probe(join_, batch, cursor) : make_probe_cursor(join_, batch, cursor);
         });
     }
 
@@ -169,33 +169,51 @@ class CpuJoin final : public Join {
     Status build() {
         JoinContext& context = join_.context;
         const Algorithm chosen = choose_algorithm(context.spec, context.build.rows());
+        const bool sorts_by_range = chosen == Algorithm::Index || chosen == Algorithm::SortMerge;
         if (chosen == Algorithm::Hash && radix_applies(context)) {
             GPUJOIN_RETURN_IF_FAILED(make_radix_join(context, &radix_));
             join_.order = OutputOrder::None;
-        } else {
-            GPUJOIN_RETURN_IF_FAILED(make_matcher(chosen, context, &join_.matcher));
-            GPUJOIN_RETURN_IF_FAILED(join_.clustered.build(context, *join_.matcher));
+        } else if (!sorts_by_range || !has_range_choice(context.spec)) {
+            GPUJOIN_RETURN_IF_FAILED(build_matcher(chosen));
         }
-        algorithm_ = radix_ ? chosen : join_.matcher->algorithm;
+        algorithm_ = chosen;
         if (scans_build(context.spec.kind))
             GPUJOIN_RETURN_IF_FAILED(join_.matched.open(context.limits.host_memory, context.build.rows()));
-        const Ledger* ledger = context.limits.host_memory;
-        peak_seal_memory_ = ledger ? ledger->peak() : 0;
+        note_peak();
         return context.is_cancelled() ? cancelled_status() : Status{};
     }
 
-    // For batches that are too small for the radix join: made when the first one comes.
-    Status make_late_matcher() {
+    Status build_matcher(Algorithm algorithm) {
+        GPUJOIN_RETURN_IF_FAILED(make_matcher(algorithm, join_.context, &join_.matcher));
+        if (!radix_) GPUJOIN_RETURN_IF_FAILED(join_.clustered.build(join_.context, *join_.matcher));
+        has_matcher_ = true;
+        return {};
+    }
+
+    // What a probe batch tells: that it is too small for the radix join, or which of several columns should
+    // drive a range. The matcher is made when the first such batch comes.
+    Status make_late_matcher(const BatchView& batch) {
+        if (has_matcher_) return {};
         std::lock_guard lock(late_mutex_);
-        if (join_.matcher) return {};
-        return make_matcher(algorithm_, join_.context, &join_.matcher);
+        if (has_matcher_) return {};
+        ScopeTimer timer(join_.counters.seal_ns);
+        if (!radix_) join_.context.range_column = choose_range_column(join_.context, batch);
+        GPUJOIN_RETURN_IF_FAILED(build_matcher(algorithm_));
+        note_peak();
+        return {};
+    }
+
+    void note_peak() {
+        const Ledger* ledger = join_.context.limits.host_memory;
+        peak_seal_memory_ = ledger ? ledger->peak() : 0;
     }
 
     SealedJoin join_;
     std::unique_ptr<RadixJoin> radix_;
     std::mutex late_mutex_;
-    std::atomic<Algorithm> algorithm_{Algorithm::Auto};
-    uint64_t peak_seal_memory_ = 0;
+    std::atomic<bool> has_matcher_{false};
+    std::atomic<Algorithm> algorithm_{Algorithm::Auto};  // once sealed
+    std::atomic<uint64_t> peak_seal_memory_{0};
 };
 
 // The processor's name as Linux gives it.

@@ -43,7 +43,6 @@ Status make_hash_matcher(JoinContext& join, std::unique_ptr<Matcher>* matcher) {
     uint64_t positions = table->positions();
     *matcher = std::make_unique<HashMatcher>(std::move(table));
     (*matcher)->positions = positions;
-    (*matcher)->algorithm = Algorithm::Hash;
     (*matcher)->unique_keys = unique;
     for (uint32_t i = 0; i < join.spec.ranges; i++) (*matcher)->undecided.push_back(join.spec.range[i]);
     for (uint32_t i = 0; i < join.spec.filters; i++) (*matcher)->undecided.push_back(join.spec.filter[i]);

@@ -21,7 +21,7 @@ constexpr uint64_t kHighest = ~uint64_t{0};
 
 class IndexMatcher final : public Matcher {
   public:
-    explicit IndexMatcher(JoinContext& join) : join_(join), plan_(plan_ranges(join.spec)) {}
+    explicit IndexMatcher(JoinContext& join) : join_(join), plan_(plan_ranges(join)) {}
 
     Status build();
     Status start(const BatchView& batch, const KeyReader& reader, std::unique_ptr<Search>* search) override;
@@ -125,7 +125,6 @@ Status IndexMatcher::build() {
         GPUJOIN_RETURN_IF_FAILED(
             pruning_tree_.build(join_.limits.host_memory, pruning_keys_.as<uint64_t>(), positions));
     }
-    algorithm = Algorithm::Index;
     prunes = plan_.pruning.has_value();
     undecided = plan_.undecided;
     return {};

@@ -43,7 +43,6 @@ class Matcher {
     // Row numbers by position; nullptr: the position itself.
     virtual const uint32_t* row_of_position() const = 0;
 
-    Algorithm algorithm = Algorithm::Auto;
     uint64_t positions = 0;       // all positions are less
     bool unique_keys = false;     // no two build rows share an equality key
     bool prunes = false;          // list_candidates() is to be used

@@ -59,7 +59,6 @@ class NestedLoopMatcher final : public Matcher {
 Status make_nested_loop_matcher(JoinContext& join, std::unique_ptr<Matcher>* matcher) {
     auto made = std::make_unique<NestedLoopMatcher>();
     GPUJOIN_RETURN_IF_FAILED(made->build(join));
-    made->algorithm = Algorithm::NestedLoop;
     made->undecided = join.terms();
     *matcher = std::move(made);
     return {};

@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kHighest = ~uint64_t{0};
 
-uint16_t choose_column(const JoinSpec& spec) {
+uint16_t likely_column(const JoinSpec& spec) {
     for (uint32_t i = 0; i < spec.ranges; i++) {
         for (uint32_t j = i + 1; j < spec.ranges; j++) {
             if (spec.range[i].build_column == spec.range[j].build_column &&
@@ -50,9 +50,10 @@ void narrow(uint64_t key, Comparison comparison, uint64_t* low, uint64_t* high) 
 
 }  // namespace
 
-RangePlan plan_ranges(const JoinSpec& spec) {
+RangePlan plan_ranges(const JoinContext& join) {
+    const JoinSpec& spec = join.spec;
     RangePlan plan;
-    plan.build_column = choose_column(spec);
+    plan.build_column = join.range_column ? *join.range_column : likely_column(spec);
     for (uint32_t i = 0; i < spec.ranges; i++) {
         const Term& term = spec.range[i];
         bool exact = order_key_is_exact(spec.build[term.build_column]);

@@ -17,9 +17,9 @@ struct RangePlan {
     std::vector<Term> undecided;  // what is left to test on candidates
 };
 
-// Chooses. A column bounded on both sides is preferred: it leaves the fewest candidates. The spec has a
-// range.
-RangePlan plan_ranges(const JoinSpec& spec);
+// The terms on join.range_column drive. Where that is open, a column bounded on both sides is preferred: it
+// is likely to leave the fewest candidates. The join has a range.
+RangePlan plan_ranges(const JoinContext& join);
 
 // Whether a term bounds the build column from below.
 inline bool is_lower_bound(const Term& term) {

@@ -54,7 +54,7 @@ uint64_t gallop(const Rank* ranks, uint64_t from, uint64_t count, const Before& 
 class SortMergeMatcher final : public Matcher {
   public:
     explicit SortMergeMatcher(JoinContext& join) : join_(join) {
-        if (join.spec.ranges > 0) plan_ = plan_ranges(join.spec);
+        if (join.spec.ranges > 0) plan_ = plan_ranges(join);
     }
 
     Status build();
@@ -137,7 +137,6 @@ Status SortMergeMatcher::build() {
         }
     }));
     const uint32_t key_bytes = join_.layout.bytes;
-    algorithm = Algorithm::SortMerge;
     if (equalities && key_bytes != 4 && key_bytes != 8)
         undecided.assign(join_.spec.equality, join_.spec.equality + join_.spec.equalities);
     if (plan_) {
