@@ -9,6 +9,8 @@
 namespace gpujoin::test {
 namespace {
 
+using namespace gpujoin::cpu;
+
 // A band on each of some columns: probe[2 i] <= build[i] <= probe[2 i + 1], with build values in [0, 10000).
 struct Bands {
     Bands(const std::vector<int32_t>& widths, uint64_t build_rows, double null_share = 0) {

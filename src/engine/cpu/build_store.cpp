@@ -6,7 +6,7 @@
 
 #include "engine/cpu/workers.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 namespace {
 
@@ -173,4 +173,4 @@ Status BuildStore::export_batch(const std::function<Status(const BatchView&)>& c
     return consumer({rows, views, Memory::Host});
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

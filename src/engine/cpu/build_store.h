@@ -13,7 +13,7 @@
 #include "engine/cpu/host_array.h"
 #include "engine/engine.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 class BuildStore {
   public:
@@ -60,4 +60,4 @@ class BuildStore {
     uint64_t batches_ = 0;
 };
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

@@ -6,7 +6,7 @@
 #include "engine/cpu/gather.h"
 #include "engine/cpu/sorted_rows.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 namespace {
 
@@ -74,4 +74,4 @@ Status ClusteredColumns::copy(JoinContext& join, const Matcher& matcher, uint32_
     });
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

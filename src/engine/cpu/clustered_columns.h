@@ -10,7 +10,7 @@
 
 #include "engine/cpu/matcher.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 class ClusteredColumns {
   public:
@@ -33,4 +33,4 @@ class ClusteredColumns {
     std::vector<Column> columns_;  // one a build column; unused ones stay empty
 };
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

@@ -9,7 +9,7 @@
 #include "wire/batch.h"
 #include "wire/join_spec.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 struct ColumnSource {
     ColumnSpec spec{};
@@ -46,4 +46,4 @@ inline ColumnSource probe_source(const ColumnSpec& spec, const ColumnView& view)
     return source;
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

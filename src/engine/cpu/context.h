@@ -11,7 +11,7 @@
 #include "engine/engine.h"
 #include "engine/key_layout.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 struct JoinContext {
     JoinSpec spec;
@@ -52,4 +52,4 @@ inline KeyReader JoinContext::probe_reader(const BatchView& batch) const {
     return KeyReader(layout, std::move(keys), columns);
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

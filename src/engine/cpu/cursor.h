@@ -13,7 +13,7 @@
 #include "engine/cpu/result_writer.h"
 #include "engine/cpu/term_test.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 // Candidate pairs expanded and tested at a time.
 inline constexpr uint32_t kCandidates = 4096;
@@ -72,4 +72,4 @@ struct SealedJoin {
 Status make_probe_cursor(SealedJoin& join, const BatchView& batch, std::unique_ptr<Cursor>* cursor);
 Status make_scan_cursor(SealedJoin& join, bool matched, std::unique_ptr<Cursor>* cursor);
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

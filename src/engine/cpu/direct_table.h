@@ -10,7 +10,7 @@
 
 #include "engine/cpu/key_tuples.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 // The span of the keys: index = key - smallest, in the key's own arithmetic, which wraps for signed keys.
 template <typename Key>
@@ -160,4 +160,4 @@ class DirectTable final : public KeyTable {
     HostArray starts_;  // groups: an entry an index and one more
 };
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

@@ -8,7 +8,7 @@
 #include "engine/cpu/radix_join.h"
 #include "engine/cpu/range_choice.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 namespace {
 
@@ -260,9 +260,8 @@ class CpuEngine final : public Engine {
 };
 
 }  // namespace
+}  // namespace gpujoin::cpu
 
-std::unique_ptr<Engine> make_cpu_engine(uint32_t threads) {
-    return std::make_unique<CpuEngine>(threads);
+std::unique_ptr<gpujoin::Engine> gpujoin::make_cpu_engine(uint32_t threads) {
+    return std::make_unique<cpu::CpuEngine>(threads);
 }
-
-}  // namespace gpujoin

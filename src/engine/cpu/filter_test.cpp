@@ -13,7 +13,7 @@
 #pragma GCC optimize("O3")
 #endif
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 namespace {
 
@@ -146,4 +146,4 @@ bool FilterTest::test_run(uint32_t probe, uint32_t first, uint32_t rows, uint8_t
     return undecided;
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

@@ -7,7 +7,7 @@
 #include "engine/cpu/column_source.h"
 #include "wire/filter_program.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 class FilterTest {
   public:
@@ -28,4 +28,4 @@ class FilterTest {
     std::vector<ColumnSource> build_;
 };
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

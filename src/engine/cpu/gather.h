@@ -9,7 +9,7 @@
 #include "engine/cpu/pair_queue.h"
 #include "engine/key_layout.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 template <typename T>
 void gather_fixed(const std::byte* values, const uint32_t* rows, uint64_t count, bool extended,
@@ -40,4 +40,4 @@ inline void gather_values(const ColumnSource& source, const uint32_t* rows, uint
     }
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

@@ -8,7 +8,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 template <typename Function>
 class HandedOver {
@@ -42,4 +42,4 @@ class HandedOver {
     char begin_ = 0, end_ = 0;
 };
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

@@ -2,7 +2,7 @@
 #include "engine/cpu/key_table.h"
 #include "engine/cpu/matcher.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 namespace {
 
@@ -49,4 +49,4 @@ Status make_hash_matcher(JoinContext& join, std::unique_ptr<Matcher>* matcher) {
     return {};
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

@@ -9,7 +9,7 @@
 
 #include "wire/fault.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 namespace {
 
@@ -93,4 +93,4 @@ void HostArray::swap(HostArray& other) noexcept {
     std::swap(charged_, other.charged_);
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

@@ -9,7 +9,7 @@
 #include "engine/ledger.h"
 #include "wire/status.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 class HostArray {
   public:
@@ -50,4 +50,4 @@ class HostArray {
     uint64_t charged_ = 0;  // a whole number of pages
 };
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

@@ -13,7 +13,7 @@
 #include "engine/cpu/sorted_rows.h"
 #include "engine/search.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 namespace {
 
@@ -213,4 +213,4 @@ Status make_index_matcher(JoinContext& join, std::unique_ptr<Matcher>* matcher) 
     return {};
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

@@ -10,7 +10,7 @@
 #include "engine/hash.h"
 #include "engine/key_layout.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 // Rows that are looked at together; arrays of this many keys live on the stack.
 inline constexpr uint32_t kBlockRows = 1024;
@@ -21,6 +21,7 @@ struct HashedKey {
     friend bool operator==(const HashedKey& a, const HashedKey& b) { return a.hash == b.hash; }
 };
 
+using gpujoin::hash_key;
 inline uint64_t hash_key(const HashedKey& key) {
     return key.hash;
 }
@@ -117,4 +118,4 @@ inline bool equal_keys(const std::vector<ColumnSource>& a, uint64_t a_row, const
     return true;
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

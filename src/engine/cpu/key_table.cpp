@@ -4,7 +4,7 @@
 #include "engine/cpu/direct_table.h"
 #include "engine/cpu/slot_table.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 namespace {
 
@@ -49,4 +49,4 @@ Status make_key_table(JoinContext& join, RowList rows, std::unique_ptr<KeyTable>
     }
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

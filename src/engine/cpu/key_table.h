@@ -15,7 +15,7 @@
 #include "engine/cpu/host_array.h"
 #include "engine/cpu/key_reader.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 class KeyTable {
   public:
@@ -51,4 +51,4 @@ struct RowList {
 // Builds the table of the build rows; those with a NULL in a term's column are left out.
 Status make_key_table(JoinContext& join, RowList rows, std::unique_ptr<KeyTable>* table);
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

@@ -6,7 +6,7 @@
 
 #include "engine/cpu/simd.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 namespace {
 
@@ -355,4 +355,4 @@ void MaximumTree::prefetch(uint64_t end) const {
     __builtin_prefetch(levels_[0] + node * kTreeNode + kTreeNode / 2);
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

@@ -12,7 +12,7 @@
 #include "engine/cpu/host_array.h"
 #include "engine/cpu/node_test.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 // Finds bounds in a sorted array. Where keys are spread evenly a directory by their upper bits, with one
 // entry for some keys, leads to a short stretch of them at once. Otherwise there is a tree: level 0 is the
@@ -86,4 +86,4 @@ class MaximumTree {
     HostArray memory_;
 };
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

@@ -8,7 +8,7 @@
 #include "engine/cpu/key_table.h"
 #include "engine/cpu/partition.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 template <typename Key>
 struct KeyTuple {
@@ -71,4 +71,4 @@ Status partition_tuples(JoinContext& join, const KeyReader& reader, RowList rows
                      &tuples->starts);
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

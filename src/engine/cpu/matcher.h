@@ -9,7 +9,7 @@
 
 #include "engine/cpu/context.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 // The candidates of a block of probe rows: positions [first[i], first[i] + count[i]) for row i.
 struct CandidateRanges {
@@ -55,4 +55,4 @@ Status make_index_matcher(JoinContext& join, std::unique_ptr<Matcher>* matcher);
 Status make_sort_merge_matcher(JoinContext& join, std::unique_ptr<Matcher>* matcher);
 Status make_nested_loop_matcher(JoinContext& join, std::unique_ptr<Matcher>* matcher);
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

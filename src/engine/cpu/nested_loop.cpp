@@ -2,7 +2,7 @@
 // cursor tests consecutive build rows in tiles.
 #include "engine/cpu/matcher.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 namespace {
 
@@ -64,4 +64,4 @@ Status make_nested_loop_matcher(JoinContext& join, std::unique_ptr<Matcher>* mat
     return {};
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

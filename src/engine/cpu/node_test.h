@@ -10,7 +10,7 @@
 #define GPUJOIN_X86 1
 #endif
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 inline constexpr uint32_t kTreeNodeBits = 4;
 inline constexpr uint32_t kTreeNode = 1u << kTreeNodeBits;
@@ -51,4 +51,4 @@ struct Avx512NodeTest {
 
 #endif
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

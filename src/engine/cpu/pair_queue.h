@@ -8,7 +8,7 @@
 #include "engine/cpu/host_array.h"
 #include "wire/batch.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 inline constexpr uint32_t kNoRow = ~uint32_t{0};  // no probe row, or no build row
 
@@ -81,4 +81,4 @@ class PairQueue {
     uint64_t end_ = 0;
 };
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

@@ -17,7 +17,7 @@
 #include <emmintrin.h>
 #endif
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 // Writes tuples to places that are given, one chunk's share of all buckets.
 template <typename Tuple>
@@ -120,4 +120,4 @@ Status partition(Workers& workers, const std::atomic<bool>* cancel, uint64_t row
     });
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

@@ -8,7 +8,7 @@
 #include "engine/cpu/filter_test.h"
 #include "engine/cpu/queue_cursor.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 namespace {
 
@@ -310,4 +310,4 @@ Status make_probe_cursor(SealedJoin& join, const BatchView& batch, std::unique_p
     return {};
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

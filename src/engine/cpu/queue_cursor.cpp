@@ -1,7 +1,7 @@
 // Filling sinks from a queue of row number pairs.
 #include "engine/cpu/queue_cursor.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 QueueCursor::~QueueCursor() {
     if (!scratch_) return;
@@ -79,4 +79,4 @@ std::vector<OutputColumn> output_columns(const SealedJoin& join, const BatchView
     return columns;
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

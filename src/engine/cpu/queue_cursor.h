@@ -7,7 +7,7 @@
 
 #include "engine/cpu/cursor.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 // Adds the time of a scope to a counter of nanoseconds.
 class ScopeTimer {
@@ -56,4 +56,4 @@ class QueueCursor : public Cursor {
 // batch == nullptr: a scan, which reads by row number and has no probe rows.
 std::vector<OutputColumn> output_columns(const SealedJoin& join, const BatchView* batch);
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

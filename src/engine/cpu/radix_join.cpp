@@ -7,7 +7,7 @@
 #include "engine/cpu/queue_cursor.h"
 #include "engine/cpu/radix_lane.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 namespace {
 
@@ -238,4 +238,4 @@ Status make_radix_join(JoinContext& join, std::unique_ptr<RadixJoin>* made) {
                 : make_radix_join_of<uint32_t>(join, bits, made);
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

@@ -10,7 +10,7 @@
 
 #include "engine/cpu/cursor.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 // Which is decided at seal; and whether a batch is worth partitioning.
 bool radix_applies(const JoinContext& join);
@@ -25,4 +25,4 @@ class RadixJoin {
 
 Status make_radix_join(JoinContext& join, std::unique_ptr<RadixJoin>* made);
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

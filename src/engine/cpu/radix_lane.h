@@ -16,7 +16,7 @@
 
 #include "engine/cpu/radix_table.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 // Build tuples [build_begin, build_end) against probe tuples [probe_begin, probe_end).
 struct RadixItem {
@@ -173,4 +173,4 @@ class RadixLane {
     Word probe_[kRoom];
 };
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

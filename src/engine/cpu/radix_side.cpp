@@ -3,7 +3,7 @@
 
 #include "engine/cpu/simd.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 GPUJOIN_VECTOR void make_tuples(const uint32_t* keys, const uint32_t* payloads, uint32_t rows,
                                 RadixTuple<uint32_t>* tuples) {
@@ -15,4 +15,4 @@ GPUJOIN_VECTOR void make_tuples(const uint64_t* keys, const uint64_t* payloads, 
     for (uint32_t i = 0; i < rows; i++) tuples[i] = {mix(keys[i]), payloads[i]};
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

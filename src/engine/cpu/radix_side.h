@@ -13,7 +13,7 @@
 #include "engine/cpu/host_array.h"
 #include "engine/cpu/partition.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 // Word: uint32_t, or uint64_t where a key or a payload needs it.
 template <typename Word>
@@ -91,11 +91,11 @@ struct RadixSide {
         const Word mask = (Word{1} << bits) - 1;
         GPUJOIN_RETURN_IF_FAILED(
             memory.allocate(join.limits.host_memory, (input.rows + 1) * sizeof(RadixTuple<Word>)));
-        return gpujoin::partition(
+        return cpu::partition(
             *join.workers, join.limits.cancel, input.rows, 1u << bits, RadixSource<Word>(input),
             [mask](const RadixTuple<Word>& tuple) { return static_cast<uint32_t>(tuple.key & mask); },
             memory.as<RadixTuple<Word>>(), &starts);
     }
 };
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

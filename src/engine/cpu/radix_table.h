@@ -9,7 +9,7 @@
 
 #include "engine/cpu/radix_side.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 template <typename Word>
 class RadixTable {
@@ -127,4 +127,4 @@ class RadixTable {
     bool unique_ = true;
 };
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

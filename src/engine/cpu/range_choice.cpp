@@ -6,7 +6,7 @@
 
 #include "engine/cpu/range_plan.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 namespace {
 
@@ -64,4 +64,4 @@ uint16_t choose_range_column(const JoinContext& join, const BatchView& batch) {
     return best;
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

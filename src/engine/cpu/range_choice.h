@@ -5,7 +5,7 @@
 
 #include "engine/cpu/context.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 // Whether the terms are on several build columns.
 bool has_range_choice(const JoinSpec& spec);
@@ -14,4 +14,4 @@ bool has_range_choice(const JoinSpec& spec);
 // taken without looking, unless another is better by far.
 uint16_t choose_range_column(const JoinContext& join, const BatchView& batch);
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 namespace {
 
@@ -95,4 +95,4 @@ void RangeBounds::read(uint64_t begin, uint32_t rows, uint64_t* low, uint64_t* h
     }
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

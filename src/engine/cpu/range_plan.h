@@ -8,7 +8,7 @@
 
 #include "engine/cpu/context.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 struct RangePlan {
     uint16_t build_column = 0;    // the rows are sorted by this one
@@ -43,4 +43,4 @@ class RangeBounds {
     std::vector<Bound> bounds_;
 };
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

@@ -7,7 +7,7 @@
 
 #include "engine/cpu/gather.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 namespace {
 
@@ -168,4 +168,4 @@ void ResultWriter::write(const PairQueue& queue, bool extended, std::byte* sink,
     }
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

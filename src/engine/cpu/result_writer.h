@@ -8,7 +8,7 @@
 #include "engine/cpu/pair_queue.h"
 #include "engine/result_layout.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 // A column of results: where its values come from, by which row number.
 struct OutputColumn {
@@ -54,4 +54,4 @@ class ResultWriter {
     uint64_t data_ = 0;   // bytes of data in all columns of the rows taken
 };
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

@@ -12,7 +12,7 @@
 #include "engine/cpu/host_array.h"
 #include "engine/cpu/partition.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 struct KeyedRow {
     uint64_t key;
@@ -130,4 +130,4 @@ Status sort_rows(Workers& workers, const std::atomic<bool>* cancel, Ledger* ledg
                : row_sort::sort_words<uint64_t>(workers, cancel, ledger, rows, source, bounds, sorted);
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

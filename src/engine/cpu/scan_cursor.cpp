@@ -3,7 +3,7 @@
 
 #include "engine/cpu/queue_cursor.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 namespace {
 
@@ -45,4 +45,4 @@ Status make_scan_cursor(SealedJoin& join, bool matched, std::unique_ptr<Cursor>*
     return {};
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

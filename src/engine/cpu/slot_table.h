@@ -12,7 +12,7 @@
 
 #include "engine/cpu/key_tuples.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 template <typename Key>
 class SlotTable final : public KeyTable {
@@ -219,4 +219,4 @@ class SlotTable final : public KeyTable {
     mutable std::atomic<uint64_t> asked_{0}, found_{0};  // keys, of all probes so far
 };
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

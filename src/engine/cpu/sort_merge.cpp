@@ -11,7 +11,7 @@
 #include "engine/cpu/range_plan.h"
 #include "engine/cpu/sorted_rows.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 namespace {
 
@@ -229,4 +229,4 @@ Status make_sort_merge_matcher(JoinContext& join, std::unique_ptr<Matcher>* matc
     return {};
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

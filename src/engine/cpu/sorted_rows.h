@@ -9,7 +9,7 @@
 #include "engine/cpu/partition.h"
 #include "engine/cpu/row_sort.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 // Sorts the build rows without NULLs by the order key of a column.
 inline Status sort_build_rows(JoinContext& join, uint32_t column, SortedRows* sorted) {
@@ -37,4 +37,4 @@ Status for_blocks(JoinContext& join, uint64_t count, const Use& use) {
     });
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

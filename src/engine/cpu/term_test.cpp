@@ -12,7 +12,7 @@
 #pragma GCC optimize("O3")
 #endif
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 namespace {
 
@@ -162,4 +162,4 @@ void TermTest::test_run(uint32_t probe, uint32_t first, uint32_t rows, uint8_t* 
     });
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

@@ -6,7 +6,7 @@
 #include "engine/cpu/column_source.h"
 #include "wire/join_spec.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 class TermTest {
   public:
@@ -24,4 +24,4 @@ class TermTest {
     Comparison comparison_;
 };
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu

@@ -15,7 +15,7 @@
 #include "engine/cpu/handed_over.h"
 #include "wire/status.h"
 
-namespace gpujoin {
+namespace gpujoin::cpu {
 
 // The fewest rows that are worth handing to another thread.
 inline constexpr uint64_t kParallelRows = 32u << 10;
@@ -69,4 +69,4 @@ Status guarded(Function&& function) noexcept {
     }
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cpu
