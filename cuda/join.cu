@@ -8,9 +8,9 @@
 #include "cuda/guard.h"
 #include "cuda/launch.cuh"
 #include "cuda/primitives.h"
-#include "cuda/radix_cursor.h"
 #include "cuda/radix_plan.h"
 #include "cuda/timer.h"
+#include "cuda/unordered_cursor.h"
 
 namespace gpujoin {
 
@@ -125,26 +125,29 @@ Status CudaJoin::make_lookup(const WorkContext& context) {
     std::lock_guard lock(lookup_mutex_);
     if (lookup_made_) return {};
     GPUJOIN_RETURN_IF_FAILED(lookup_.build(context, spec_, plan_, build_.rows(),
-                                           {build_views_.data(), build_columns_.data()}, required_[1]));
+                                           {build_views_.data(), build_columns_.data()},
+                                           required_of(true, build_views_.data())));
     lookup_made_ = true;
     return {};
 }
 
+RequiredColumns CudaJoin::required_of(bool build, const DeviceColumn* views) const {
+    std::vector<uint16_t> numbers = required_columns(spec_, build);
+    bool nulls = std::any_of(numbers.begin(), numbers.end(),
+                             [=](uint16_t number) { return views[number].valid != nullptr; });
+    return nulls ? required_[build] : RequiredColumns{};
+}
+
 RadixInput CudaJoin::radix_input(bool build, const DeviceColumn* views, const DeviceColumn* columns,
                                  uint64_t rows) const {
-    RadixInput input{make_key_layout(spec_), build, columns, {}, rows};
-    for (uint32_t i = 0; i < input.layout.parts; i++) {
-        const KeyPart& part = input.layout.part[i];
-        if (views[build ? part.build_column : part.probe_column].valid) input.required = required_[build];
-    }
-    return input;
+    return {make_key_layout(spec_), build, columns, required_of(build, views), rows};
 }
 
 Status CudaJoin::partition_build_side(const WorkContext& context) {
     uint32_t bits = plan_radix_bits(spec_, plan_, make_key_layout(spec_), build_.rows(), device_->facts());
     if (bits == 0) return {};
     RadixInput input = radix_input(true, build_views_.data(), build_columns_.data(), build_.rows());
-    RadixPayload payload = choose_payload(build_views_.data(), spec_.output, spec_.outputs);
+    PayloadSource payload = choose_payload(build_views_.data(), spec_.output, spec_.outputs);
     Status status = radix_.partition(context, input, payload, bits);
     if (status.ok()) status = context.stream.synchronize();
     if (status.fault == Fault::DeviceMemory) {  // then one table must do, which takes less at its peak
@@ -200,7 +203,7 @@ Status CudaJoin::probe(const BatchView& batch, std::unique_ptr<Cursor>* cursor) 
 // A batch that does not pay for partitioning, or has no room for it, is looked up row by row.
 Status CudaJoin::start_cursor(const BatchView& batch, std::unique_ptr<Cursor>* cursor) {
     if (radix_bits_ && radix_pays(build_.rows(), batch.rows)) {
-        auto started = std::make_unique<RadixCursor>(this);
+        auto started = std::make_unique<UnorderedCursor>(this);
         Status status = started->start(batch);
         if (status.ok()) *cursor = std::move(started);
         if (status.fault != Fault::DeviceMemory) return status;

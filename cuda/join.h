@@ -42,7 +42,7 @@ class CudaJoin : public Join {
 
   private:
     friend class CudaCursor;
-    friend class RadixCursor;
+    friend class UnorderedCursor;
 
     WorkContext work(const StreamLease& stream);
     Status seal_build_side(const WorkContext& context);
@@ -51,6 +51,8 @@ class CudaJoin : public Join {
     Status make_lookup(const WorkContext& context);
     // The partitions of the build side, where they pay and there is room.
     Status partition_build_side(const WorkContext& context);
+    // The columns of one side that may be NULL in a term. views: the side's columns.
+    RequiredColumns required_of(bool build, const DeviceColumn* views) const;
     // views: one side's columns; columns: the same on the device.
     RadixInput radix_input(bool build, const DeviceColumn* views, const DeviceColumn* columns,
                            uint64_t rows) const;

@@ -274,14 +274,11 @@ Status list_items(const WorkContext& context, const PartitionWork& work, const u
 // Calls function(key, build payload, probe payload) with values of the types that the sides have.
 template <typename Function>
 Status with_types(uint32_t key_bytes, uint32_t build_bytes, uint32_t probe_bytes, const Function& function) {
-    auto with_probe = [&](auto key, auto build) {
-        return probe_bytes == sizeof(uint32_t) ? function(key, build, uint32_t{})
-                                               : function(key, build, uint64_t{});
+    auto with_key = [&](auto key) {
+        return with_payload_types(build_bytes, probe_bytes,
+                                  [&](auto build, auto probe) { return function(key, build, probe); });
     };
-    auto with_build = [&](auto key) {
-        return build_bytes == sizeof(uint32_t) ? with_probe(key, uint32_t{}) : with_probe(key, uint64_t{});
-    };
-    return key_bytes == sizeof(uint32_t) ? with_build(uint32_t{}) : with_build(uint64_t{});
+    return key_bytes == sizeof(uint32_t) ? with_key(uint32_t{}) : with_key(uint64_t{});
 }
 
 }  // namespace
@@ -294,13 +291,14 @@ uint64_t radix_shared_bytes() {
     return std::max(sizeof(BlockMemory<uint32_t, uint64_t>), sizeof(BlockMemory<uint64_t, uint64_t>));
 }
 
-static_assert(RadixShape<uint32_t>::kChunk <= kRadixLeastRoom);
+// No probe tuple has more matches in one item, so that a run always gets ahead.
+static_assert(RadixShape<uint32_t>::kChunk <= kLeastPairs);
 
 Status RadixMatcher::prepare(const WorkContext& context) {
     uint32_t partitions = build_->partitions();
     GPUJOIN_RETURN_IF_FAILED(
         item_starts_.allocate(context.account, uint64_t{partitions} + 1, context.handle()));
-    PartitionWork work = partition_work(*build_, *probe_, key_bytes_);
+    PartitionWork work = partition_work(*build_, probe_, key_bytes_);
     uint64_t* counts = item_starts_.data();
     GPUJOIN_RETURN_IF_FAILED(count_items(context, work, partitions, counts));
     GPUJOIN_RETURN_IF_FAILED(
@@ -316,14 +314,14 @@ Status RadixMatcher::list_slice(const WorkContext& context) {
     slice_ = static_cast<uint32_t>(std::min<uint64_t>(kSlice, items_ - listed_));
     taken_ = 0;
     GPUJOIN_RETURN_IF_FAILED(slice_items_.reserve(context.account, slice_, context.handle()));
-    PartitionWork work = partition_work(*build_, *probe_, key_bytes_);
+    PartitionWork work = partition_work(*build_, probe_, key_bytes_);
     uint64_t first = std::exchange(listed_, listed_ + slice_);
     return list_items(context, work, item_starts_.data(), build_->partitions(), first, slice_,
                       slice_items_.data());
 }
 
 Status RadixMatcher::run_items(const WorkContext& context, const RadixItem* items, uint32_t count,
-                               const RadixOutput& output, RadixProgress* progress) {
+                               const PayloadOutput& output, RadixProgress* progress) {
     auto* mail = reinterpret_cast<RadixProgress*>(context.stream.mailbox());
     *mail = *progress;
     GPUJOIN_CHECK_CUDA(
@@ -334,18 +332,17 @@ Status RadixMatcher::run_items(const WorkContext& context, const RadixItem* item
         using Probe = decltype(probe);
         return launch_join<Key, Build, Probe>(
             context, {static_cast<const Key*>(build_->keys()), static_cast<const Build*>(build_->payloads()),
-                      static_cast<const Key*>(probe_->keys()), static_cast<const Probe*>(probe_->payloads()),
+                      static_cast<const Key*>(probe_.keys()), static_cast<const Probe*>(probe_.payloads()),
                       static_cast<uint32_t>(__builtin_ctz(build_->partitions())), items, count,
                       leftovers_[1].data(), progress_.data(), static_cast<Build*>(output.build),
                       static_cast<Probe*>(output.probe), output.capacity});
     };
-    GPUJOIN_RETURN_IF_FAILED(
-        with_types(key_bytes_, build_->payload().bytes, probe_->payload().bytes, launch));
+    GPUJOIN_RETURN_IF_FAILED(with_types(key_bytes_, build_->payload().bytes, probe_.payload().bytes, launch));
     return read_back(context, progress_.data(), progress);
 }
 
 // Works on what earlier runs left unfinished; then what of it was not taken is left for the next run too.
-Status RadixMatcher::run_leftovers(const WorkContext& context, const RadixOutput& output,
+Status RadixMatcher::run_leftovers(const WorkContext& context, const PayloadOutput& output,
                                    RadixProgress* progress) {
     uint32_t count = unfinished_;
     GPUJOIN_RETURN_IF_FAILED(run_items(context, leftovers_[0].data(), count, output, progress));
@@ -358,7 +355,7 @@ Status RadixMatcher::run_leftovers(const WorkContext& context, const RadixOutput
     return {};
 }
 
-Status RadixMatcher::run_slice(const WorkContext& context, const RadixOutput& output,
+Status RadixMatcher::run_slice(const WorkContext& context, const PayloadOutput& output,
                                RadixProgress* progress) {
     if (taken_ == slice_) GPUJOIN_RETURN_IF_FAILED(list_slice(context));
     uint32_t count = slice_ - taken_;
@@ -369,7 +366,8 @@ Status RadixMatcher::run_slice(const WorkContext& context, const RadixOutput& ou
     return {};
 }
 
-Status RadixMatcher::run(const WorkContext& context, const RadixOutput& output, uint64_t* rows, bool* done) {
+Status RadixMatcher::run(const WorkContext& context, const PayloadOutput& output, uint64_t* rows,
+                         bool* done) {
     RadixProgress progress{0, ~0ull, 0, 0};
     *done = is_done();
     while (!*done && progress.reserved < output.capacity) {

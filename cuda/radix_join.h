@@ -10,7 +10,9 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
+#include "cuda/payload_matcher.h"
 #include "cuda/radix_partition.h"
 #include "cuda/work.h"
 
@@ -32,45 +34,35 @@ struct RadixProgress {
     uint32_t leftovers;           // items that were left unfinished
 };
 
-// Where results go: two arrays of payloads with room for `capacity` rows.
-struct RadixOutput {
-    void* build;
-    void* probe;
-    uint64_t capacity;
-};
-
-// No probe tuple has more matches in one item, so that a run with this much room always gets ahead.
-inline constexpr uint64_t kRadixLeastRoom = 8192;
-
 // Build tuples a partition should have on average, for keys of so many bytes.
 uint32_t radix_partition_rows(uint32_t key_bytes);
 
 // Shared memory that a block needs at most, whatever the widths.
 uint64_t radix_shared_bytes();
 
-// Joins a build side with a probe side; neither is owned.
-class RadixMatcher {
+// Joins a build side, not owned, with a probe side.
+class RadixMatcher : public PayloadMatcher {
   public:
-    RadixMatcher(const RadixSide* build, const RadixSide* probe, uint32_t key_bytes)
-        : build_(build), probe_(probe), key_bytes_(key_bytes) {}
+    RadixMatcher(const RadixSide* build, RadixSide probe, uint32_t key_bytes)
+        : build_(build), probe_(std::move(probe)), key_bytes_(key_bytes) {}
 
     // Lists the items. Waits for the stream.
     Status prepare(const WorkContext& context);
 
-    // Writes further results, at most output.capacity >= kRadixLeastRoom. done: there are none after these.
-    // Complete on return.
-    Status run(const WorkContext& context, const RadixOutput& output, uint64_t* rows, bool* done);
+    const PayloadSource& build_payload() const override { return build_->payload(); }
+    const PayloadSource& probe_payload() const override { return probe_.payload(); }
+    Status run(const WorkContext& context, const PayloadOutput& output, uint64_t* rows, bool* done) override;
 
   private:
     Status list_slice(const WorkContext& context);
     Status run_items(const WorkContext& context, const RadixItem* items, uint32_t count,
-                     const RadixOutput& output, RadixProgress* progress);
-    Status run_leftovers(const WorkContext& context, const RadixOutput& output, RadixProgress* progress);
-    Status run_slice(const WorkContext& context, const RadixOutput& output, RadixProgress* progress);
+                     const PayloadOutput& output, RadixProgress* progress);
+    Status run_leftovers(const WorkContext& context, const PayloadOutput& output, RadixProgress* progress);
+    Status run_slice(const WorkContext& context, const PayloadOutput& output, RadixProgress* progress);
     bool is_done() const { return unfinished_ == 0 && taken_ == slice_ && listed_ == items_; }
 
     const RadixSide* const build_;
-    const RadixSide* const probe_;
+    const RadixSide probe_;
     const uint32_t key_bytes_;
     uint64_t items_ = 0;                  // in all
     uint64_t listed_ = 0;                 // that have been in a slice

@@ -104,7 +104,7 @@ Status RadixSide::partition_as(const WorkContext& context, const RadixInput& inp
     return find_starts(context, keys->data(), tuples, bits, starts_.data());
 }
 
-Status RadixSide::partition(const WorkContext& context, const RadixInput& input, const RadixPayload& payload,
+Status RadixSide::partition(const WorkContext& context, const RadixInput& input, const PayloadSource& payload,
                             uint32_t bits) {
     payload_ = payload;
     key_bytes_ = input.layout.bytes;

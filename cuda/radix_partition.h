@@ -2,8 +2,7 @@
 //
 // The key of a tuple is mixed by a bijection first. So equal mixed keys mean equal keys, and the original is
 // never needed again; the lowest `bits` bits number the partition, and what is left of the key is the same
-// for no two different keys of a partition. The payload is a column's value where a join gives back just one
-// column of that side, so that nothing has to be gathered by row at the end; else it is the row number.
+// for no two different keys of a partition.
 //
 //   keys      K K K | K K K K K | K K …     mixed keys, by partition
 //   payloads  P P P | P P P P P | P P …
@@ -12,7 +11,7 @@
 
 #include <cstdint>
 
-#include "cuda/column_view.cuh"
+#include "cuda/payload.h"
 #include "cuda/work.h"
 #include "engine/key_layout.h"
 
@@ -27,30 +26,24 @@ struct RadixInput {
     uint64_t rows = 0;            // < 2^32 - 1
 };
 
-// What rides along with the key. values: 4 or 8 bytes a row on the device; null: the row number, 4 bytes.
-struct RadixPayload {
-    const std::byte* values = nullptr;
-    uint32_t bytes = sizeof(uint32_t);
-};
-
 class RadixSide {
   public:
     // Partitions the rows of an input. Waits for the stream only where rows may be left out.
-    Status partition(const WorkContext& context, const RadixInput& input, const RadixPayload& payload,
+    Status partition(const WorkContext& context, const RadixInput& input, const PayloadSource& payload,
                      uint32_t bits);
 
     const void* keys() const;
     const void* payloads() const;
     const uint32_t* starts() const { return starts_.data(); }
     uint32_t partitions() const { return static_cast<uint32_t>(starts_.size() - 1); }
-    const RadixPayload& payload() const { return payload_; }
+    const PayloadSource& payload() const { return payload_; }
 
   private:
     template <typename Key, typename Payload>
     Status partition_as(const WorkContext& context, const RadixInput& input, uint32_t bits,
                         DeviceArray<Key>* keys, DeviceArray<Payload>* payloads);
 
-    RadixPayload payload_;
+    PayloadSource payload_;
     uint32_t key_bytes_ = 0;
     DeviceArray<uint32_t> keys4_, payloads4_;
     DeviceArray<uint64_t> keys8_, payloads8_;

@@ -8,11 +8,12 @@
 
 #include <cstdint>
 
+#include "cuda/warp_sum.cuh"
+
 namespace gpujoin {
 
 inline constexpr uint32_t kRadixThreads = 512;
 inline constexpr uint32_t kRadixWarps = kRadixThreads / 32;
-inline constexpr uint32_t kAllLanes = 0xffffffff;
 
 // Slots of a table and build tuples of a chunk, by the width of keys.
 template <typename Key>
@@ -21,15 +22,6 @@ struct RadixShape {
     static constexpr uint32_t kChunk = kSlots / 4 * 3;
     static constexpr uint32_t kItems = kChunk / kRadixThreads;  // a thread
 };
-
-// Sums over a warp: of this lane and those before it.
-__device__ inline uint32_t inclusive_warp_sum(uint32_t value) {
-    for (uint32_t distance = 1; distance < 32; distance *= 2) {
-        uint32_t before = __shfl_up_sync(kAllLanes, value, distance);
-        if ((threadIdx.x & 31) >= distance) value += before;
-    }
-    return value;
-}
 
 // The payloads of a key.
 struct RadixGroup {

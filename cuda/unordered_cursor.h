@@ -1,7 +1,8 @@
-// The radix join of one probe batch as a cursor. Results come in any order and name no probe rows.
+// The join of one probe batch whose results come in any order and name no probe rows, as a cursor. The sides
+// are matched by partitions (radix_join.h), which gives pairs of payloads.
 //
-// Where the sink is device memory and each side gives back just its payloads, blocks write straight into the
-// sink's columns. Else results go to a buffer first: as pairs of row numbers, from which the result writer
+// Where the sink is device memory and each side gives back just its payloads, these go straight into the
+// sink's columns. Else they go to a buffer first: as pairs of row numbers, from which the result writer
 // gathers. A payload that is a value then becomes a column of its own, whose row numbers are 0, 1, 2 …
 #pragma once
 
@@ -9,20 +10,17 @@
 #include <vector>
 
 #include "cuda/join.h"
-#include "cuda/radix_join.h"
+#include "cuda/payload_matcher.h"
 #include "cuda/result_writer.h"
 
 namespace gpujoin {
 
-// The payload of a side that gives back the columns `numbers`: the only one's values if they can ride along.
-RadixPayload choose_payload(const DeviceColumn* columns, const uint16_t* numbers, uint32_t count);
-
-class RadixCursor : public Cursor {
+class UnorderedCursor : public Cursor {
   public:
-    explicit RadixCursor(CudaJoin* join) : join_(join) {}
-    ~RadixCursor() override;
+    explicit UnorderedCursor(CudaJoin* join) : join_(join) {}
+    ~UnorderedCursor() override;
 
-    // Partitions the batch and lists the work.
+    // Uploads the batch and prepares its matching.
     Status start(const BatchView& batch);
 
     Status next(const Sink& sink, ResultBatch* result) override;
@@ -30,8 +28,11 @@ class RadixCursor : public Cursor {
     void skip(uint32_t) override {}
 
   private:
+    Status start_radix(const WorkContext& context, uint64_t rows);
     bool writes_direct(const Sink& sink, uint64_t* capacity) const;
     Status write_direct(const WorkContext& context, const Sink& sink, uint64_t capacity, ResultBatch* result);
+    Status prepare_side(const WorkContext& context, const PayloadSource& payload, DeviceColumn* column,
+                        DeviceArray<std::byte>* values, DeviceArray<uint32_t>* numbers) const;
     Status prepare_buffer(const WorkContext& context);
     Status fill_buffer(const WorkContext& context);
 
@@ -40,10 +41,10 @@ class RadixCursor : public Cursor {
     std::vector<OwnedColumn> columns_;
     std::vector<DeviceColumn> views_;
     DeviceArray<DeviceColumn> device_views_;
-    RadixSide probe_;
-    std::unique_ptr<RadixMatcher> matcher_;
+    std::unique_ptr<PayloadMatcher> matcher_;
     bool matched_all_ = false;
     // The buffer, from the first result that cannot be written straight:
+    uint64_t buffer_rows_ = kMaxBatchRows;
     DeviceArray<std::byte> build_values_, probe_values_;
     PairBuffer pairs_;
     std::unique_ptr<ResultWriter> writer_;
