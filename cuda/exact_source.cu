@@ -4,42 +4,21 @@
 #include "cuda/launch.cuh"
 #include "cuda/owners.h"
 #include "cuda/pair_source.h"
+#include "cuda/slot_rule.cuh"
 #include "cuda/slots.h"
 
 namespace gpujoin {
 
 namespace {
 
-__device__ uint64_t slots_of(SlotRule rule, uint32_t matches) {
-    switch (rule) {
-        case SlotRule::Pairs:
-            return matches;
-        case SlotRule::PairsOrNull:
-            return matches ? matches : 1;
-        case SlotRule::Matched:
-            return matches > 0;
-        case SlotRule::Unmatched:
-            return matches == 0;
-        default:
-            return 0;
-    }
-}
-
-// Counts the slots of each probe row and marks the positions that are covered. Rows whose slots have no build
-// row begin at kNoRow from here on.
+// Counts the slots of each probe row and marks the positions that are covered.
 Status count_slots(const WorkContext& context, const ProbeWork& work, uint64_t* slots) {
     uint32_t* begin = work.candidates.begin.data();
     const uint32_t* count = work.candidates.count.data();
     SlotRule rule = work.rule;
-    unsigned long long* coverage = work.marks.coverage;
+    BuildMarks marks = work.marks;
     return for_each(context.handle(), work.rows, [=] __device__(uint64_t row) {
-        uint32_t matches = count[row];
-        if (coverage && matches) {
-            atomicAdd(&coverage[begin[row]], 1ull);
-            atomicAdd(&coverage[uint64_t{begin[row]} + matches], ~0ull);
-        }
-        slots[row] = slots_of(rule, matches);
-        if (matches == 0 || rule > SlotRule::PairsOrNull) begin[row] = kNoRow;
+        slots[row] = settle(rule, marks, &begin[row], count[row]);
     });
 }
 

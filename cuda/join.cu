@@ -126,7 +126,7 @@ Status CudaJoin::make_lookup(const WorkContext& context) {
     if (lookup_made_) return {};
     GPUJOIN_RETURN_IF_FAILED(lookup_.build(context, spec_, plan_, build_.rows(),
                                            {build_views_.data(), build_columns_.data()},
-                                           required_of(true, build_views_.data())));
+                                           required_of(true, build_views_.data()), merge_payload()));
     lookup_made_ = true;
     return {};
 }
@@ -156,6 +156,21 @@ Status CudaJoin::partition_build_side(const WorkContext& context) {
     }
     if (status.ok()) radix_bits_ = bits;
     return status;
+}
+
+bool CudaJoin::merges_unordered() const {
+    return plan_.merge && spec_.order == OutputOrder::None && !spec_.client_decides &&
+           !plan_.tests_candidates();
+}
+
+// Joins that mark build rows or give back some without a partner need row numbers.
+PayloadSource CudaJoin::merge_payload() const {
+    if (!merges_unordered() || spec_.kind != JoinKind::Inner) return {};
+    return choose_payload(build_views_.data(), spec_.output, spec_.outputs);
+}
+
+OutputOrder CudaJoin::result_order() const {
+    return radix_bits_ || merges_unordered() ? OutputOrder::None : OutputOrder::Probe;
 }
 
 // Flags by build row for the joins that scan the build side; coverage where whole ranges match at once.
@@ -202,11 +217,11 @@ Status CudaJoin::probe(const BatchView& batch, std::unique_ptr<Cursor>* cursor) 
 
 // A batch that does not pay for partitioning, or has no room for it, is looked up row by row.
 Status CudaJoin::start_cursor(const BatchView& batch, std::unique_ptr<Cursor>* cursor) {
-    if (radix_bits_ && radix_pays(build_.rows(), batch.rows)) {
+    if (merges_unordered() || (radix_bits_ && radix_pays(build_.rows(), batch.rows))) {
         auto started = std::make_unique<UnorderedCursor>(this);
         Status status = started->start(batch);
         if (status.ok()) *cursor = std::move(started);
-        if (status.fault != Fault::DeviceMemory) return status;
+        if (status.fault != Fault::DeviceMemory || !radix_bits_) return status;
     }
     auto started = std::make_unique<CudaCursor>(this);
     GPUJOIN_RETURN_IF_FAILED(started->start_probe(batch));

@@ -57,7 +57,11 @@ class CudaJoin : public Join {
     RadixInput radix_input(bool build, const DeviceColumn* views, const DeviceColumn* columns,
                            uint64_t rows) const;
     Status start_cursor(const BatchView& batch, std::unique_ptr<Cursor>* cursor);
-    OutputOrder result_order() const { return radix_bits_ ? OutputOrder::None : OutputOrder::Probe; }
+    // Whether sides are merged and results come as they are found there.
+    bool merges_unordered() const;
+    // What rides along when the build side is sorted to be merged with.
+    PayloadSource merge_payload() const;
+    OutputOrder result_order() const;
     ProbeWork probe_work(const DeviceColumn* probe, uint64_t rows) const;
     uint64_t row_data() const;
     // Brings what probing has marked into matched_.

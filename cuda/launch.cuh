@@ -100,6 +100,21 @@ Status for_each_warp(cudaStream_t stream, uint64_t count, const Body& body) {
     return {};
 }
 
+template <typename Body>
+__global__ void __launch_bounds__(kBlockThreads) call_for_blocks(const __grid_constant__ Body body) {
+    body(blockIdx.x);
+}
+
+// Calls body(0) … body(count - 1), one block of kBlockThreads threads each. count < 2^31.
+template <typename Body>
+Status for_each_block(cudaStream_t stream, uint64_t count, const Body& body) {
+    if (count == 0) return {};
+    if (fault_due(FaultPoint::Launch)) return cuda_status(cudaErrorLaunchFailure, "kernel launch");
+    call_for_blocks<<<static_cast<uint32_t>(count), kBlockThreads, 0, stream>>>(body);
+    GPUJOIN_CHECK_CUDA(cudaGetLastError());
+    return {};
+}
+
 // At most 64 candidates that lie next to each other and belong to one owner.
 struct CandidateUnit {
     uint64_t position = 0;

@@ -7,6 +7,7 @@
 #include "cuda/memory.h"
 #include "cuda/packed_columns.h"
 #include "cuda/plan.h"
+#include "cuda/sorted_side.h"
 #include "cuda/tiles.h"
 #include "cuda/work.h"
 
@@ -14,9 +15,10 @@ namespace gpujoin {
 
 class Lookup {
   public:
-    // Builds for `rows` rows of a concatenated build side.
+    // Builds for `rows` rows of a concatenated build side. payload: rides along where rows are sorted to be
+    // merged; no search by row number follows if it is a value.
     Status build(const WorkContext& context, const JoinSpec& spec, const JoinPlan& plan, uint64_t rows,
-                 const BuildColumns& columns, RequiredColumns required);
+                 const BuildColumns& columns, RequiredColumns required, const PayloadSource& payload);
 
     LookupView view() const;
     PackedTerms packed() const { return packed_.view(); }
@@ -25,6 +27,10 @@ class Lookup {
     bool unique() const { return unique_; }
     bool by_key() const { return by_key_; }
     bool has_bounds() const { return bounds_.size() > 0; }
+    // The build side where it is to be merged with, and the probe column to sort by for that; -1: the
+    // equality columns.
+    const SortedSide& merge_side() const { return merge_side_; }
+    int merge_probe_column() const { return merge_probe_column_; }
 
   private:
     Status make_leaders(const WorkContext& context, const BuildColumns& columns, uint64_t rows,
@@ -36,11 +42,9 @@ class Lookup {
     template <typename Key>
     Status make_order(const WorkContext& context, const DeviceColumn& column, uint64_t rows,
                       RequiredColumns required, DeviceArray<Key>* order_keys);
-    template <typename Key>
-    Status make_merge_order(const WorkContext& context, uint64_t rows, RequiredColumns required,
-                            DeviceArray<Key>* sort_keys);
     Status group_rows(const WorkContext& context, uint64_t rows);
     Status make_bounds(const WorkContext& context, const JoinSpec& spec, const JoinPlan& plan);
+    const uint32_t* row_numbers() const { return merge_ ? merge_side_.row_numbers() : rows_.data(); }
 
     KeyLayout layout_;
     const DeviceColumn* build_ = nullptr;
@@ -48,6 +52,7 @@ class Lookup {
     bool unique_ = false;
     bool merge_ = false;
     bool merge_cut_after_ = false;
+    int merge_probe_column_ = -1;
     uint64_t positions_ = 0;
     uint64_t direct_first_ = 0;
     uint64_t direct_last_ = 0;
@@ -59,6 +64,7 @@ class Lookup {
     DeviceArray<uint32_t> rows_;
     DeviceArray<uint32_t> narrow_keys_;
     DeviceArray<uint64_t> order_keys_;
+    SortedSide merge_side_;
     DeviceArray<RangeBound> bounds_;
     PackedColumns packed_;
     TileKeys tiles_;

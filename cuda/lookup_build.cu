@@ -5,6 +5,7 @@
 
 #include "cuda/launch.cuh"
 #include "cuda/lookup.h"
+#include "cuda/number_rows.cuh"
 #include "cuda/primitives.h"
 #include "cuda/warp_count.cuh"
 
@@ -105,11 +106,6 @@ Status insert_rows(const WorkContext& context, const LookupView& view, RequiredC
     }
 }
 
-Status number_rows(const WorkContext& context, uint64_t rows, uint32_t* list) {
-    return for_each(context.handle(), rows,
-                    [=] __device__(uint64_t row) { list[row] = static_cast<uint32_t>(row); });
-}
-
 // The build rows that can match, in row order.
 Status list_rows(const WorkContext& context, const DeviceColumn* build, RequiredColumns required,
                  uint64_t rows, DeviceArray<uint32_t>* list, uint64_t* listed) {
@@ -157,14 +153,6 @@ Status find_leaders(const WorkContext& context, const uint32_t* leaders, const u
                     [=] __device__(uint64_t position) { found[position] = leaders[rows[position]]; });
 }
 
-template <typename Key>
-Status find_sort_keys(const WorkContext& context, const KeyLayout& layout, const DeviceColumn* build,
-                      const uint32_t* rows, uint64_t positions, Key* keys) {
-    return for_each(context.handle(), positions, [=] __device__(uint64_t position) {
-        keys[position] = read_sort_key<Key, true>(layout, build, rows[position]);
-    });
-}
-
 int bits_of(uint64_t value) {
     int bits = 0;
     for (; value; value >>= 1) bits++;
@@ -174,34 +162,34 @@ int bits_of(uint64_t value) {
 }  // namespace
 
 Status Lookup::build(const WorkContext& context, const JoinSpec& spec, const JoinPlan& plan, uint64_t rows,
-                     const BuildColumns& columns, RequiredColumns required) {
+                     const BuildColumns& columns, RequiredColumns required, const PayloadSource& payload) {
     layout_ = make_key_layout(spec);
     build_ = columns.device;
     by_key_ = plan.by_key;
     merge_ = plan.merge;
     positions_ = rows;
     if (by_key_) GPUJOIN_RETURN_IF_FAILED(make_leaders(context, columns, rows, required));
-    if (plan.range_column >= 0) {
+    if (merge_) {
+        SortInput input{layout_, plan.range_column, true, columns.host, columns.device, required, rows};
+        GPUJOIN_RETURN_IF_FAILED(merge_side_.sort(context, input, payload, false));
+        positions_ = merge_side_.tuples();
+    } else if (plan.range_column >= 0) {
         const DeviceColumn& column = columns.host[plan.range_column];
         GPUJOIN_RETURN_IF_FAILED(has_narrow_order_keys(column)
                                      ? make_order(context, column, rows, required, &narrow_keys_)
                                      : make_order(context, column, rows, required, &order_keys_));
-        GPUJOIN_RETURN_IF_FAILED(make_bounds(context, spec, plan));
-    } else if (merge_) {
-        GPUJOIN_RETURN_IF_FAILED(layout_.bytes == 4
-                                     ? make_merge_order(context, rows, required, &narrow_keys_)
-                                     : make_merge_order(context, rows, required, &order_keys_));
     } else if (by_key_ && !unique_) {
         GPUJOIN_RETURN_IF_FAILED(scatter_rows(context, rows));
     }
+    if (plan.range_column >= 0) GPUJOIN_RETURN_IF_FAILED(make_bounds(context, spec, plan));
     leaders_.reset();
     counts_.reset();
     if (!by_key_ && !merge_ && plan.range_column < 0 && required.count > 0)
         GPUJOIN_RETURN_IF_FAILED(list_rows(context, build_, required, rows, &rows_, &positions_));
     bool sorted = plan.range_column >= 0 || merge_;
     GPUJOIN_RETURN_IF_FAILED(
-        packed_.pack(context, plan.packed, columns.host, {rows_.data(), positions_, sorted}));
-    GPUJOIN_RETURN_IF_FAILED(tiles_.make(context, plan, columns.host, {rows_.data(), positions_, sorted}));
+        packed_.pack(context, plan.packed, columns.host, {row_numbers(), positions_, sorted}));
+    GPUJOIN_RETURN_IF_FAILED(tiles_.make(context, plan, columns.host, {row_numbers(), positions_, sorted}));
     return context.stream.synchronize();
 }
 
@@ -283,17 +271,6 @@ Status Lookup::make_order(const WorkContext& context, const DeviceColumn& column
     return find_order_keys(context, column, rows_.data(), positions_, order_keys->data());
 }
 
-// Sorts the rows that can match by their equality columns.
-template <typename Key>
-Status Lookup::make_merge_order(const WorkContext& context, uint64_t rows, RequiredColumns required,
-                                DeviceArray<Key>* sort_keys) {
-    GPUJOIN_RETURN_IF_FAILED(list_rows(context, build_, required, rows, &rows_, &positions_));
-    GPUJOIN_RETURN_IF_FAILED(sort_keys->allocate(context.account, positions_, context.handle()));
-    GPUJOIN_RETURN_IF_FAILED(
-        find_sort_keys(context, layout_, build_, rows_.data(), positions_, sort_keys->data()));
-    return sort_pairs(context.account, context.handle(), sort_keys, &rows_, positions_, 8 * sizeof(Key));
-}
-
 // Sorts rows by leader, and keeps their order inside each group: groups are laid out in the order of their
 // leaders.
 Status Lookup::group_rows(const WorkContext& context, uint64_t rows) {
@@ -334,6 +311,7 @@ Status Lookup::make_bounds(const WorkContext& context, const JoinSpec& spec, con
     if (first_above != bounds.begin())
         std::for_each(first_above, bounds.end(), [](RangeBound& bound) { bound.near = true; });
     merge_cut_after_ = bounds.front().after;
+    merge_probe_column_ = bounds.front().probe_column;
     return upload_vector(context.upload(), bounds, &bounds_);
 }
 
@@ -347,10 +325,10 @@ LookupView Lookup::view() const {
     view.slots = slots_.data();
     view.capacity = slots_.size();
     view.groups = groups_.data();
-    view.rows = rows_.data();
+    view.rows = row_numbers();
     view.positions = positions_;
-    view.narrow_keys = narrow_keys_.data();
-    view.order_keys = order_keys_.data();
+    view.narrow_keys = merge_ ? merge_side_.narrow_keys() : narrow_keys_.data();
+    view.order_keys = merge_ ? merge_side_.wide_keys() : order_keys_.data();
     view.bounds = bounds_.data();
     view.merge = merge_;
     view.merge_cut_after = merge_cut_after_;

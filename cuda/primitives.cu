@@ -29,25 +29,6 @@ Status exclusive_sum_of(MemoryAccount& account, cudaStream_t stream, T* values, 
     });
 }
 
-template <typename Key>
-Status sort_pairs_of(MemoryAccount& account, cudaStream_t stream, DeviceArray<Key>* keys,
-                     DeviceArray<uint32_t>* values, uint64_t count, int bits) {
-    if (count <= 1 || bits == 0) return {};
-    DeviceArray<Key> other_keys;
-    DeviceArray<uint32_t> other_values;
-    GPUJOIN_RETURN_IF_FAILED(other_keys.allocate(account, count, stream));
-    GPUJOIN_RETURN_IF_FAILED(other_values.allocate(account, count, stream));
-    cub::DoubleBuffer<Key> key_buffer(keys->data(), other_keys.data());
-    cub::DoubleBuffer<uint32_t> value_buffer(values->data(), other_values.data());
-    GPUJOIN_RETURN_IF_FAILED(run_with_temporary(account, stream, [&](void* temporary, size_t& bytes) {
-        return cub::DeviceRadixSort::SortPairs(temporary, bytes, key_buffer, value_buffer, count, 0, bits,
-                                               stream);
-    }));
-    if (key_buffer.Current() != keys->data()) *keys = std::move(other_keys);
-    if (value_buffer.Current() != values->data()) *values = std::move(other_values);
-    return {};
-}
-
 }  // namespace
 
 Status exclusive_sum(MemoryAccount& account, cudaStream_t stream, uint64_t* values, uint64_t count) {
@@ -58,15 +39,33 @@ Status exclusive_sum(MemoryAccount& account, cudaStream_t stream, uint32_t* valu
     return exclusive_sum_of(account, stream, values, count);
 }
 
-Status sort_pairs(MemoryAccount& account, cudaStream_t stream, DeviceArray<uint64_t>* keys,
-                  DeviceArray<uint32_t>* values, uint64_t count, int bits) {
-    return sort_pairs_of(account, stream, keys, values, count, bits);
+template <typename Key, typename Value>
+Status sort_pairs(MemoryAccount& account, cudaStream_t stream, DeviceArray<Key>* keys,
+                  DeviceArray<Value>* values, uint64_t count, int bits) {
+    if (count <= 1 || bits == 0) return {};
+    DeviceArray<Key> other_keys;
+    DeviceArray<Value> other_values;
+    GPUJOIN_RETURN_IF_FAILED(other_keys.allocate(account, count, stream));
+    GPUJOIN_RETURN_IF_FAILED(other_values.allocate(account, count, stream));
+    cub::DoubleBuffer<Key> key_buffer(keys->data(), other_keys.data());
+    cub::DoubleBuffer<Value> value_buffer(values->data(), other_values.data());
+    GPUJOIN_RETURN_IF_FAILED(run_with_temporary(account, stream, [&](void* temporary, size_t& bytes) {
+        return cub::DeviceRadixSort::SortPairs(temporary, bytes, key_buffer, value_buffer, count, 0, bits,
+                                               stream);
+    }));
+    if (key_buffer.Current() != keys->data()) *keys = std::move(other_keys);
+    if (value_buffer.Current() != values->data()) *values = std::move(other_values);
+    return {};
 }
 
-Status sort_pairs(MemoryAccount& account, cudaStream_t stream, DeviceArray<uint32_t>* keys,
-                  DeviceArray<uint32_t>* values, uint64_t count, int bits) {
-    return sort_pairs_of(account, stream, keys, values, count, bits);
-}
+template Status sort_pairs(MemoryAccount&, cudaStream_t, DeviceArray<uint32_t>*, DeviceArray<uint32_t>*,
+                           uint64_t, int);
+template Status sort_pairs(MemoryAccount&, cudaStream_t, DeviceArray<uint32_t>*, DeviceArray<uint64_t>*,
+                           uint64_t, int);
+template Status sort_pairs(MemoryAccount&, cudaStream_t, DeviceArray<uint64_t>*, DeviceArray<uint32_t>*,
+                           uint64_t, int);
+template Status sort_pairs(MemoryAccount&, cudaStream_t, DeviceArray<uint64_t>*, DeviceArray<uint64_t>*,
+                           uint64_t, int);
 
 template <typename Key, typename Value>
 Status sort_pairs_into(MemoryAccount& account, cudaStream_t stream, const Key* keys, const Value* values,

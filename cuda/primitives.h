@@ -16,13 +16,12 @@ Status exclusive_sum(MemoryAccount& account, cudaStream_t stream, uint64_t* valu
 Status exclusive_sum(MemoryAccount& account, cudaStream_t stream, uint32_t* values, uint64_t count);
 
 // Sorts (key, value) pairs by the key's lowest `bits` bits; pairs with equal keys keep their order. Both
-// arrays are replaced by sorted ones.
-Status sort_pairs(MemoryAccount& account, cudaStream_t stream, DeviceArray<uint64_t>* keys,
-                  DeviceArray<uint32_t>* values, uint64_t count, int bits);
-Status sort_pairs(MemoryAccount& account, cudaStream_t stream, DeviceArray<uint32_t>* keys,
-                  DeviceArray<uint32_t>* values, uint64_t count, int bits);
+// arrays are replaced by sorted ones. Keys and values of 32 or 64 bits.
+template <typename Key, typename Value>
+Status sort_pairs(MemoryAccount& account, cudaStream_t stream, DeviceArray<Key>* keys,
+                  DeviceArray<Value>* values, uint64_t count, int bits);
 
-// The same from one place into another; keys and values of 32 or 64 bits.
+// The same from one place into another.
 template <typename Key, typename Value>
 Status sort_pairs_into(MemoryAccount& account, cudaStream_t stream, const Key* keys, const Value* values,
                        uint64_t count, int bits, Key* sorted_keys, Value* sorted_values);

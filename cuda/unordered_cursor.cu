@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "cuda/guard.h"
-#include "cuda/launch.cuh"
+#include "cuda/merge_join.h"
+#include "cuda/number_rows.cuh"
 #include "cuda/radix_join.h"
 #include "cuda/timer.h"
 
@@ -13,9 +14,9 @@ namespace gpujoin {
 
 namespace {
 
-Status number_rows(const WorkContext& context, uint64_t count, uint32_t* numbers) {
-    return for_each(context.handle(), count,
-                    [=] __device__(uint64_t i) { numbers[i] = static_cast<uint32_t>(i); });
+// Whether probe rows without a match come out.
+bool gives_unmatched(SlotRule rule) {
+    return rule == SlotRule::PairsOrNull || rule == SlotRule::Unmatched;
 }
 
 }  // namespace
@@ -33,7 +34,7 @@ Status UnorderedCursor::start(const BatchView& batch) {
     GPUJOIN_RETURN_IF_FAILED(upload_columns(context.upload(), specs, batch, true, &columns_));
     for (size_t i = 0; i < specs.size(); i++) views_.push_back(columns_[i].view(specs[i]));
     GPUJOIN_RETURN_IF_FAILED(mail_vector(context, views_, &device_views_));
-    return start_radix(context, batch.rows);
+    return join_->radix_bits_ ? start_radix(context, batch.rows) : start_merge(context, batch.rows);
 }
 
 Status UnorderedCursor::start_radix(const WorkContext& context, uint64_t rows) {
@@ -44,6 +45,30 @@ Status UnorderedCursor::start_radix(const WorkContext& context, uint64_t rows) {
         context, input, choose_payload(views_.data(), spec.carry, spec.carried), join_->radix_bits_));
     auto matcher = std::make_unique<RadixMatcher>(&join_->radix_, std::move(probe), input.layout.bytes);
     GPUJOIN_RETURN_IF_FAILED(matcher->prepare(context));
+    matcher_ = std::move(matcher);
+    return {};
+}
+
+// With several bounds candidates are narrowed by the values of each probe row, so that its number is needed.
+Status UnorderedCursor::start_merge(const WorkContext& context, uint64_t rows) {
+    const JoinSpec& spec = join_->spec_;
+    const Lookup& lookup = join_->lookup_;
+    SortInput input{make_key_layout(spec),
+                    lookup.merge_probe_column(),
+                    false,
+                    views_.data(),
+                    device_views_.data(),
+                    join_->required_of(false, views_.data()),
+                    rows};
+    ProbeWork work = join_->probe_work(device_views_.data(), rows);
+    PayloadSource payload;
+    if (work.lookup.bound_count < 2) payload = choose_payload(views_.data(), spec.carry, spec.carried);
+    SortedSide probe;
+    GPUJOIN_RETURN_IF_FAILED(probe.sort(context, input, payload, gives_unmatched(work.rule)));
+    GPUJOIN_RETURN_IF_FAILED(check_cancelled(context.cancel));
+    auto matcher = std::make_unique<MergeMatcher>(&lookup.merge_side(), std::move(probe), work.rule);
+    GPUJOIN_RETURN_IF_FAILED(matcher->prepare(context, work));
+    buffer_rows_ = std::min(buffer_rows_, std::max(matcher->pairs(), kLeastPairs));
     matcher_ = std::move(matcher);
     return {};
 }

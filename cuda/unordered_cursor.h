@@ -1,5 +1,5 @@
 // The join of one probe batch whose results come in any order and name no probe rows, as a cursor. The sides
-// are matched by partitions (radix_join.h), which gives pairs of payloads.
+// are matched by partitions (radix_join.h) or merged (merge_join.h), which gives pairs of payloads.
 //
 // Where the sink is device memory and each side gives back just its payloads, these go straight into the
 // sink's columns. Else they go to a buffer first: as pairs of row numbers, from which the result writer
@@ -29,6 +29,7 @@ class UnorderedCursor : public Cursor {
 
   private:
     Status start_radix(const WorkContext& context, uint64_t rows);
+    Status start_merge(const WorkContext& context, uint64_t rows);
     bool writes_direct(const Sink& sink, uint64_t* capacity) const;
     Status write_direct(const WorkContext& context, const Sink& sink, uint64_t capacity, ResultBatch* result);
     Status prepare_side(const WorkContext& context, const PayloadSource& payload, DeviceColumn* column,
