@@ -75,11 +75,13 @@ void add_join(Session& session, const JoinCase& join_case, const char* engine, R
     });
 }
 
-// A case, and the same with results in any order where the workload asks for that.
+// A case, and the same with results in any order where the workload asks for that and the engine has it.
 void add_orders(Session& session, JoinCase join_case, const char* engine, Runner runner) {
     add_join(session, join_case, engine, runner);
-    if (!join_case.workload->unordered || join_case.is_streamed() || join_case.algorithm != Algorithm::Hash)
-        return;
+    bool on_device = runner == run_on_device;
+    bool has_it =
+        join_case.algorithm == Algorithm::Hash || (join_case.algorithm == Algorithm::SortMerge && on_device);
+    if (!join_case.workload->unordered || join_case.is_streamed() || !has_it) return;
     join_case.order = OutputOrder::None;
     add_join(session, join_case, engine, runner);
 }

@@ -87,7 +87,9 @@ std::string short_number(double number) {
 void add_uniform(Catalogue& list) {
     uint64_t n = list.rows(16), few = list.rows(1);
     Relation s{uniform(n, 1), n}, r{uniform(n, 2), n};
-    everywhere(list.add("W1", "16M", s, r, {Hash, SortMerge, Index}));
+    Workload& dense = list.add("W1", "16M", s, r, {Hash, SortMerge, Index});
+    dense.unordered = true;
+    everywhere(dense);
     Workload& spread = sparse(list.add("W1", "16M", s, r, {Hash}));
     spread.unordered = true;
     everywhere(spread);
@@ -102,7 +104,9 @@ void add_uniform(Catalogue& list) {
     }
     constexpr uint64_t kBand = 7;  // one match a row
     Relation wide_s{uniform(n * (kBand + 1), 1), n}, wide_r{uniform(n * (kBand + 1), 2), n};
-    everywhere(band(list.add("W4", "band, 16M", wide_s, wide_r, {Index, SortMerge}), kBand));
+    Workload& wide = band(list.add("W4", "band, 16M", wide_s, wide_r, {Index, SortMerge}), kBand);
+    wide.unordered = true;
+    everywhere(wide);
     Relation few_s{uniform(few * (kBand + 1), 1), few}, few_r{uniform(few * (kBand + 1), 2), few};
     band(list.add("W4", "band, 1M", few_s, few_r, {NestedLoop}), kBand);
 }
