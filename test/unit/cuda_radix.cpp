@@ -115,6 +115,9 @@ class Columns {
         blocks_.push_back(std::make_unique<Block>(bytes.size(), memory_));
         EXPECT_EQ(cudaMemcpy(blocks_.back()->get(), bytes.data(), bytes.size(), cudaMemcpyDefault),
                   cudaSuccess);
+        // From pageable memory it may return before the bytes are there, and the engine's streams wait for no
+        // other.
+        EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
         return blocks_.back()->get();
     }
 

@@ -10,7 +10,9 @@ TEST_P(Calibration, FindsRatesAndHoldsNothing) {
     std::vector<std::byte> input(kCalibrationBytes), output(kCalibrationBytes);
     CalibrationSpace space{input.data(), output.data(), kCalibrationBytes, Memory::Host};
     EngineRates rates{};
-    ASSERT_OK(measure_rates(*engine_, limits(), space, &rates));
+    // On a busy machine it may happen that the empty join takes as long as the full ones.
+    for (int attempt = 0; attempt < 20 && !(rates.build_ns > 0 && rates.probe_ns > 0); attempt++)
+        ASSERT_OK(measure_rates(*engine_, limits(), space, &rates));
     EXPECT_GT(rates.setup_ns, 0);
     EXPECT_GT(rates.build_ns, 0);
     EXPECT_GT(rates.probe_ns, 0);
