@@ -50,7 +50,9 @@ struct TestView {
     uint32_t* undecided;
 };
 
-// Tests the units of a window. Those that were found in the tree are listed there.
+// Tests the units of a window. Those that were found in the tree are listed there. Joins without a filter
+// program have a kernel without the machine that runs it, which takes many registers.
+template <bool kFilters>
 struct UnitTest {
     TestView view;
     LookupView lookup;
@@ -90,12 +92,13 @@ struct UnitTest {
             uint64_t key = view.probe_keys[i * view.rows + unit.owner];
             if (!view.packed.terms[i].holds(key, position)) return false;
         }
-        if (view.term_count == 0 && !view.program) return true;
+        if (view.term_count == 0 && !kFilters) return true;
         uint32_t row = lookup.row_at(position);
         for (uint32_t i = 0; i < view.term_count; i++) {
             if (!term_holds(view.terms[i], view.probe, unit.owner, lookup.build, row)) return false;
         }
-        return !view.program || passes(SinglePair{view.probe, lookup.build, unit.owner, row});
+        if constexpr (kFilters) return passes(SinglePair{view.probe, lookup.build, unit.owner, row});
+        return true;
     }
 
     __device__ bool passes(const SinglePair& pair) const {
@@ -143,7 +146,9 @@ Status count_units(const WorkContext& context, const ProbeWork& work, uint64_t* 
 
 Status test_units(const WorkContext& context, const TestView& test, const LookupView& lookup,
                   const WindowView& window) {
-    return for_each_unit(context.handle(), window.units, UnitTest{test, lookup, window});
+    return test.program
+               ? for_each_unit(context.handle(), window.units, UnitTest<true>{test, lookup, window})
+               : for_each_unit(context.handle(), window.units, UnitTest<false>{test, lookup, window});
 }
 
 // A row without a match has its slot in its last unit.
