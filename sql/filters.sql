@@ -12,7 +12,10 @@ FROM generate_series(1, 45) AS i;
 INSERT INTO l (n, f4, f8, ts) VALUES (1001, 'NaN', 'NaN', '-infinity'), (1002, 'Infinity', '-Infinity', NULL), (1003, '-0', '-0', NULL);
 INSERT INTO r (n, f4, f8, ts) VALUES (2001, 'NaN', 'Infinity', NULL), (2002, '-Infinity', 'NaN', NULL), (2003, '0', '-0', 'infinity');
 ANALYZE l, r;
+-- Small joins stay with core.
+SET gpujoin.startup_cost = 1000;
 EXPLAIN (COSTS OFF) SELECT FROM l JOIN r ON abs(l.a - r.a) < 10 OR l.b = r.b;
+RESET gpujoin.startup_cost;
 -- What an engine evaluates, and what it does not.
 SET gpujoin.force = on;
 EXPLAIN (COSTS OFF) SELECT FROM l JOIN r ON abs(l.a - r.a) < 10 OR l.b = r.b;
