@@ -1,8 +1,7 @@
 // The lookup structure, as kernels see it: from a probe row to the build rows that may match it.
 //
-//   key ──► leader (the build row that came first with this key) ──► group (begin, count) ──► positions
-//                                                                    rows[begin … begin + count) ──► build
-//                                                                    rows
+//   key ──► leader (the build row that came first with this key) ──► group (begin, count)
+//       ──► positions rows[begin … begin + count) ──► build rows
 //
 // Leaders are found in a direct array indexed by the key where keys are dense integers, else in an
 // open-addressing table of 8-byte slots: a 32-bit tag (the key itself if it has 4 bytes, else bits of its

@@ -3,8 +3,8 @@
 //
 //   validity   one bit a row, least significant first, 1 = not NULL; absent (kNoBuffer) when no row is NULL
 //   values     fixed types: rows * width bytes; the value of a NULL row is zero bytes
-//              Bytes: uint32 offsets[rows + 1] into data, starting at 0, never decreasing; NULL rows are
-//              empty
+//              Bytes: uint32 offsets[rows + 1] into data, starting at 0, never decreasing;
+//              NULL rows are empty
 //   data       Bytes only
 //
 // Values that a client later points into (payload Datums) are padded by the client to a multiple of 8 bytes,

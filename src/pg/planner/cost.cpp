@@ -51,9 +51,10 @@ constexpr double kTrustedFanout = 32;           // results an input row
 constexpr double kLevelsPerHash = 5;            // levels of a sort or a search that cost as much as a hash
 constexpr double kServerBytesPerBuildRow = 48;  // table or tree, at its peak while sealing
 
-// Of the CPU engine on the two processors of docs/performance.md: for a device that was not measured, and for
-// plans that shall be the same on every machine. No device in use is taken to be slower with rows than
-// kBusy times that: when it was measured, the machine had other things to do.
+// Of the CPU engine on the two processors of docs/performance.md: for a device that was not measured, for
+// what was too short to tell (0) on one that was busy, and for plans that shall be the same on every machine.
+// No device in use is taken to be slower with rows than kBusy times that: when it was measured, the machine
+// had other things to do.
 constexpr EngineRates kUnmeasured = {65000, 12, 3.5, 4, 0.4};
 constexpr double kBusy = 2;
 
@@ -67,10 +68,14 @@ struct EngineCosts {
     Cost megabyte;
 };
 
+double trusted_ns(double measured_ns, double unmeasured_ns) {
+    return measured_ns > 0 ? std::min(measured_ns, kBusy * unmeasured_ns) : unmeasured_ns;
+}
+
 // share: of what it takes, that is charged for.
 Cost cost_of(double setting, double share, double measured_ns, double unmeasured_ns) {
     if (setting >= 0) return setting;
-    return share * std::min(measured_ns, kBusy * unmeasured_ns) / kNanosecondsPerUnit;
+    return share * trusted_ns(measured_ns, unmeasured_ns) / kNanosecondsPerUnit;
 }
 
 EngineCosts engine_costs(const EngineRates& measured) {
@@ -82,7 +87,8 @@ EngineCosts engine_costs(const EngineRates& measured) {
     costs.probe_row = cost_of(setting_probe_cost, kExposed, rates.probe_ns, usual.probe_ns);
     costs.match = cost_of(setting_match_cost, kExposed, rates.match_ns, usual.match_ns);
     costs.pair = setting_pair_cost *
-                 std::min((rates.probe_ns + rates.match_ns) / (usual.probe_ns + usual.match_ns), kBusy);
+                 (trusted_ns(rates.probe_ns, usual.probe_ns) + trusted_ns(rates.match_ns, usual.match_ns)) /
+                 (usual.probe_ns + usual.match_ns);
     costs.megabyte = cost_of(setting_transfer_cost, kExposed, rates.transfer_ns * kMegabyte,
                              usual.transfer_ns * kMegabyte);
     return costs;

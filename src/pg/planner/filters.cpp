@@ -1,9 +1,8 @@
 // Translation of conditions into filter programs (wire/filter_program.h). What the engines compute is exactly
 // what PostgreSQL's functions compute; where those would raise an error, the pair is undecided.
 //
-//   values       integers, oids, floats, bool, dates, times, timestamps: columns, constants, and expressions
-//   over
-//                one side that cannot fail, which are evaluated once a row
+//   values       integers, oids, floats, bool, dates, times, timestamps: columns, constants, and
+//                expressions over one side that cannot fail, which are evaluated once a row
 //   arithmetic   + - * / % abs and the minus sign, with the type that PostgreSQL gives the outcome
 //   spans        differences of timestamps and of times, in microseconds: intervals compare by their length
 //   truth        comparisons, AND, OR, NOT, IS [NOT] NULL | TRUE | FALSE | UNKNOWN, boolean values
