@@ -8,7 +8,8 @@
 // need be); after setrefs their Vars are INDEX_VARs into custom_scan_tlist. Conditions are what the filter
 // program stands for, in its order, to be tested again on undecided pairs; its operands are numbers of the
 // probe's and build's values, expressions over one child each. The residual is a list of boolean expressions
-// in the order in which they must be tested.
+// in the order in which they must be tested. The written lists have the conditions that the terms are from,
+// for EXPLAIN: a term may compute something else, in bigint or saturated, or be a part of a condition.
 //
 // A condition on range types is two terms with one and the same clause, which compare bounds. A term encoded
 // as Hash64 is only a necessary condition: its clause is in the residual as well. A term may have a Const for
@@ -35,6 +36,9 @@ enum CustomExprs {
     kProbeValueExprs,
     kBuildValueExprs,
     kResidualExprs,
+    kWrittenEqualities,
+    kWrittenRanges,
+    kWrittenFilters,
     kCustomExprsCount
 };
 

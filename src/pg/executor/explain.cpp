@@ -26,7 +26,6 @@ struct Stage {
 void show_condition(const char* label, List* clauses, CustomScanState* node, List* ancestors,
                     ExplainState* es) {
     if (clauses == NIL) return;
-    clauses = list_concat_unique(NIL, clauses);  // one clause may be several terms
     List* context = set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors);
     bool prefix = list_length(es->rtable) > 1 || es->verbose;
     auto* condition = reinterpret_cast<Node*>(make_ands_explicit(clauses));
@@ -151,9 +150,9 @@ void explain_node(CustomScanState* node, List* ancestors, ExplainState* es) {
     Algorithm algorithm = ran ? state->last_seal.algorithm : static_cast<Algorithm>(setting_algorithm);
     ExplainPropertyText("Join Type", name_of(state->plan.kind), es);
     if (algorithm != Algorithm::Auto) ExplainPropertyText("Algorithm", name_of(algorithm), es);
-    show_condition("Equality Cond", clauses(kEqualityExprs), node, ancestors, es);
-    show_condition("Range Cond", clauses(kRangeExprs), node, ancestors, es);
-    show_condition("Filter Cond", list_concat_copy(clauses(kFilterExprs), clauses(kConditionExprs)), node,
+    show_condition("Equality Cond", clauses(kWrittenEqualities), node, ancestors, es);
+    show_condition("Range Cond", clauses(kWrittenRanges), node, ancestors, es);
+    show_condition("Filter Cond", list_concat_copy(clauses(kWrittenFilters), clauses(kConditionExprs)), node,
                    ancestors, es);
     show_condition("Residual Cond", clauses(kResidualExprs), node, ancestors, es);
     if (es->analyze && node->ss.ps.instrument && clauses(kResidualExprs) != NIL)

@@ -120,21 +120,22 @@ OpExpr* with_total_keys(OpExpr* clause, KeyEncoding encoding) {
 
 // Adds a comparison of encodable values, in a form that raises no error. Keys of equalities may, as in core's
 // hash joins.
-bool add_comparison(JoinClauses* clauses, RestrictInfo* rinfo, OpExpr* clause) {
+bool add_comparison(JoinClauses* clauses, RestrictInfo* rinfo, OpExpr* clause, Expr* written) {
     OperatorEncoding found;
     clause = without_overflow(clause);
     if (!clause || !find_operator_encoding(clause->opno, clause->inputcollid, &found)) return false;
     if (found.comparison != Comparison::Equal) clause = with_total_keys(clause, found.encoding);
-    return clause && add_term(clauses, {rinfo, clause, {found.encoding, found.comparison}});
+    return clause && add_term(clauses, {rinfo, clause, written, {found.encoding, found.comparison}});
 }
 
 // Adds the comparisons of bounds that a condition on range types is.
 bool add_bounds(JoinClauses* clauses, RestrictInfo* rinfo, OpExpr* clause) {
     PlanTerm terms[2];
     if (!find_bound_terms(clause, terms)) return false;
+    auto* written = reinterpret_cast<Expr*>(clause);
     clause = with_total_keys(clause, terms[0].encoding);
-    return clause && add_term(clauses, {rinfo, clause, terms[0]}) &&
-           add_term(clauses, {rinfo, clause, terms[1]});
+    return clause && add_term(clauses, {rinfo, clause, written, terms[0]}) &&
+           add_term(clauses, {rinfo, clause, written, terms[1]});
 }
 
 // The comparisons that a condition is short for: a bounded distance between the sides, which is a band, or
@@ -156,7 +157,7 @@ bool take_abbreviation(JoinClauses* clauses, RestrictInfo* rinfo, const JoinSide
         Relids left = pull_varnos(sides.root, static_cast<Node*>(linitial(comparison->args)));
         Relids right = pull_varnos(sides.root, static_cast<Node*>(lsecond(comparison->args)));
         comparison = oriented(comparison, left, right, sides);
-        if (!comparison || !add_comparison(clauses, rinfo, comparison)) return false;
+        if (!comparison || !add_comparison(clauses, rinfo, comparison, rinfo->clause)) return false;
     }
     return comparisons != NIL;
 }
@@ -166,9 +167,10 @@ bool take_abbreviation(JoinClauses* clauses, RestrictInfo* rinfo, const JoinSide
 bool take_comparison(JoinClauses* clauses, RestrictInfo* rinfo, const JoinSides& sides) {
     OpExpr* clause = oriented_clause(rinfo, sides);
     if (!clause) return false;
-    if (add_comparison(clauses, rinfo, clause) || add_bounds(clauses, rinfo, clause)) return true;
+    auto* written = reinterpret_cast<Expr*>(clause);
+    if (add_comparison(clauses, rinfo, clause, written) || add_bounds(clauses, rinfo, clause)) return true;
     if (can_be_hashed(rinfo, clause))
-        add_term(clauses, {rinfo, clause, {KeyEncoding::Hash64, Comparison::Equal}});
+        add_term(clauses, {rinfo, clause, written, {KeyEncoding::Hash64, Comparison::Equal}});
     return false;
 }
 
@@ -181,7 +183,8 @@ bool take_condition(JoinClauses* clauses, RestrictInfo* rinfo, const JoinSides& 
     Expr* truth = reinterpret_cast<Expr*>(makeBoolConst(true, false));
     Expr* clause = make_opclause(BooleanEqualOperator, BOOLOID, false, on_probe ? rinfo->clause : truth,
                                  on_probe ? truth : rinfo->clause, InvalidOid, InvalidOid);
-    return add_term(clauses, {rinfo, castNode(OpExpr, clause), {KeyEncoding::Bool, Comparison::Equal}});
+    return add_term(clauses,
+                    {rinfo, castNode(OpExpr, clause), rinfo->clause, {KeyEncoding::Bool, Comparison::Equal}});
 }
 
 // Takes a condition on pairs that an engine can evaluate.
@@ -240,6 +243,13 @@ List* term_clauses(const List* terms) {
     List* result = NIL;
     ListCell* cell;
     foreach (cell, terms) result = lappend(result, static_cast<JoinTerm*>(lfirst(cell))->clause);
+    return result;
+}
+
+List* written_conditions(const List* terms) {
+    List* result = NIL;
+    ListCell* cell;
+    foreach (cell, terms) result = list_append_unique(result, static_cast<JoinTerm*>(lfirst(cell))->written);
     return result;
 }
 

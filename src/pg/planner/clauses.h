@@ -24,6 +24,7 @@ namespace gpujoin {
 struct JoinTerm {
     RestrictInfo* source;
     OpExpr* clause;  // left argument over the probe side, right one over the build side
+    Expr* written;   // the condition that it is from, as the query has it
     PlanTerm plan;
 };
 
@@ -54,7 +55,8 @@ JoinClauses* classify_clauses(List* restrictlist, const JoinSides& sides);
 // Whether a search can find the partners of a row: whether there is an equality or a range between the sides.
 bool can_be_searched(const JoinClauses* clauses);
 
-// The bare clauses of a list of JoinTerms (List of OpExpr).
+// The bare clauses of a list of JoinTerms (List of OpExpr), and the conditions that they are from.
 List* term_clauses(const List* terms);
+List* written_conditions(const List* terms);
 
 }  // namespace gpujoin

@@ -34,6 +34,8 @@ List* custom_expressions(const JoinClauses* clauses) {
     lists = lappend(lists, clauses->compiled.probe.expressions);
     lists = lappend(lists, clauses->compiled.build.expressions);
     lists = lappend(lists, get_actual_clauses(clauses->residual));
+    for (const List* terms : {clauses->equalities, clauses->ranges, clauses->filters})
+        lists = lappend(lists, written_conditions(terms));
     Assert(list_length(lists) == kCustomExprsCount);
     return lists;
 }
