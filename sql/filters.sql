@@ -25,6 +25,11 @@ EXPLAIN (COSTS OFF) SELECT FROM l WHERE EXISTS (SELECT FROM r WHERE l.ts - r.ts 
 EXPLAIN (COSTS OFF) SELECT FROM l JOIN r ON l.a <> r.a;
 EXPLAIN (COSTS OFF) SELECT FROM l JOIN r ON l.x || r.x = 't1t2';
 EXPLAIN (COSTS OFF) SELECT FROM l JOIN r ON random() < 0.5 OR l.a = r.a;
+EXPLAIN (COSTS OFF) SELECT FROM l FULL JOIN r ON l.a IS NOT DISTINCT FROM r.a;
+EXPLAIN (COSTS OFF) SELECT FROM l JOIN r ON l.g = r.g AND l.a IS DISTINCT FROM r.a AND l.x IS DISTINCT FROM r.x;
+EXPLAIN (COSTS OFF) SELECT FROM l JOIN r ON l.g = r.g AND l.a + r.a IN (30, 31) AND l.a - r.a <> ALL (ARRAY[l.s, r.b]) AND l.a * r.a IN (40, NULL) AND l.x || r.x IN ('t1t2', 't2t1');
+EXPLAIN (COSTS OFF) SELECT FROM l JOIN r ON l.g = r.g AND (l.d > r.ts OR l.s = r.s) AND l.d + r.g <= r.ts;
+EXPLAIN (COSTS OFF) SELECT FROM l JOIN r ON l.g = r.g AND CASE WHEN l.a > r.a THEN l.b = r.b ELSE r.s < l.s END AND 10 < CASE WHEN l.b > r.b THEN l.a WHEN l.p THEN r.a ELSE 5 END AND CASE WHEN l.a > r.a THEN l.b = r.b END AND CASE l.b WHEN r.b THEN 1 ELSE 2 END > l.g;
 RESET gpujoin.force;
 -- Rows as core has them, in every kind of join.
 SELECT condition, c.* FROM unnest(ARRAY[
@@ -34,6 +39,10 @@ SELECT condition, c.* FROM unnest(ARRAY[
     'l.a = r.a OR l.b = r.b', 'l.a < r.a AND l.b > r.b OR l.g = r.g AND l.s = r.s', 'NOT (l.a < r.a OR l.b < r.b)', 'l.a = r.a OR r.a IS NULL', '(l.a + r.a IS NULL) = true', '(l.a < r.a) IS NOT TRUE AND l.b = r.b', '(l.a < r.a) IS UNKNOWN', '(l.a < r.a AND r.p) IS FALSE',
     '(l.p OR r.p) AND l.a = r.b', 'l.p = r.p OR l.a > r.a + 60', 'l.p AND r.p OR l.a = r.a', 'l.p <> r.p AND l.a + r.a > 60', 'l.a + r.a IS NOT NULL AND NOT r.p',
     'l.d - r.d = 5', 'l.d + r.g > r.d - l.g + 20', 'l.d + l.g = r.d', 'l.ts - r.ts BETWEEN interval ''-3 hours'' AND interval ''4 hours'' AND l.n < 1000 AND r.n < 2000', 'l.t - r.t > interval ''2 hours''', 'l.t - r.t = r.t - l.t', 'l.ts + interval ''1 day 2 hours'' < r.ts OR l.ts > r.ts',
+    'l.a IS NOT DISTINCT FROM r.a', 'l.a IS DISTINCT FROM r.a AND l.b = r.b', 'l.g = r.g AND l.a + r.a IS DISTINCT FROM 30', 'l.f8 IS NOT DISTINCT FROM r.f4', 'l.a < r.a AND l.p IS NOT DISTINCT FROM r.p', 'l.a BETWEEN r.a - 9 AND r.a + 9 AND l.f4 IS DISTINCT FROM r.f8', 'l.ts IS NOT DISTINCT FROM r.d', 'l.ts - r.ts IS NOT DISTINCT FROM r.ts - l.ts AND l.n < 1000 AND r.n < 2000',
+    'l.a + r.a IN (30, 31, 45)', 'l.a + r.a NOT IN (30, 31) AND l.g = r.g', 'l.a = ANY (ARRAY[r.a, r.b, l.b])', 'l.a * r.a > ALL (ARRAY[100, 200])', 'l.a + r.a IN (30, NULL) OR l.g = r.s', 'NOT l.a - r.a IN (1, 2, l.s, NULL) AND l.b = r.b', 'l.a + r.a NOT IN (30, NULL) IS UNKNOWN AND l.b = r.b', 'l.d - r.d = ANY (''{5,6}'')', 'l.f8 + r.f8 < ANY (ARRAY[1, 2.5]::float8[])', 'l.a + r.a = ANY (''{}'') OR l.b = r.b', 'l.a IN (3, 17) AND r.s = 4 OR l.a = r.a',
+    'l.d > r.ts OR l.g = r.g', 'l.d + r.g = r.ts', 'r.ts < l.d + r.g AND l.g = r.g', 'l.ts <> r.d + l.g AND l.g = r.g', 'l.a < r.a AND (l.ts >= r.d OR l.d = r.ts)',
+    'CASE WHEN l.a > r.a THEN l.b = r.b ELSE l.g = r.g AND l.s < r.s END', 'NOT CASE WHEN l.a > r.a THEN l.b < r.b WHEN r.p THEN true ELSE l.s < r.s END', 'l.g = r.g AND CASE WHEN l.a > r.a THEN l.b WHEN r.p THEN r.b + l.s ELSE l.s END > 50', '10 > CASE WHEN l.b > r.b THEN l.a ELSE r.a * l.a END', 'CASE WHEN l.a > r.a THEN l.b = r.b END', 'l.g = r.g AND l.b = CASE l.s WHEN r.s THEN r.b ELSE r.s END', 'l.b < CASE WHEN l.a > r.a THEN r.b END OR l.a = r.b', 'l.g = r.g AND CASE WHEN r.s = 0 THEN l.s > 3 ELSE l.a / r.s = 3 END',
     'l.g = r.g AND l.a + r.a > 40', 'l.a < r.a AND (l.b + r.b) % 2 = 0', 'l.g = r.g AND l.x <= r.x AND l.a + r.a > 40', 'coalesce(l.a, 5) + coalesce(r.a, 7) = 40', 'l.x = ''t1'' AND r.x = ''t2'' OR l.a = r.a', 'l.a = 3 OR r.a = 3', 'l.n + r.n = 0'
     ]) WITH ORDINALITY AS conditions (condition, i), compare_kinds(condition) AS c ORDER BY i;
 -- Values that are far apart or special.
@@ -62,7 +71,9 @@ END $$;
 SELECT condition, c.* FROM unnest(ARRAY['l.i2 + r.i2 > 5', '(l.i2 - r.i2) % 5 = 1', 'l.i2 * r.i2 = 4', 'l.i2 / r.i2 = 2', 'l.i2 % r.i2 = 0', 'l.i4 + r.i4 > 5', '(l.i4 - r.i4) % 5 = 1', 'l.i4 * r.i4 = 4', 'l.i4 / r.i4 = 2', 'l.i4 % r.i4 = 0',
     'l.i8 + r.i8 > 5', '(l.i8 - r.i8) % 5 = 1', 'l.i8 * r.i8 = 4', 'l.i8 / r.i8 = 2', 'l.i8 % r.i8 = 0', 'abs(l.i4) < r.i4 * 1', '-l.i8 < r.i8 * 1', '(l.i8 + r.i2)::int4 > 0', 'l.i4 * r.i8 < 0', 'l.i2 + r.i4 > 7',
     'l.f4 + r.f4 > 1', 'l.f4 - r.f4 < 1', 'l.f4 * r.f4 = 0', 'l.f4 / r.f4 < 0', 'l.f8 + r.f8 > 1', 'l.f8 - r.f8 < 1', 'l.f8 * r.f8 = 0', 'l.f8 / r.f8 < 0', 'l.f4 * r.f8 > 0', 'l.f4 / r.f8 > 0', 'l.i8 * r.f4 < 5',
-    'l.d - r.d > 5', 'l.d + r.i4 > r.d', 'l.d - r.i4 < r.d + l.i2', 'r.i4 <> 0 AND l.i4 / r.i4 > 1', 'r.i4 = 0 OR l.i4 / r.i4 > 1', 'l.i4 / r.i4 > 1 OR true', 'NOT (l.i4 / r.i4 > 1) AND r.i4 <> 0'
+    'l.d - r.d > 5', 'l.d + r.i4 > r.d', 'l.d - r.i4 < r.d + l.i2', 'r.i4 <> 0 AND l.i4 / r.i4 > 1', 'r.i4 = 0 OR l.i4 / r.i4 > 1', 'l.i4 / r.i4 > 1 OR true', 'NOT (l.i4 / r.i4 > 1) AND r.i4 <> 0',
+    'CASE WHEN r.i4 <> 0 THEN l.i4 / r.i4 > 1 ELSE l.i4 > r.i2 END', 'CASE WHEN l.i4 / r.i4 > 1 THEN l.i2 > 0 ELSE r.i2 > 0 END', 'l.i4 + r.i4 IS DISTINCT FROM 0', 'l.f8 IS NOT DISTINCT FROM r.f4', 'l.d IS DISTINCT FROM r.d', 'l.i4 + r.i4 IN (0, 3)', 'l.i8 - r.i8 <> ALL (ARRAY[l.i4, r.i2])', 'l.i2 = l.i2 * r.i2 OR l.i4 = ANY (ARRAY[r.i4, l.i4 / r.i4])', 'l.i2 >= r.i2 AND l.i4 = ANY (ARRAY[r.i4, l.i4 / r.i4])', 'CASE WHEN l.i4 > r.i4 THEN l.i2 END < l.i4 / r.i4',
+    'l.d + r.i2 > timestamp ''2000-01-01''', 'l.d > r.d::timestamp OR l.i2 = r.i4', 'l.d + r.i2 = r.d + interval ''1 day'''
     ]) WITH ORDINALITY AS conditions (condition, i), outcomes(condition) AS c ORDER BY i;
 DROP FUNCTION outcomes, outcome;
 -- Every kind of join with pairs that fail only where another condition lets none through, and with those that do fail.

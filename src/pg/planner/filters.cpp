@@ -5,7 +5,8 @@
 //                expressions over one side that cannot fail, which are evaluated once a row
 //   arithmetic   + - * / % abs and the minus sign, with the type that PostgreSQL gives the outcome
 //   spans        differences of timestamps and of times, in microseconds: intervals compare by their length
-//   truth        comparisons, AND, OR, NOT, IS [NOT] NULL | TRUE | FALSE | UNKNOWN, boolean values
+//   truth        comparisons, AND, OR, NOT, IS [NOT] NULL | TRUE | FALSE | UNKNOWN | DISTINCT FROM, boolean
+//                values, CASE WHEN condition, IN and <operator> ANY | ALL of a list
 #include "pg/planner/filters.h"
 
 #include <iterator>
@@ -20,11 +21,14 @@ extern "C" {
 #include "catalog/pg_type.h"
 #include "datatype/timestamp.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "utils/array.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
+#include "utils/typcache.h"
 }
 
 namespace gpujoin {
@@ -227,7 +231,11 @@ class Translator {
     bool put_connection(const BoolExpr* expression);
     bool put_test(const BooleanTest* test);
     bool put_null_test(const NullTest* test);
-    bool put_comparison(OpExpr* clause);
+    bool put_comparison(const OpExpr* clause);
+    bool put_distinction(const DistinctExpr* clause);
+    bool put_array_comparison(const ScalarArrayOpExpr* clause);
+    bool put_case(const CaseExpr* choice, int first = 0);
+    bool put_compared_case(const OpExpr* clause);
     bool put_intervals(const OpExpr* clause);
     bool put_flag(Node* node);
     bool put_number(Node* node, Oid type);
@@ -235,6 +243,8 @@ class Translator {
     bool put_with_interval(const Call& call, const Operation& operation);
     bool put_right(FilterOpcode opcode, FilterType type, Node* right, Oid right_type, bool is_finite);
     bool put_checked(Node* node, Oid type, bool is_finite);
+    bool put_timestamp(Node* node, Oid type);
+    bool put_is_null(Node* node, Oid type);
     void put_constant(FilterOpcode opcode, FilterType type, int64 value);
     bool find_operand(Node* node, Oid type, FilterSource* source, int* operand);
     bool find_value(Node* node, Oid type, FilterSource* source, int* operand);
@@ -270,9 +280,9 @@ void Translator::put_constant(FilterOpcode opcode, FilterType type, int64 value)
     put(opcode, type, FilterSource::Constant, constant(value));
 }
 
-// The value of a constant as the machine has it. False: NULL, or of another type.
+// The value of a constant as the machine has it. False: of another type.
 bool constant_bits(const Const* constant, Oid type, int64* bits) {
-    if (constant->constisnull || getBaseType(constant->consttype) != type) return false;
+    if (getBaseType(constant->consttype) != type) return false;
     Datum value = constant->constvalue;
     switch (type) {
         case BOOLOID:
@@ -342,11 +352,12 @@ Node* without_void_casts(Node* node, Oid* type) {
     }
 }
 
-// A constant or value, which a step can take as its operand. The node is without void casts.
+// A constant or value, which a step can take as its operand; NULL is a value of the probe side. The node is
+// without void casts.
 bool Translator::find_operand(Node* node, Oid type, FilterSource* source, int* operand) {
     Call call;
     Operation operation;
-    if (IsA(node, Const)) {
+    if (IsA(node, Const) && !reinterpret_cast<Const*>(node)->constisnull) {
         int64 bits;
         if (!constant_bits(reinterpret_cast<Const*>(node), type, &bits)) return false;
         *source = FilterSource::Constant;
@@ -455,17 +466,138 @@ bool Translator::put_intervals(const OpExpr* clause) {
     return true;
 }
 
-bool Translator::put_comparison(OpExpr* clause) {
+// Of a date the timestamp that it begins with: undecided where there is none, as for infinite dates.
+bool Translator::put_timestamp(Node* node, Oid type) {
+    if (!put_number(node, type)) return false;
+    if (type == DATEOID) put_constant(Multiply, FilterType::Timestamp, USECS_PER_DAY);
+    return true;
+}
+
+bool Translator::put_comparison(const OpExpr* clause) {
     if (list_length(clause->args) != 2) return false;
-    if (exprType(static_cast<Node*>(linitial(clause->args))) == INTERVALOID) return put_intervals(clause);
+    auto* left = static_cast<Node*>(linitial(clause->args));
+    auto* right = static_cast<Node*>(lsecond(clause->args));
+    if (exprType(left) == INTERVALOID) return put_intervals(clause);
     OperatorEncoding found;
     if (!find_operator_encoding(clause->opno, clause->inputcollid, &found)) return false;
-    const ValueType* left = find_value_type(found.left_type);
-    const ValueType* right = find_value_type(found.right_type);
-    if (!left || !right || found.encoding == KeyEncoding::DateTimestamp) return false;
-    return put_number(static_cast<Node*>(linitial(clause->args)), left->type) &&
-           put_right(opcode_of(found.comparison), left->filter, static_cast<Node*>(lsecond(clause->args)),
-                     right->type, false);
+    const ValueType* left_type = find_value_type(found.left_type);
+    const ValueType* right_type = find_value_type(found.right_type);
+    if (!left_type || !right_type) return false;
+    FilterOpcode opcode = opcode_of(found.comparison);
+    if (found.encoding != KeyEncoding::DateTimestamp)
+        return put_number(left, left_type->type) &&
+               put_right(opcode, left_type->filter, right, right_type->type, false);
+    if (!put_timestamp(left, left_type->type)) return false;
+    put(Push);
+    if (!put_timestamp(right, right_type->type)) return false;
+    put(opcode, FilterType::Timestamp);
+    return true;
+}
+
+bool Translator::put_is_null(Node* node, Oid type) {
+    if (!put_number(node, type)) return false;
+    put(IsNull);
+    return true;
+}
+
+// NOT (a = b IS TRUE OR a IS NULL AND b IS NULL)
+bool Translator::put_distinction(const DistinctExpr* clause) {
+    Oid types[2];
+    op_input_types(clause->opno, &types[0], &types[1]);
+    if (!put_comparison(clause)) return false;
+    put(IsTrue);
+    put(Push);
+    if (!put_is_null(static_cast<Node*>(linitial(clause->args)), types[0])) return false;
+    put(Push);
+    if (!put_is_null(static_cast<Node*>(lsecond(clause->args)), types[1])) return false;
+    put(And);
+    put(Or);
+    put(Not);
+    return true;
+}
+
+// The elements of a list or of a constant array as expressions. False for others: where elements may fail,
+// which PostgreSQL evaluates before it compares any, and where there are more than a program could test.
+bool find_elements(Node* node, List** elements) {
+    *elements = NIL;
+    if (IsA(node, ArrayExpr)) {
+        auto* list = reinterpret_cast<ArrayExpr*>(node);
+        *elements = list->elements;
+        return !list->multidims && cannot_fail(reinterpret_cast<Node*>(list->elements));
+    }
+    if (!IsA(node, Const) || reinterpret_cast<Const*>(node)->constisnull) return false;
+    ArrayType* array = DatumGetArrayTypeP(reinterpret_cast<Const*>(node)->constvalue);
+    if (ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array)) > static_cast<int>(kMaxFilterSteps)) return false;
+    const TypeCacheEntry* type = lookup_type_cache(ARR_ELEMTYPE(array), 0);
+    Datum* values;
+    bool* nulls;
+    int count;
+    deconstruct_array(array, type->type_id, type->typlen, type->typbyval, type->typalign, &values, &nulls,
+                      &count);
+    for (int i = 0; i < count; i++)
+        *elements = lappend(*elements, makeConst(type->type_id, -1, type->typcollation, type->typlen,
+                                                 values[i], nulls[i], type->typbyval));
+    return true;
+}
+
+// x = ANY (list) is x = the first OR x = the second ..., false if there is none; with ALL it is AND, and
+// true.
+bool Translator::put_array_comparison(const ScalarArrayOpExpr* clause) {
+    List* elements;
+    if (!find_elements(static_cast<Node*>(lsecond(clause->args)), &elements)) return false;
+    if (elements == NIL) return put_flag(makeBoolConst(!clause->useOr, false));
+    List* comparisons = NIL;
+    ListCell* cell;
+    foreach (cell, elements)
+        comparisons =
+            lappend(comparisons,
+                    make_opclause(clause->opno, BOOLOID, false, static_cast<Expr*>(linitial(clause->args)),
+                                  static_cast<Expr*>(lfirst(cell)), InvalidOid, clause->inputcollid));
+    Expr* connected = makeBoolExpr(clause->useOr ? OR_EXPR : AND_EXPR, comparisons, -1);
+    return put_connection(reinterpret_cast<BoolExpr*>(connected));
+}
+
+// CASE WHEN c THEN x ELSE y END of truth values is c IS TRUE AND x OR c IS NOT TRUE AND y, where y is the
+// rest of the CASE: what is not chosen, and may fail, does not count.
+bool Translator::put_case(const CaseExpr* choice, int first) {
+    if (choice->arg) return false;
+    if (first == list_length(choice->args)) return put_truth(reinterpret_cast<Node*>(choice->defresult));
+    const CaseWhen* when = list_nth_node(CaseWhen, choice->args, first);
+    if (!put_truth(reinterpret_cast<Node*>(when->expr))) return false;
+    put(IsTrue);
+    put(Push);
+    if (!put_truth(reinterpret_cast<Node*>(when->result))) return false;
+    put(And);
+    put(Push);
+    if (!put_truth(reinterpret_cast<Node*>(when->expr))) return false;
+    put(IsTrue);
+    put(Not);
+    put(Push);
+    if (!put_case(choice, first + 1)) return false;
+    put(And);
+    put(Or);
+    return true;
+}
+
+// A comparison with a CASE is a CASE of comparisons.
+bool Translator::put_compared_case(const OpExpr* clause) {
+    for (int side = 0; side < 2 && list_length(clause->args) == 2; side++) {
+        if (!IsA(list_nth(clause->args, side), CaseExpr)) continue;
+        auto compare = [clause, side](Expr* result) {
+            auto* comparison = castNode(OpExpr, copyObjectImpl(clause));
+            lfirst(list_nth_cell(comparison->args, side)) = result;
+            return reinterpret_cast<Expr*>(comparison);
+        };
+        auto* choice = castNode(CaseExpr, copyObjectImpl(list_nth(clause->args, side)));
+        ListCell* cell;
+        foreach (cell, choice->args) {
+            auto* when = lfirst_node(CaseWhen, cell);
+            when->result = compare(when->result);
+        }
+        if (choice->defresult) choice->defresult = compare(choice->defresult);
+        return put_case(choice);
+    }
+    return false;
 }
 
 bool Translator::put_connection(const BoolExpr* expression) {
@@ -524,6 +656,7 @@ void restore(JoinFilter* filter, const JoinFilter& before) {
 
 bool Translator::put_truth(Node* node) {
     check_stack_depth();
+    if (!fits_) return false;
     const JoinFilter before = *filter_;
     bool done = false;
     switch (nodeTag(node)) {
@@ -538,6 +671,18 @@ bool Translator::put_truth(Node* node) {
             break;
         case T_OpExpr:
             done = put_comparison(reinterpret_cast<OpExpr*>(node));
+            if (done) break;
+            restore(filter_, before);
+            done = put_compared_case(reinterpret_cast<OpExpr*>(node));
+            break;
+        case T_DistinctExpr:
+            done = put_distinction(reinterpret_cast<DistinctExpr*>(node));
+            break;
+        case T_ScalarArrayOpExpr:
+            done = put_array_comparison(reinterpret_cast<ScalarArrayOpExpr*>(node));
+            break;
+        case T_CaseExpr:
+            done = put_case(reinterpret_cast<CaseExpr*>(node));
             break;
         default:
             break;
