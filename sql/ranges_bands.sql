@@ -42,8 +42,10 @@ FROM unnest(ARRAY[
     'l.n = r.n AND l.f8 > r.f8 - 5', 'l.t = r.t AND l.n BETWEEN r.n - 1 AND r.n + 1', 'l.g = r.g AND l.x < r.x',
     -- one-sided
     'l.x < r.x - 60', 'r.x <= l.x - 90', 'l.n > r.n + 10', 'l.ts >= r.ts + interval ''15 days''', 'l.c > r.c AND l.y < r.y - 50',
-    -- in two dimensions, beside what is tested on pairs alone
-    'l.x BETWEEN r.x - 5 AND r.x + 5 AND l.y BETWEEN r.y - 5 AND r.y + 5', 'l.x BETWEEN r.x - 5 AND r.x + 5 AND l.g <> r.g',
+    -- in two dimensions, the wide band first or last, beside what is tested on pairs alone
+    'l.x BETWEEN r.x - 5 AND r.x + 5 AND l.y BETWEEN r.y - 5 AND r.y + 5', 'l.x BETWEEN r.x - 40 AND r.x + 40 AND l.y BETWEEN r.y - 1 AND r.y + 1',
+    'l.y BETWEEN r.y - 1 AND r.y + 1 AND l.x BETWEEN r.x - 40 AND r.x + 40', 'l.g = r.g AND abs(l.x - r.x) <= 40 AND abs(l.b - r.b) < 3', 'l.g = r.g AND abs(l.b - r.b) < 3 AND abs(l.x - r.x) <= 40',
+    'l.n > r.n - 4 AND l.f8 BETWEEN r.f8 AND r.f8 AND l.n < r.n + 4 AND l.c <= r.c', 'l.x BETWEEN r.x - 5 AND r.x + 5 AND l.g <> r.g',
     'l.x BETWEEN r.x - 5 AND r.x + 5 AND (l.y + r.y) % 3 = 0', 'l.x BETWEEN r.x - 5 AND r.x + 5 AND (l.id, l.y) < (r.id, r.y)',
     'l.x > r.x AND l.x < r.x', 'l.x BETWEEN r.x - 2 AND r.x + 2 AND l.g = 1 AND r.y > 10',
     'l.u BETWEEN r.u AND r.u', 'l.u < r.u AND l.g = r.g'
@@ -95,5 +97,11 @@ SET enable_hashjoin = off;
 SET enable_mergejoin = off;
 SELECT condition, c.*
 FROM unnest(ARRAY['r.x BETWEEN l.x - 1 AND l.x + 1', 'l.g = r.g AND r.x BETWEEN l.x - 20 AND l.x + 20']) AS condition,
+     compare('SELECT count(*), sum(l.id) AS l, sum(r.id) AS r, sum(hashint8(l.id::bigint * r.id)) AS pairs FROM l JOIN r ON ' || condition) AS c;
+-- Of two bands one holds a tenth of the rows, the other five.
+DROP INDEX r_x_idx;
+CREATE INDEX ON r (id);
+SELECT condition, c.*
+FROM unnest(ARRAY['r.x BETWEEN l.x - 20000 AND l.x + 20000 AND r.id BETWEEN l.id - 2 AND l.id + 2', 'r.id BETWEEN l.id - 2 AND l.id + 2 AND r.x BETWEEN l.x - 20000 AND l.x + 20000']) AS condition,
      compare('SELECT count(*), sum(l.id) AS l, sum(r.id) AS r, sum(hashint8(l.id::bigint * r.id)) AS pairs FROM l JOIN r ON ' || condition) AS c;
 DROP TABLE l, r;

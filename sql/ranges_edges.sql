@@ -54,7 +54,9 @@ FROM unnest(ARRAY['l.i2 BETWEEN r.i2 AND r.i2', 'l.i4 >= r.i4', 'l.i8 < r.i4', '
     'l.f4 BETWEEN r.f4 AND r.f4', 'l.f8 >= r.f8', 'l.f4 < r.f8', 'l.f8 <= r.f4', 'l.n BETWEEN r.n AND r.n', 'l.n > r.n', 'l.n < r.i8',
     'l.d <= r.d', 'l.ts > r.d', 'l.d BETWEEN r.ts AND r.ts', 'l.ts < r.ts', 'l.tz >= r.tz', 'l.g = r.g AND l.f8 BETWEEN r.f8 AND r.f8',
     'l.i4 BETWEEN SYMMETRIC r.i4 AND r.i2', 'l.f4 BETWEEN SYMMETRIC r.f8 AND -r.f8', 'l.n BETWEEN SYMMETRIC r.n AND -r.n',
-    'l.d BETWEEN SYMMETRIC r.d AND date ''2000-01-01''', 'l.f8 BETWEEN r.f8 - 1 AND r.f8 + 1', 'l.f4 BETWEEN -r.f4 AND r.f4', 'l.n BETWEEN r.n - 1 AND r.n * 2'])
+    'l.d BETWEEN SYMMETRIC r.d AND date ''2000-01-01''', 'l.f8 BETWEEN r.f8 - 1 AND r.f8 + 1', 'l.f4 BETWEEN -r.f4 AND r.f4', 'l.n BETWEEN r.n - 1 AND r.n * 2',
+    -- intervals, some of which end before they start, and overlaps
+    'l.i8 BETWEEN r.i8 AND r.i4', 'l.f4 BETWEEN r.f4 AND r.f8', 'l.n BETWEEN r.n AND -r.n', 'l.ts BETWEEN r.ts AND r.d', 'l.i2 <= r.i4 AND l.i8 >= r.i2', 'l.f4 <= r.f8 AND l.f8 >= r.f4', 'l.n < r.n AND l.n > -r.n', 'l.g = r.g AND l.f4 <= r.f8 AND l.f8 >= r.f4'])
     WITH ORDINALITY AS conditions (condition, i), compare_kinds(condition) AS c
 ORDER BY i;
 
@@ -69,7 +71,8 @@ FROM unnest(ARRAY['l.i4 BETWEEN r.i4 - 5 AND r.i4 + 5', 'l.i2 BETWEEN r.i2 - 5::
     'l.ts BETWEEN SYMMETRIC r.ts - interval ''1 month'' AND r.ts + interval ''5 hours''', 'l.i4 * l.i4 > r.i4 * r.i2',
     'l.i2 + l.i4 <= r.i2 * r.i2', 'abs(l.i4) > -r.i2', 'l.i4 / -1 < r.i4', 'l.d BETWEEN r.d - 5 AND r.d + 5', 'l.i4 < -r.i4', 'l.i8 < r.i8 * 2', 'l.i4 > 100 / r.i4',
     'l.ts BETWEEN r.ts - interval ''5 hours'' AND r.ts + interval ''5 hours''', 'l.tz > r.tz + interval ''1 month''',
-    'l.d < r.d + interval ''1 month'''])
+    'l.d < r.d + interval ''1 month''', 'l.i4 BETWEEN r.i2 - 5 AND r.i4 + 5', 'l.i4 - 5 <= r.i4 + 5 AND l.i4 + 5 >= r.i4 - 5', 'l.i8 BETWEEN r.i8 - 5 AND r.i8 + 5 AND l.i4 BETWEEN r.i4 - 500 AND r.i4 + 500',
+    'l.i4 IS DISTINCT FROM r.i4 AND l.i8 BETWEEN r.i8 - 5 AND r.i8 + 5'])
     WITH ORDINALITY AS conditions (condition, i),
     compare_kinds(format('l.g = r.g AND l.g <> ''zero'' AND %s AND (l.id <> 0 AND r.id <> 0)', condition)) AS c
 ORDER BY i;
