@@ -350,6 +350,12 @@ class Generator:
                                  f"{a} + {b} - {c}"])
         if family == "integer" and random_.random() < 0.4:
             number = random_.choice([f"({a} + {b}) % 7", f"({a} - {b}) / 3", f"mod({a}, 5) * {b}"])
+        if random_.random() < 0.3:
+            return random_.choice([
+                f"({number} IS DISTINCT FROM {d})", f"({number} IS NOT DISTINCT FROM {d})", f"({number} IN (0, 1, 5))",
+                f"({number} NOT IN (2, NULL, 3) IS UNKNOWN)", f"({number} {compare} ALL (ARRAY[{c}, {d}]))",
+                f"(CASE WHEN {c} {compare} {d} THEN {number} WHEN {a} > 3 THEN {b} END > 2)",
+                f"(CASE WHEN {c} {compare} {d} THEN {number} > 1 ELSE {a} = {b} END)"])
         return f"({number} {compare} {random_.choice([str(random_.choice([0, 1, 3, 20])), d])})"
 
     def _filter(self, source):
