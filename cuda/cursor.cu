@@ -35,17 +35,26 @@ CudaCursor::~CudaCursor() {
 }
 
 Status CudaCursor::start_probe(const BatchView& batch) {
-    AddTime timer(&join_->counters_.probe_microseconds);
     GPUJOIN_RETURN_IF_FAILED(stream_.acquire(&join_->device_->streams()));
     WorkContext context = join_->work(stream_);
+    GPUJOIN_RETURN_IF_FAILED(upload(context, batch));
+    GPUJOIN_RETURN_IF_FAILED(join_->make_late_lookup(context, views_.data(), batch.rows));
+    return queue_lookup(context, batch.rows);
+}
+
+Status CudaCursor::upload(const WorkContext& context, const BatchView& batch) {
+    AddTime timer(&join_->counters_.probe_microseconds);
     std::span<const ColumnSpec> specs(join_->spec_.probe, join_->spec_.probe_columns);
     GPUJOIN_RETURN_IF_FAILED(upload_columns(context.upload(), specs, batch, true, &columns_));
     for (size_t i = 0; i < specs.size(); i++) views_.push_back(columns_[i].view(specs[i]));
-    GPUJOIN_RETURN_IF_FAILED(mail_vector(context, views_, &device_views_));
-    GPUJOIN_RETURN_IF_FAILED(join_->make_lookup(context));
-    ProbeWork work = join_->probe_work(device_views_.data(), batch.rows);
-    GPUJOIN_RETURN_IF_FAILED(find_candidates(context, join_->lookup_, work.probe, join_->required_[0],
-                                             batch.rows, &work.candidates));
+    return mail_vector(context, views_, &device_views_);
+}
+
+Status CudaCursor::queue_lookup(const WorkContext& context, uint64_t rows) {
+    AddTime timer(&join_->counters_.probe_microseconds);
+    ProbeWork work = join_->probe_work(device_views_.data(), rows);
+    GPUJOIN_RETURN_IF_FAILED(
+        find_candidates(context, join_->lookup_, work.probe, join_->required_[0], rows, &work.candidates));
     auto make_source = work.tiles.tests                  ? make_tile_source
                        : join_->plan_.only_filters()     ? make_filter_source
                        : join_->plan_.tests_candidates() ? make_masked_source

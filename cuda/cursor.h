@@ -16,7 +16,7 @@ class CudaCursor : public Cursor {
     explicit CudaCursor(CudaJoin* join) : join_(join) {}
     ~CudaCursor() override;
 
-    // Uploads the batch and queues its lookup; waits for nothing.
+    // Uploads the batch and queues its lookup; waits for nothing but what the first batches wait for.
     Status start_probe(const BatchView& batch);
     Status start_scan(bool matched);
 
@@ -24,6 +24,8 @@ class CudaCursor : public Cursor {
     void skip(uint32_t probe_row) override;
 
   private:
+    Status upload(const WorkContext& context, const BatchView& batch);
+    Status queue_lookup(const WorkContext& context, uint64_t rows);
     Status apply_skip(const WorkContext& context);
 
     CudaJoin* const join_;

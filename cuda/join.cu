@@ -9,6 +9,7 @@
 #include "cuda/launch.cuh"
 #include "cuda/primitives.h"
 #include "cuda/radix_plan.h"
+#include "cuda/range_sample.h"
 #include "cuda/timer.h"
 #include "cuda/unordered_cursor.h"
 
@@ -91,7 +92,7 @@ Status CudaJoin::seal(SealReport* report) {
         GPUJOIN_RETURN_IF_FAILED(seal_build_side(context));
         GPUJOIN_RETURN_IF_FAILED(make_marks(context));
         GPUJOIN_RETURN_IF_FAILED(partition_build_side(context));
-        if (!radix_bits_) GPUJOIN_RETURN_IF_FAILED(make_lookup(context));
+        if (!radix_bits_ && !plan_.chooses_late) GPUJOIN_RETURN_IF_FAILED(build_lookup(context, plan_));
         peak_seal_memory_ = account_.peak();
         *report = {};
         report->algorithm = plan_.algorithm;
@@ -121,13 +122,31 @@ Status CudaJoin::seal_build_side(const WorkContext& context) {
     return upload_vector(upload, plan_.residual, &residual_);
 }
 
-Status CudaJoin::make_lookup(const WorkContext& context) {
+// What was built by half is given back: another batch may try again, with more luck.
+Status CudaJoin::build_lookup(const WorkContext& context, const JoinPlan& plan) {
+    Status status =
+        lookup_.build(context, spec_, plan, build_.rows(), {build_views_.data(), build_columns_.data()},
+                      required_of(true, build_views_.data()), merge_payload());
+    if (!status.ok()) lookup_ = {};
+    lookup_made_ = status.ok();
+    return status;
+}
+
+// Batches that come meanwhile wait for it. It is complete, not only queued, when the lock is released: other
+// streams may use it.
+Status CudaJoin::make_late_lookup(const WorkContext& context, const DeviceColumn* probe, uint64_t rows) {
+    if (lookup_made_) return {};
     std::lock_guard lock(lookup_mutex_);
     if (lookup_made_) return {};
-    GPUJOIN_RETURN_IF_FAILED(lookup_.build(context, spec_, plan_, build_.rows(),
-                                           {build_views_.data(), build_columns_.data()},
-                                           required_of(true, build_views_.data()), merge_payload()));
-    lookup_made_ = true;
+    AddTime timer(&counters_.seal_microseconds);
+    GPUJOIN_RETURN_IF_FAILED(check_cancelled(limits_.cancel));
+    std::optional<uint16_t> column;
+    if (plan_.chooses_late)
+        GPUJOIN_RETURN_IF_FAILED(choose_range_column(
+            spec_, static_cast<uint16_t>(plan_.range_column), sampled_side(context, probe, rows),
+            sampled_side(context, build_views_.data(), build_.rows()), &column.emplace()));
+    GPUJOIN_RETURN_IF_FAILED(build_lookup(context, plan_join(spec_, column)));
+    peak_seal_memory_ = account_.peak();
     return {};
 }
 

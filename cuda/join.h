@@ -47,8 +47,10 @@ class CudaJoin : public Join {
     WorkContext work(const StreamLease& stream);
     Status seal_build_side(const WorkContext& context);
     Status make_marks(const WorkContext& context);
-    // The lookup structure, made when it is first asked for.
-    Status make_lookup(const WorkContext& context);
+    Status build_lookup(const WorkContext& context, const JoinPlan& plan);
+    // The lookup structure, where it was not built at seal: for the first batch that asks for it, which also
+    // shows what ranges should drive. probe: views of the batch's columns, in host memory.
+    Status make_late_lookup(const WorkContext& context, const DeviceColumn* probe, uint64_t rows);
     // The partitions of the build side, where they pay and there is room.
     Status partition_build_side(const WorkContext& context);
     // The columns of one side that may be NULL in a term. views: the side's columns.
@@ -73,7 +75,7 @@ class CudaJoin : public Join {
     const JoinPlan plan_;
     MemoryAccount account_;
     JoinCounters counters_;
-    uint64_t peak_seal_memory_ = 0;
+    std::atomic<uint64_t> peak_seal_memory_{0};
 
     BuildSide build_;
     // From seal on:
@@ -87,7 +89,7 @@ class CudaJoin : public Join {
     uint32_t radix_bits_ = 0;       // 0: the build side is not partitioned
     RadixSide radix_;
     std::mutex lookup_mutex_;
-    bool lookup_made_ = false;
+    std::atomic<bool> lookup_made_{false};
     Lookup lookup_;
     DeviceArray<uint8_t> matched_;
     DeviceArray<unsigned long long> coverage_;

@@ -6,6 +6,7 @@
 
 #include "cuda/lookup.cuh"
 #include "engine/compare.h"
+#include "engine/range_choice.h"
 
 namespace gpujoin {
 
@@ -30,22 +31,6 @@ Algorithm choose_algorithm(const JoinSpec& spec) {
             break;
     }
     return range ? Algorithm::Index : equality ? Algorithm::Hash : Algorithm::NestedLoop;
-}
-
-bool bounds_from_below(const Term& term) {
-    return term.comparison == Comparison::Less || term.comparison == Comparison::LessEqual;
-}
-
-// The build column to search by: one that is bounded from both sides if there is one.
-int choose_range_column(const JoinSpec& spec) {
-    for (uint32_t i = 0; i < spec.ranges; i++) {
-        for (uint32_t j = 0; j < spec.ranges; j++) {
-            if (spec.range[i].build_column == spec.range[j].build_column &&
-                bounds_from_below(spec.range[i]) && !bounds_from_below(spec.range[j]))
-                return spec.range[i].build_column;
-        }
-    }
-    return spec.range[0].build_column;
 }
 
 void append_terms(std::vector<Term>* terms, const Term* more, uint32_t count) {
@@ -89,7 +74,7 @@ void make_tiles(JoinPlan* plan) {
 
 }  // namespace
 
-JoinPlan plan_join(const JoinSpec& spec) {
+JoinPlan plan_join(const JoinSpec& spec, std::optional<uint16_t> range_column) {
     JoinPlan plan;
     plan.algorithm = choose_algorithm(spec);
     bool searches = plan.algorithm != Algorithm::NestedLoop;
@@ -97,8 +82,11 @@ JoinPlan plan_join(const JoinSpec& spec) {
     plan.by_key = searches && !plan.merge && spec.equalities > 0;
     bool exact_key = plan.by_key || (plan.merge && has_exact_sort_key(make_key_layout(spec)));
     if (!exact_key) append_terms(&plan.residual, spec.equality, spec.equalities);
-    if (searches && plan.algorithm != Algorithm::Hash && spec.ranges > 0)
-        plan.range_column = choose_range_column(spec);
+    if (searches && plan.algorithm != Algorithm::Hash && spec.ranges > 0) {
+        uint16_t likely = find_bounded_column(spec).value_or(spec.range[0].build_column);
+        plan.range_column = range_column.value_or(likely);
+        plan.chooses_late = has_range_choice(spec);
+    }
     for (uint32_t i = 0; i < spec.ranges; i++) {
         const Term& term = spec.range[i];
         bool bound = term.build_column == plan.range_column;

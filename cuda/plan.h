@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "wire/join_spec.h"
@@ -27,6 +28,9 @@ struct JoinPlan {
 
     bool filters = false;  // candidates must pass the spec's filter program too
 
+    // Whether range_column should rather be chosen with a probe batch in hand (engine/range_choice.h).
+    bool chooses_late = false;
+
     bool tests_candidates() const {
         return !packed.empty() || !residual.empty() || !tile_terms.empty() || filters;
     }
@@ -38,7 +42,8 @@ struct JoinPlan {
 
 // Chooses the algorithm: the one the spec forces where this engine has it and it can execute the spec, else
 // the best of the others. `hash` needs an equality, `index` a range, `sort_merge` one kind of the two;
-// `nested_loop` executes anything.
-JoinPlan plan_join(const JoinSpec& spec);
+// `nested_loop` executes anything. range_column: the build column to search by where there is a choice; else
+// the likely one. Only `range_column`, `bounds` and `packed` depend on it.
+JoinPlan plan_join(const JoinSpec& spec, std::optional<uint16_t> range_column = {});
 
 }  // namespace gpujoin

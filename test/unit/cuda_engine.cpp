@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "cuda/plan.h"
 #include "engine_harness.h"
 #include "engine_tables.h"
 
@@ -177,6 +178,114 @@ TEST_P(CudaEngineTest, RefusesWhatDoesNotFit) {
         expect_export(*join, made.build, rows);
         join.reset();
         EXPECT_EQ(small.used(), 0u);
+    }
+}
+
+// What of a plan other parts of a join rely on before the driving column is known: everything but the search
+// itself and what is packed.
+TEST(CudaPlan, LittleDependsOnTheColumnThatDrives) {
+    TablePair made = make_tables({{fixed_column(ColumnType::Fixed4), 10}, {bytes_column(), 10}}, 1, 1, 1);
+    JoinSpec spec = make_spec(JoinKind::Full, Algorithm::Auto, made.probe, made.build);
+    add_range(spec, 0, Comparison::Less, 0);
+    EXPECT_FALSE(plan_join(spec).chooses_late);
+    add_range(spec, 1, Comparison::Less, 1);
+    add_filter(spec, 1, Comparison::NotEqual, 1);
+    for (Algorithm algorithm : {Algorithm::Index, Algorithm::SortMerge, Algorithm::NestedLoop}) {
+        spec.algorithm = algorithm;
+        JoinPlan plans[] = {plan_join(spec, 0), plan_join(spec, 1)};
+        for (int column = 0; column < 2; column++) {
+            const JoinPlan& plan = plans[column];
+            const bool searches = algorithm != Algorithm::NestedLoop;
+            EXPECT_EQ(plan.algorithm, algorithm);
+            EXPECT_EQ(plan.chooses_late, searches);
+            EXPECT_EQ(plan.range_column, searches ? column : -1);
+            EXPECT_EQ(plan.bounds.size(), searches ? 1u : 0u);
+            EXPECT_TRUE(plan.tests_candidates());
+            ASSERT_EQ(plan.residual.size(), 2u);
+            for (size_t i = 0; i < 2; i++)
+                EXPECT_EQ(plan.residual[i].comparison, plans[0].residual[i].comparison);
+        }
+    }
+}
+
+// The same numbers in 8 bytes.
+void widen(Column* column) {
+    column->spec = fixed_column(ColumnType::Fixed8);
+    for (Value& value : column->values) {
+        int32_t number = 0;
+        std::memcpy(&number, value->data(), sizeof number);
+        value = value_of(int64_t{number});
+    }
+}
+
+// What the join keeps on the device tells which of two bands the first batch has made drive: that one's keys
+// are kept at their width, those of the other as 8 bytes.
+TEST_P(CudaEngineTest, TheFirstBatchDecidesWhichBandDrives) {
+    const uint64_t rows = 20'000;
+    for (uint16_t first_band : {0, 1}) {
+        uint64_t kept[2];
+        for (int narrow_band : {0, 1}) {
+            TablePair made =
+                make_band_tables(narrow_band ? std::vector{5000, 3} : std::vector{3, 5000}, 2000, rows);
+            for (Column* column : {&made.build.columns[1], &made.probe.columns[2], &made.probe.columns[3]})
+                widen(column);
+            JoinSpec joined = make_spec(JoinKind::Inner, Algorithm::Index, made.probe, made.build);
+            add_band(joined, first_band);
+            add_band(joined, 1 - first_band);
+            std::unique_ptr<Join> join;
+            ASSERT_OK(engine_->open(joined, limits(), &join));
+            append_all(*join, made.build, rows);
+            SealReport report;
+            ASSERT_OK(join->seal(&report));
+            const uint64_t sealed = device_memory_.used();
+            OwnedBatch probe(made.probe, 0, 2000);
+            std::unique_ptr<Cursor> cursor;
+            ASSERT_OK(join->probe(probe.view(), &cursor));
+            cursor.reset();
+            kept[narrow_band] = device_memory_.used() - sealed;
+            EXPECT_GE(kept[narrow_band], 16 * rows) << "nothing was put off";
+        }
+        EXPECT_EQ(kept[1] - kept[0], 4 * rows) << "band " << first_band << " first";
+    }
+}
+
+// With two bands the build side is sorted for the first probe batch. Where there is no room for that, the
+// batch is refused, and nothing is left of the attempt: every row can be taken back, and a batch that comes
+// when there is room again is answered.
+TEST_P(CudaEngineTest, RefusesTheFirstBatchWhereSortingDoesNotFit) {
+    const uint64_t rows = 200'000;
+    TablePair made = make_band_tables({5000, 10}, 20, rows);
+    for (Algorithm algorithm : {Algorithm::Index, Algorithm::SortMerge}) {
+        JoinSpec joined = make_spec(JoinKind::Inner, algorithm, made.probe, made.build);
+        add_band(joined, 0);
+        add_band(joined, 1);
+        Ledger ledger(uint64_t{64} << 20);
+        std::unique_ptr<Join> join;
+        ASSERT_OK(engine_->open(joined, {&host_memory_, &ledger, &cancel_}, &join));
+        append_all(*join, made.build, rows);
+        SealReport report;
+        ASSERT_OK(join->seal(&report));
+        EXPECT_EQ(report.algorithm, algorithm);
+        const uint64_t sealed = ledger.used();
+        OwnedBatch probe(made.probe, 0, 20);
+        std::unique_ptr<Cursor> cursor;
+        for (uint64_t room : {uint64_t{300} << 10, 6 * rows, 12 * rows}) {  // a sort takes 16 a row and more
+            const uint64_t taken = ledger.limit() - ledger.used() - room;
+            ASSERT_TRUE(ledger.charge(taken));
+            Status status = join->probe(probe.view(), &cursor);
+            EXPECT_EQ(status.fault, Fault::DeviceMemory) << status.message;
+            EXPECT_STREQ(status.sqlstate, "53200");
+            ledger.release(taken);
+            EXPECT_EQ(ledger.used(), sealed);
+        }
+        expect_export(*join, made.build, rows);
+        std::vector<ResultRow> found;
+        probe_all(*join, joined, made.probe, {}, &found);
+        std::sort(found.begin(), found.end());
+        expect_same(reference_join(joined, made.probe, made.build, all_rows(made.build)), found, "later");
+        EXPECT_GT(join->stats().peak_seal_memory, sealed);
+        join.reset();
+        EXPECT_EQ(ledger.used(), 0u);
     }
 }
 

@@ -68,6 +68,13 @@ class EngineTest : public testing::TestWithParam<std::string> {
         ASSERT_TRUE(status_.ok()) << status_.sqlstate << ": " << status_.message << ". " << status_.detail; \
     } while (0)
 
+// For threads and functions that give something back.
+#define EXPECT_OK(expression)                                                                               \
+    do {                                                                                                    \
+        Status status_ = (expression);                                                                      \
+        EXPECT_TRUE(status_.ok()) << status_.sqlstate << ": " << status_.message << ". " << status_.detail; \
+    } while (0)
+
 // How a join is run: in batches of so many rows, with sinks of so many bytes (larger where a row needs it).
 struct Pacing {
     uint64_t build_batch = 700;

@@ -253,6 +253,24 @@ TEST_P(RangeJoin, BandsInTwoDimensions) {
     }
 }
 
+// A wide and a narrow band, the terms of either first and interleaved, alone and with an equality.
+TEST_P(RangeJoin, EitherOfTwoBandsFirst) {
+    for (bool equality : {false, true}) {
+        for (std::vector<int32_t> widths : {std::vector{5000, 30}, {30, 5000}}) {
+            TablePair tables = make_band_tables(widths, 150, 400, 0.03);
+            for (std::vector<uint16_t> order :
+                 {std::vector<uint16_t>{0, 1, 2, 3}, {2, 3, 0, 1}, {1, 2, 0, 3}}) {
+                JoinSpec spec = spec_of(tables);
+                if (equality) add_equality(spec, 0, 0);
+                for (uint16_t bound : order)
+                    add_range(spec, bound, bound % 2 ? Comparison::GreaterEqual : Comparison::LessEqual,
+                              bound / 2);
+                run_every_kind(spec, tables, {.probe_batch = 60});
+            }
+        }
+    }
+}
+
 // Three columns with ranges, one bounded on both sides, and a text.
 TEST_P(RangeJoin, ManyRangesAndFilters) {
     std::vector<ColumnPlan> plans = integers(4, 40);

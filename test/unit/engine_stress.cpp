@@ -1,6 +1,8 @@
 // Many joins at once on one engine: threads that open, build, probe, cancel and destroy joins of every kind
 // in loops. What engines share (threads, streams, pools, working memory kept for later cursors) must not mix
 // them up, nor be left behind.
+#include <barrier>
+#include <chrono>
 #include <thread>
 
 #include "engine_harness.h"
@@ -112,7 +114,107 @@ TEST_P(EngineStress, ManyJoinsAtOnce) {
     EXPECT_GE(completed, kThreads / 2 * kJoins);
 }
 
+// Two bands, which the first probe batch decides on: a build side of its own for each round, and what its
+// probes must give, a number of rows for each.
+class FirstBatches : public EngineTest {
+  protected:
+    static constexpr uint32_t kThreads = 6;
+    static constexpr uint64_t kBatch = 50;
+
+    void SetUp() override {
+        EngineTest::SetUp();
+        if (IsSkipped()) return;
+        tables_ = make_band_tables({4000, 20}, kThreads * kBatch, 30'000, 0.02);
+        for (uint32_t i = 0; i < kThreads; i++) {
+            std::vector<ResultRow> rows;
+            std::unique_ptr<Join> alone;
+            open(0, &alone);
+            EXPECT_OK(probe(*alone, i, &rows));
+            EXPECT_GT(rows.size(), 0u);
+            expected_.push_back(std::move(rows));
+        }
+    }
+
+    void open(uint16_t first_band, std::unique_ptr<Join>* join) {
+        spec_ = make_spec(JoinKind::Inner, Algorithm::Index, tables_.probe, tables_.build);
+        add_band(spec_, first_band);
+        add_band(spec_, 1 - first_band);
+        EXPECT_OK(engine_->open(spec_, limits(), join));
+        append_all(**join, tables_.build, 10'000);
+        SealReport report;
+        EXPECT_OK((*join)->seal(&report));
+        EXPECT_EQ(report.algorithm, Algorithm::Index);
+    }
+
+    // Probes with the batch of a thread. Rows are sorted: their order within a probe row is any.
+    Status probe(Join& join, uint32_t thread, std::vector<ResultRow>* rows) {
+        OwnedBatch batch(tables_.probe, thread * kBatch, kBatch);
+        std::unique_ptr<Cursor> cursor;
+        GPUJOIN_RETURN_IF_FAILED(join.probe(batch.view(), &cursor));
+        std::vector<std::byte> sink(1 << 16);
+        for (ResultBatch result; !result.done;) {
+            GPUJOIN_RETURN_IF_FAILED(cursor->next({sink.data(), sink.size(), Memory::Host}, &result));
+            read_result(spec_, sink.data(), result, 0, rows);
+        }
+        std::sort(rows->begin(), rows->end());
+        return {};
+    }
+
+    TablePair tables_;
+    JoinSpec spec_;
+    std::vector<std::vector<ResultRow>> expected_;
+};
+
+TEST_P(FirstBatches, ComeAllAtOnce) {
+    for (uint16_t round = 0; round < 6; round++) {
+        std::unique_ptr<Join> join;
+        open(round % 2, &join);
+        std::barrier start(kThreads);
+        std::vector<std::thread> threads;
+        for (uint32_t i = 0; i < kThreads; i++)
+            threads.emplace_back([&, i] {
+                std::vector<ResultRow> rows;
+                start.arrive_and_wait();
+                EXPECT_OK(probe(*join, i, &rows));
+                expect_same(expected_[i], rows, "thread " + std::to_string(i));
+            });
+        for (std::thread& thread : threads) thread.join();
+        EXPECT_EQ(join->stats().probe_batches, kThreads);
+    }
+}
+
+// Whenever the cancel comes, while the build side is sorted or while others wait for that, every call ends,
+// and what one left behind by half is of no harm to the next.
+TEST_P(FirstBatches, AreCancelledAtAnyTime) {
+    for (uint32_t microseconds : {0, 100, 300, 1000, 3000, 10'000}) {
+        std::unique_ptr<Join> join;
+        open(0, &join);
+        std::vector<std::thread> threads;
+        for (uint32_t i = 0; i < kThreads; i++)
+            threads.emplace_back([&, i] {
+                std::vector<ResultRow> rows;
+                Status status = probe(*join, i, &rows);
+                if (status.ok())
+                    expect_same(expected_[i], rows, "thread " + std::to_string(i));
+                else
+                    EXPECT_EQ(status.fault, Fault::Cancelled) << status.message;
+            });
+        std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
+        cancel_ = true;
+        for (std::thread& thread : threads) thread.join();
+        std::vector<ResultRow> none;
+        EXPECT_EQ(probe(*join, 0, &none).fault, Fault::Cancelled);
+        cancel_ = false;
+        std::vector<ResultRow> rows;
+        EXPECT_OK(probe(*join, 1, &rows));
+        expect_same(expected_[1], rows, "after the cancel");
+        join.reset();
+        EXPECT_EQ(host_memory_.used() + device_memory_.used(), 0u);
+    }
+}
+
 GPUJOIN_FOR_EACH_ENGINE(EngineStress);
+GPUJOIN_FOR_EACH_ENGINE(FirstBatches);
 
 }  // namespace
 }  // namespace gpujoin::test

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <random>
 #include <string>
@@ -122,6 +123,33 @@ inline TablePair make_tables(const std::vector<ColumnPlan>& plans, uint64_t prob
     tables.build.columns.push_back(number_column(build_rows));
     tables.build.columns.push_back(text_column(build_rows));
     return tables;
+}
+
+// Tables for a band of a width on each of several columns: probe[2 i] <= build[i] <= probe[2 i + 1], values
+// being in [0, 10000). The build side also has a number.
+inline TablePair make_band_tables(const std::vector<int32_t>& widths, uint64_t probe_rows,
+                                  uint64_t build_rows, double null_share = 0) {
+    const ColumnPlan plan{fixed_column(ColumnType::Fixed4), 10000, false, null_share};
+    Random random(1);
+    TablePair tables;
+    for (int32_t width : widths) {
+        Column low = make_column(plan, probe_rows, random);
+        Column high{low.spec, {}};
+        for (const Value& value : low.values) {
+            int32_t number = 0;
+            if (value) std::memcpy(&number, value->data(), sizeof number);
+            high.values.push_back(value ? Value(value_of(number + width)) : std::nullopt);
+        }
+        tables.probe.columns.push_back(low);
+        tables.probe.columns.push_back(high);
+        tables.build.columns.push_back(make_column(plan, build_rows, random));
+    }
+    tables.build.columns.push_back(number_column(build_rows));
+    return tables;
+}
+inline void add_band(JoinSpec& spec, uint16_t number) {
+    add_range(spec, static_cast<uint16_t>(2 * number), Comparison::LessEqual, number);
+    add_range(spec, static_cast<uint16_t>(2 * number + 1), Comparison::GreaterEqual, number);
 }
 
 }  // namespace gpujoin::test

@@ -6,7 +6,8 @@
 
 #include "engine/cpu/queue_cursor.h"
 #include "engine/cpu/radix_join.h"
-#include "engine/cpu/range_choice.h"
+#include "engine/cpu/range_plan.h"
+#include "engine/range_choice.h"
 
 namespace gpujoin::cpu {
 
@@ -197,7 +198,9 @@ class CpuJoin final : public Join {
         std::lock_guard lock(late_mutex_);
         if (has_matcher_) return {};
         ScopeTimer timer(join_.counters.seal_ns);
-        if (!radix_) join_.context.range_column = choose_range_column(join_.context, batch);
+        if (!radix_)
+            GPUJOIN_RETURN_IF_FAILED(
+                choose_range_column(join_.context, batch, &join_.context.range_column.emplace()));
         GPUJOIN_RETURN_IF_FAILED(build_matcher(algorithm_));
         note_peak();
         return {};

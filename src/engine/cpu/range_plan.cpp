@@ -3,20 +3,14 @@
 
 #include <algorithm>
 
+#include "engine/range_choice.h"
+
 namespace gpujoin::cpu {
 
 namespace {
 
-constexpr uint64_t kHighest = ~uint64_t{0};
-
 uint16_t likely_column(const JoinSpec& spec) {
-    for (uint32_t i = 0; i < spec.ranges; i++) {
-        for (uint32_t j = i + 1; j < spec.ranges; j++) {
-            if (spec.range[i].build_column == spec.range[j].build_column &&
-                is_lower_bound(spec.range[i]) != is_lower_bound(spec.range[j]))
-                return spec.range[i].build_column;
-        }
-    }
+    if (auto bounded = find_bounded_column(spec)) return *bounded;
     // Bounded on one side: from above, so that the rows near the bound, which are the likely ones where the
     // column is one end of an interval, come last (MaximumTree::trim).
     for (uint32_t i = 0; i < spec.ranges; i++)
@@ -24,28 +18,15 @@ uint16_t likely_column(const JoinSpec& spec) {
     return spec.range[0].build_column;
 }
 
-// Narrows [low, high] to the build keys that one term accepts.
-void narrow(uint64_t key, Comparison comparison, uint64_t* low, uint64_t* high) {
-    bool none = false;
-    switch (comparison) {
-        case Comparison::Less:
-            none = key == kHighest;
-            *low = std::max(*low, key + 1);
-            break;
-        case Comparison::LessEqual:
-            *low = std::max(*low, key);
-            break;
-        case Comparison::Greater:
-            none = key == 0;
-            *high = std::min(*high, key - 1);
-            break;
-        default:
-            *high = std::min(*high, key);
+// Reads a sample of a column.
+Status read_keys(const ColumnSource& source, uint64_t step, std::vector<SampledKey>* keys) {
+    uint64_t row = 0;
+    for (SampledKey& key : *keys) {
+        key = {0, !source.is_null(row)};
+        if (key.valid) key.key = order_key(source.spec, source.value(row));
+        row += step;
     }
-    if (none) {
-        *low = 1;
-        *high = 0;
-    }
+    return {};
 }
 
 }  // namespace
@@ -70,27 +51,35 @@ RangePlan plan_ranges(const JoinContext& join) {
     return plan;
 }
 
+Status choose_range_column(const JoinContext& join, const BatchView& batch, uint16_t* column) {
+    SampledSide probe{batch.rows, [&](uint16_t number, uint64_t step, std::vector<SampledKey>* keys) {
+                          return read_keys(probe_source(join.spec.probe[number], batch.columns[number]), step,
+                                           keys);
+                      }};
+    SampledSide build{join.build.rows(), [&](uint16_t number, uint64_t step, std::vector<SampledKey>* keys) {
+                          return read_keys(join.build.source(number), step, keys);
+                      }};
+    return choose_range_column(join.spec, likely_column(join.spec), probe, build, column);
+}
+
 RangeBounds::RangeBounds(const JoinSpec& spec, const std::vector<Term>& terms, const BatchView& batch) {
     for (const Term& term : terms) {
         const ColumnSpec& column = spec.probe[term.probe_column];
-        Comparison comparison = term.comparison;
-        if (!order_key_is_exact(column)) {
-            if (comparison == Comparison::Less) comparison = Comparison::LessEqual;
-            if (comparison == Comparison::Greater) comparison = Comparison::GreaterEqual;
-        }
+        Comparison comparison = compare_order_keys(column, term.comparison);
         bounds_.push_back({probe_source(column, batch.columns[term.probe_column]), comparison});
     }
 }
 
 void RangeBounds::read(uint64_t begin, uint32_t rows, uint64_t* low, uint64_t* high) const {
-    std::fill(low, low + rows, 0);
-    std::fill(high, high + rows, kHighest);
+    std::fill(low, low + rows, KeyInterval{}.low);
+    std::fill(high, high + rows, KeyInterval{}.high);
     for (const Bound& bound : bounds_) {
         const ColumnSource column = bound.column;
         for (uint32_t i = 0; i < rows; i++) {
-            uint64_t key = order_key(column.spec, column.value(begin + i));
-            // An interval that is empty stays so.
-            if (low[i] <= high[i]) narrow(key, bound.comparison, &low[i], &high[i]);
+            KeyInterval interval{low[i], high[i]};
+            interval.narrow(order_key(column.spec, column.value(begin + i)), bound.comparison);
+            low[i] = interval.low;
+            high[i] = interval.high;
         }
     }
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/cpu/context.h"
+#include "engine/key_interval.h"
 
 namespace gpujoin::cpu {
 
@@ -21,10 +22,8 @@ struct RangePlan {
 // is likely to leave the fewest candidates. The join has a range.
 RangePlan plan_ranges(const JoinContext& join);
 
-// Whether a term bounds the build column from below.
-inline bool is_lower_bound(const Term& term) {
-    return term.comparison == Comparison::Less || term.comparison == Comparison::LessEqual;
-}
+// The column to drive by what samples of the build rows and of a probe batch show (range_choice.h).
+Status choose_range_column(const JoinContext& join, const BatchView& batch, uint16_t* column);
 
 class RangeBounds {
   public:
