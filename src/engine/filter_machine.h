@@ -31,7 +31,8 @@ class FilterMachine {
     };
 
     GPUJOIN_HD GPUJOIN_INLINE Outcome run(const FilterProgram& program, const Pairs& pairs) {
-        numbers_ = truths_ = 0;
+        Stack stack;
+        stack_ = &stack;
         for (uint32_t i = 0; i < program.steps; i++) execute(program, program.step[i], pairs);
         return {truth_ | undecided_, undecided_};
     }
@@ -46,6 +47,15 @@ class FilterMachine {
         Mask truth;
         Mask null;
         Mask undecided;
+    };
+
+    // Apart from the accumulator: what lies in one object with arrays that are indexed by a variable is not
+    // kept in registers.
+    struct Stack {
+        Numbers numbers[kMaxFilterNumbers];
+        Truths truths[kMaxFilterTruths];
+        uint32_t number_count = 0;
+        uint32_t truth_count = 0;
     };
 
     // An operand that all lanes share.
@@ -87,10 +97,10 @@ class FilterMachine {
 
     GPUJOIN_HD GPUJOIN_INLINE void push() {
         if (is_truth_) {
-            truth_stack_[truths_++] = {truth_, null_, undecided_};
+            stack_->truths[stack_->truth_count++] = {truth_, null_, undecided_};
             return;
         }
-        Numbers& top = number_stack_[numbers_++];
+        Numbers& top = stack_->numbers[stack_->number_count++];
         GPUJOIN_UNROLL
         for (uint32_t i = 0; i < kLanes; i++) top.value[i] = value_[i];
         top.null = null_;
@@ -113,7 +123,7 @@ class FilterMachine {
     // Kleene's logic, but that an undecided left operand counts before the right one, and a left one that
     // settles it before an undecided right one.
     GPUJOIN_HD GPUJOIN_INLINE void connect(bool is_and) {
-        const Truths left = truth_stack_[--truths_];
+        const Truths left = stack_->truths[--stack_->truth_count];
         const Mask left_false = ~(left.truth | left.null | left.undecided);
         const Mask right_false = ~(truth_ | null_ | undecided_);
         if (is_and) {
@@ -177,7 +187,7 @@ class FilterMachine {
     GPUJOIN_HD GPUJOIN_INLINE void combine(const FilterProgram& program, const FilterStep& step,
                                            const Pairs& pairs) {
         if (step.source == FilterSource::Stack) {
-            const Numbers& left = number_stack_[--numbers_];
+            const Numbers& left = stack_->numbers[--stack_->number_count];
             null_ |= left.null;
             undecided_ |= left.undecided;
             combine(step, left.value, value_);
@@ -318,10 +328,7 @@ class FilterMachine {
     Mask undecided_ = 0;
     bool is_truth_ = false;
 
-    Numbers number_stack_[kMaxFilterNumbers];
-    Truths truth_stack_[kMaxFilterTruths];
-    uint32_t numbers_ = 0;
-    uint32_t truths_ = 0;
+    Stack* stack_ = nullptr;
 };
 
 }  // namespace gpujoin
