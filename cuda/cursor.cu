@@ -58,6 +58,7 @@ Status CudaCursor::queue_lookup(const WorkContext& context, uint64_t rows) {
     auto make_source = work.tiles.tests                  ? make_tile_source
                        : join_->plan_.only_filters()     ? make_filter_source
                        : join_->plan_.tests_candidates() ? make_masked_source
+                       : has_single_slots(work)          ? make_single_source
                                                          : make_exact_source;
     GPUJOIN_RETURN_IF_FAILED(make_source(context, std::move(work), &source_));
     writer_ = std::make_unique<ResultWriter>(join_->spec_, join_->build_views_.data(), views_.data(),

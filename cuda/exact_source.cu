@@ -26,21 +26,6 @@ __device__ uint32_t build_row(const LookupView& lookup, uint32_t begin, uint64_t
     return begin == kNoRow ? kNoRow : lookup.row_at(begin + offset);
 }
 
-// Where no probe row has more than one slot, every probe row writes its own.
-Status expand_singles(const WorkContext& context, const ProbeWork& work, const uint64_t* starts,
-                      uint64_t first, uint64_t slots, PairBuffer* pairs) {
-    LookupView lookup = work.lookup;
-    const uint32_t* begin = work.candidates.begin.data();
-    uint32_t* probe = pairs->probe.data();
-    uint32_t* build = pairs->build.data();
-    return for_each(context.handle(), work.rows, [=] __device__(uint64_t row) {
-        uint64_t slot = starts[row] - first;
-        if (starts[row] < first || slot >= slots || starts[row + 1] == starts[row]) return;
-        probe[slot] = static_cast<uint32_t>(row);
-        build[slot] = build_row(lookup, begin[row], 0);
-    });
-}
-
 Status expand(const WorkContext& context, const ProbeWork& work, const uint64_t* starts, uint64_t first,
               uint64_t slots, PairBuffer* pairs) {
     OwnerTiles tiles;
@@ -72,14 +57,8 @@ class ExactSource : public PairSource {
         uint64_t taken = 0;
         uint64_t first = slots_.take(want, &taken);
         *done = slots_.left() == 0;
-        GPUJOIN_RETURN_IF_FAILED(pairs->probe.reserve(context.account, taken, context.handle()));
-        GPUJOIN_RETURN_IF_FAILED(pairs->build.reserve(context.account, taken, context.handle()));
-        pairs->first = 0;
-        pairs->last = taken;
-        if (taken == 0) return {};
-        bool single = work_.unique || work_.rule > SlotRule::PairsOrNull;
-        auto method = single ? expand_singles : expand;
-        return method(context, work_, slots_.starts(), first, taken, pairs);
+        GPUJOIN_RETURN_IF_FAILED(pairs->reserve(context, taken));
+        return taken > 0 ? expand(context, work_, slots_.starts(), first, taken, pairs) : Status{};
     }
 
     Status skip_through(const WorkContext& context, uint32_t probe_row) override {

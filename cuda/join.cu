@@ -159,7 +159,11 @@ RequiredColumns CudaJoin::required_of(bool build, const DeviceColumn* views) con
 
 RadixInput CudaJoin::radix_input(bool build, const DeviceColumn* views, const DeviceColumn* columns,
                                  uint64_t rows) const {
-    return {make_key_layout(spec_), build, columns, required_of(build, views), rows};
+    RadixInput input{make_key_layout(spec_), build, columns, nullptr, required_of(build, views), rows};
+    const KeyPart& part = input.layout.part[0];
+    if (input.layout.parts == 1 && part.width == input.layout.bytes)
+        input.plain_keys = views[build ? part.build_column : part.probe_column].values;
+    return input;
 }
 
 Status CudaJoin::partition_build_side(const WorkContext& context) {

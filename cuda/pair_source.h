@@ -46,6 +46,14 @@ struct PairBuffer {
     uint64_t last = 0;
 
     bool empty() const { return first == last; }
+
+    // Makes room for pairs [0, count), which wait from then on.
+    Status reserve(const WorkContext& context, uint64_t count) {
+        first = 0;
+        last = count;
+        GPUJOIN_RETURN_IF_FAILED(probe.reserve(context.account, count, context.handle()));
+        return build.reserve(context.account, count, context.handle());
+    }
 };
 
 // A filter program that candidates must pass. Of none all pointers are null.
@@ -86,6 +94,10 @@ struct ProbeWork {
 
 // Every candidate matches. Queues its counting at once.
 Status make_exact_source(const WorkContext& context, ProbeWork work, std::unique_ptr<PairSource>* source);
+
+// The same where no probe row has more than one slot.
+bool has_single_slots(const ProbeWork& work);
+Status make_single_source(const WorkContext& context, ProbeWork work, std::unique_ptr<PairSource>* source);
 
 // Candidates match where all terms hold, packed and by value.
 Status make_masked_source(const WorkContext& context, ProbeWork work, std::unique_ptr<PairSource>* source);

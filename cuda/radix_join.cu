@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cuda/kernel.h"
 #include "cuda/launch.cuh"
 #include "cuda/primitives.h"
 #include "cuda/radix_table.cuh"
@@ -211,15 +212,9 @@ Status launch_join(const WorkContext& context, const JoinView<Key, Build, Probe>
     if (fault_due(FaultPoint::Launch)) return cuda_status(cudaErrorLaunchFailure, "kernel launch");
     auto kernel = join_items<Key, Build, Probe>;
     constexpr size_t kShared = sizeof(BlockMemory<Key, Build>);
-    GPUJOIN_CHECK_CUDA(
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kShared)));
-    int device = 0, processors = 0, blocks = 0;
-    GPUJOIN_CHECK_CUDA(cudaGetDevice(&device));
-    GPUJOIN_CHECK_CUDA(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-    GPUJOIN_CHECK_CUDA(
-        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, kRadixThreads, kShared));
-    uint32_t resident = std::clamp(static_cast<uint32_t>(processors * blocks), 1u, kMaxBlocks);
-    kernel<<<std::min(view.count, resident), kRadixThreads, kShared, context.handle()>>>(view);
+    uint32_t resident = 0;
+    GPUJOIN_RETURN_IF_FAILED(find_resident_blocks(kernel, kRadixThreads, kShared, &resident));
+    kernel<<<std::min({view.count, resident, kMaxBlocks}), kRadixThreads, kShared, context.handle()>>>(view);
     GPUJOIN_CHECK_CUDA(cudaGetLastError());
     return {};
 }

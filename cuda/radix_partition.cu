@@ -1,13 +1,17 @@
-// Partitioning: tuples are made of rows, sorted by the bits that number their partition, and searched for
-// where each partition starts.
+// Partitioning: partitions are counted, which tells where each starts, and tuples are scattered into them.
 #include "cuda/radix_partition.h"
 
+#include <algorithm>
+#include <bit>
 #include <utility>
 
+#include "cuda/kernel.h"
 #include "cuda/launch.cuh"
 #include "cuda/lookup.cuh"
 #include "cuda/primitives.h"
-#include "cuda/warp_count.cuh"
+#include "cuda/radix_count.cuh"
+#include "cuda/radix_scatter.cuh"
+#include "engine/search.h"
 
 namespace gpujoin {
 
@@ -20,88 +24,225 @@ __device__ uint64_t mix_key(uint64_t key) {
     return mix(key);
 }
 
-template <typename Key>
-__device__ Key input_key(const RadixInput& input, uint64_t row) {
-    return mix_key(input.build ? read_key<Key, true>(input.layout, input.columns, row)
-                               : read_key<Key, false>(input.layout, input.columns, row));
-}
-
-template <typename Payload>
-__device__ Payload input_payload(const std::byte* values, uint64_t row) {
-    return values ? reinterpret_cast<const Payload*>(values)[row] : static_cast<Payload>(row);
-}
-
-// payloads: where row numbers go; null where payloads are there already.
+// The tuples that rows become, whatever their keys are made of and whether or not all have one.
 template <typename Key, typename Payload>
-Status make_tuples(const WorkContext& context, const RadixInput& input, Key* keys, Payload* payloads) {
-    return for_each(context.handle(), input.rows, [=] __device__(uint64_t row) {
-        keys[row] = input_key<Key>(input, row);
-        if (payloads) payloads[row] = static_cast<Payload>(row);
-    });
-}
+struct RowSource {
+    RadixInput input;
+    const Payload* values;  // null: payloads are row numbers
 
-// The same without the rows that cannot match.
+    __device__ bool present(uint64_t row) const { return input.required.present(input.columns, row); }
+    __device__ Key key(uint64_t row) const {
+        return mix_key(input.build ? read_key<Key, true>(input.layout, input.columns, row)
+                                   : read_key<Key, false>(input.layout, input.columns, row));
+    }
+    __device__ Payload payload(uint64_t row) const {
+        return values ? values[row] : static_cast<Payload>(row);
+    }
+};
+
+// The same where one column without NULLs is the key as it stands: without branches threads read several rows
+// at once, which takes half the time.
 template <typename Key, typename Payload>
-Status make_present_tuples(const WorkContext& context, const RadixInput& input, const std::byte* values,
-                           Key* keys, Payload* payloads, uint32_t* tuples) {
-    return for_each(context.handle(), input.rows, [=] __device__(uint64_t row) {
-        if (!input.required.present(input.columns, row)) return;
-        uint32_t place = count_together(tuples, 0);
-        keys[place] = input_key<Key>(input, row);
-        payloads[place] = input_payload<Payload>(values, row);
-    });
+struct PlainSource {
+    const Key* keys;
+    const Payload* values;
+
+    __device__ bool present(uint64_t) const { return true; }
+    __device__ Key key(uint64_t row) const { return mix_key(keys[row]); }
+    __device__ Payload payload(uint64_t row) const { return values[row]; }
+};
+template <typename Key>
+struct PlainNumberedSource {
+    const Key* keys;
+
+    __device__ bool present(uint64_t) const { return true; }
+    __device__ Key key(uint64_t row) const { return mix_key(keys[row]); }
+    __device__ uint32_t payload(uint64_t row) const { return static_cast<uint32_t>(row); }
+};
+
+// The tuples that an earlier pass has grouped.
+template <typename Key, typename Payload>
+struct TupleSource {
+    const Key* keys;
+    const Payload* payloads;
+
+    __device__ bool present(uint64_t) const { return true; }
+    __device__ Key key(uint64_t i) const { return keys[i]; }
+    __device__ Payload payload(uint64_t i) const { return payloads[i]; }
+};
+
+// Tiles of a first pass: one behind the other.
+struct RowTiles {
+    uint32_t rows;
+    uint32_t size;
+
+    __device__ ScatterTile tile(uint32_t block) const {
+        uint64_t begin = uint64_t{block} * size;
+        return {static_cast<uint32_t>(begin), static_cast<uint32_t>(min(begin + size, uint64_t{rows})), 0};
+    }
+};
+
+// Tiles of a second pass, each within one group of the first.
+struct ListedTiles {
+    const ScatterTile* tiles;
+
+    __device__ ScatterTile tile(uint32_t block) const { return tiles[block]; }
+};
+
+// How the bits of partition numbers are shared out: the first pass groups by the upper ones.
+struct Passes {
+    uint32_t first;   // bits
+    uint32_t second;  // 0: one pass is enough
+
+    explicit Passes(uint32_t bits)
+        : first(bits <= kDigitBits ? bits : (bits + 1) / 2), second(bits - first) {}
+    uint32_t groups() const { return 1u << first; }
+    ScatterDigit first_digit() const { return {second, 1u << first}; }
+    ScatterDigit second_digit() const { return {0, 1u << second}; }
+};
+
+// Where the passes put their tuples.
+template <typename Key, typename Payload>
+struct TupleArrays {
+    Key* keys;
+    Payload* payloads;
+};
+
+template <typename Key, typename Payload, typename Source, typename Tiles>
+Status scatter(const WorkContext& context, const Source& source, const Tiles& tiles, uint64_t blocks,
+               ScatterDigit digit, uint32_t* cursors, const TupleArrays<Key, Payload>& to) {
+    GPUJOIN_RETURN_IF_FAILED(check_cancelled(context.cancel));
+    if (blocks == 0) return {};
+    if (fault_due(FaultPoint::Launch)) return cuda_status(cudaErrorLaunchFailure, "kernel launch");
+    auto kernel = scatter_tuples<Key, Payload, Source, Tiles>;
+    constexpr size_t kShared = sizeof(ScatterMemory<Key, Payload>);
+    GPUJOIN_RETURN_IF_FAILED(allow_shared_memory(kernel, kShared));
+    kernel<<<static_cast<uint32_t>(blocks), kScatterThreads, kShared, context.handle()>>>(
+        source, tiles, digit, cursors, to.keys, to.payloads);
+    GPUJOIN_CHECK_CUDA(cudaGetLastError());
+    return {};
 }
 
-// The first tuple of each partition, by search.
-template <typename Key>
-Status find_starts(const WorkContext& context, const Key* keys, uint32_t tuples, uint32_t bits,
-                   uint32_t* starts) {
-    Key mask = (Key{1} << bits) - 1;
-    return for_each(context.handle(), (uint64_t{1} << bits) + 1, [=] __device__(uint64_t partition) {
-        uint32_t begin = 0;
-        for (uint32_t end = tuples; begin < end;) {
-            uint32_t middle = begin + (end - begin) / 2;
-            if ((keys[middle] & mask) < partition) {
-                begin = middle + 1;
-            } else {
-                end = middle;
-            }
+// Lists the tiles of a second pass; those beyond the last are empty. tile_starts: by group, and the end.
+Status list_tiles(const WorkContext& context, const uint32_t* starts, const Passes& passes, uint32_t size,
+                  uint64_t* tile_starts, uint64_t count, ScatterTile* tiles) {
+    uint64_t groups = passes.groups();
+    uint32_t bits = passes.second;
+    GPUJOIN_RETURN_IF_FAILED(for_each(context.handle(), groups + 1, [=] __device__(uint64_t group) {
+        uint64_t rows = group < groups ? starts[(group + 1) << bits] - starts[group << bits] : 0;
+        tile_starts[group] = (rows + size - 1) / size;
+    }));
+    GPUJOIN_RETURN_IF_FAILED(exclusive_sum(context.account, context.handle(), tile_starts, groups + 1));
+    return for_each(context.handle(), count, [=] __device__(uint64_t i) {
+        ScatterTile tile{0, 0, 0};
+        if (i < tile_starts[groups]) {
+            uint64_t group = find_owner(tile_starts, groups, i);
+            tile.begin = starts[group << bits] + static_cast<uint32_t>(i - tile_starts[group]) * size;
+            uint32_t end = starts[(group + 1) << bits];
+            tile.end = end - tile.begin < size ? end : tile.begin + size;
+            tile.partition = static_cast<uint32_t>(group << bits);
         }
-        starts[partition] = begin;
+        tiles[i] = tile;
     });
+}
+
+// Where the tuples of a pass go next: by digit of the upper bits, with `lower_bits` bits below.
+Status make_cursors(const WorkContext& context, const uint32_t* starts, uint32_t digits, uint32_t lower_bits,
+                    DeviceArray<uint32_t>* cursors) {
+    GPUJOIN_RETURN_IF_FAILED(cursors->allocate(context.account, digits, context.handle()));
+    uint32_t* to = cursors->data();
+    return for_each(context.handle(), digits,
+                    [=] __device__(uint64_t digit) { to[digit] = starts[digit << lower_bits]; });
+}
+
+template <typename Key, typename Payload>
+Status scatter_groups(const WorkContext& context, const TupleArrays<Key, Payload>& from, uint64_t rows,
+                      const uint32_t* starts, const Passes& passes, const TupleArrays<Key, Payload>& to) {
+    constexpr uint32_t kTile = ScatterMemory<Key, Payload>::kTile;
+    uint64_t count = rows / kTile + passes.groups();
+    DeviceArray<uint64_t> tile_starts;
+    DeviceArray<ScatterTile> tiles;
+    DeviceArray<uint32_t> cursors;
+    GPUJOIN_RETURN_IF_FAILED(
+        tile_starts.allocate(context.account, uint64_t{passes.groups()} + 1, context.handle()));
+    GPUJOIN_RETURN_IF_FAILED(tiles.allocate(context.account, count, context.handle()));
+    GPUJOIN_RETURN_IF_FAILED(
+        list_tiles(context, starts, passes, kTile, tile_starts.data(), count, tiles.data()));
+    GPUJOIN_RETURN_IF_FAILED(make_cursors(context, starts, passes.groups() << passes.second, 0, &cursors));
+    return scatter(context, TupleSource<Key, Payload>{from.keys, from.payloads}, ListedTiles{tiles.data()},
+                   count, passes.second_digit(), cursors.data(), to);
+}
+
+// Partitions that are counted at a time: as many as shared memory has room for.
+Status choose_slice(uint32_t partitions, uint32_t* slice) {
+    int device = 0, bytes = 0;
+    GPUJOIN_CHECK_CUDA(cudaGetDevice(&device));
+    GPUJOIN_CHECK_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    *slice = std::min(partitions, std::bit_floor(static_cast<uint32_t>(bytes) / 4));
+    return {};
 }
 
 }  // namespace
 
-// Payloads that are values of every row are sorted from where they are.
+template <typename Source>
+Status RadixSide::find_starts(const WorkContext& context, const Source& source, uint32_t rows,
+                              uint32_t bits) {
+    uint32_t partitions = 1u << bits, slice = 0, resident = 0;
+    GPUJOIN_RETURN_IF_FAILED(starts_.allocate(context.account, uint64_t{partitions} + 1, context.handle()));
+    GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), starts_.data(), 0, starts_.size()));
+    GPUJOIN_RETURN_IF_FAILED(choose_slice(partitions, &slice));
+    auto kernel = count_partitions<Source>;
+    size_t shared = slice * sizeof(uint32_t);
+    GPUJOIN_RETURN_IF_FAILED(find_resident_blocks(kernel, kCountThreads, shared, &resident));
+    if (fault_due(FaultPoint::Launch)) return cuda_status(cudaErrorLaunchFailure, "kernel launch");
+    for (uint32_t first = 0; first < partitions; first += slice) {
+        kernel<<<resident, kCountThreads, shared, context.handle()>>>(
+            source, rows, partitions - 1, PartitionSlice{first, slice}, starts_.data());
+        GPUJOIN_CHECK_CUDA(cudaGetLastError());
+    }
+    return exclusive_sum(context.account, context.handle(), starts_.data(), starts_.size());
+}
+
+template <typename Key, typename Payload, typename Source>
+Status RadixSide::partition_from(const WorkContext& context, const Source& source, uint32_t rows,
+                                 uint32_t bits, DeviceArray<Key>* keys, DeviceArray<Payload>* payloads) {
+    using Memory = ScatterMemory<Key, Payload>;
+    static_assert(kDigits <= kScatterThreads);
+    GPUJOIN_RETURN_IF_FAILED(find_starts(context, source, rows, bits));
+    GPUJOIN_RETURN_IF_FAILED(keys->allocate(context.account, rows, context.handle()));
+    GPUJOIN_RETURN_IF_FAILED(payloads->allocate(context.account, rows, context.handle()));
+    TupleArrays<Key, Payload> partitioned{keys->data(), payloads->data()}, grouped = partitioned;
+    Passes passes(bits);
+    DeviceArray<Key> grouped_keys;
+    DeviceArray<Payload> grouped_payloads;
+    if (passes.second > 0) {
+        GPUJOIN_RETURN_IF_FAILED(grouped_keys.allocate(context.account, rows, context.handle()));
+        GPUJOIN_RETURN_IF_FAILED(grouped_payloads.allocate(context.account, rows, context.handle()));
+        grouped = {grouped_keys.data(), grouped_payloads.data()};
+    }
+    DeviceArray<uint32_t> cursors;
+    GPUJOIN_RETURN_IF_FAILED(make_cursors(context, starts_.data(), passes.groups(), passes.second, &cursors));
+    RowTiles tiles{rows, Memory::kTile};
+    uint64_t blocks = (uint64_t{rows} + Memory::kTile - 1) / Memory::kTile;
+    GPUJOIN_RETURN_IF_FAILED(
+        scatter(context, source, tiles, blocks, passes.first_digit(), cursors.data(), grouped));
+    if (passes.second == 0) return {};
+    return scatter_groups(context, grouped, rows, starts_.data(), passes, partitioned);
+}
+
 template <typename Key, typename Payload>
 Status RadixSide::partition_as(const WorkContext& context, const RadixInput& input, uint32_t bits,
                                DeviceArray<Key>* keys, DeviceArray<Payload>* payloads) {
-    DeviceArray<Key> mixed;
-    DeviceArray<Payload> made;
-    bool all = input.required.count == 0;
-    bool in_place = all && payload_.values;
-    auto tuples = static_cast<uint32_t>(input.rows);
-    GPUJOIN_RETURN_IF_FAILED(mixed.allocate(context.account, input.rows, context.handle()));
-    if (!in_place) GPUJOIN_RETURN_IF_FAILED(made.allocate(context.account, input.rows, context.handle()));
-    if (all) {
-        GPUJOIN_RETURN_IF_FAILED(make_tuples(context, input, mixed.data(), made.data()));
-    } else {
-        DeviceArray<uint32_t> count;
-        GPUJOIN_RETURN_IF_FAILED(count.allocate(context.account, 1, context.handle()));
-        GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), count.data(), 0, 1));
-        GPUJOIN_RETURN_IF_FAILED(
-            make_present_tuples(context, input, payload_.values, mixed.data(), made.data(), count.data()));
-        GPUJOIN_RETURN_IF_FAILED(read_back(context, count.data(), &tuples));
+    auto rows = static_cast<uint32_t>(input.rows);
+    auto* values = reinterpret_cast<const Payload*>(payload_.values);
+    if (!input.plain_keys || input.required.count > 0)
+        return partition_from(context, RowSource<Key, Payload>{input, values}, rows, bits, keys, payloads);
+    auto* plain_keys = reinterpret_cast<const Key*>(input.plain_keys);
+    if constexpr (sizeof(Payload) == sizeof(uint32_t)) {
+        if (!values)
+            return partition_from(context, PlainNumberedSource<Key>{plain_keys}, rows, bits, keys, payloads);
     }
-    GPUJOIN_RETURN_IF_FAILED(check_cancelled(context.cancel));
-    GPUJOIN_RETURN_IF_FAILED(keys->allocate(context.account, input.rows, context.handle()));
-    GPUJOIN_RETURN_IF_FAILED(payloads->allocate(context.account, input.rows, context.handle()));
-    auto* values = in_place ? reinterpret_cast<const Payload*>(payload_.values) : made.data();
-    GPUJOIN_RETURN_IF_FAILED(sort_pairs_into(context.account, context.handle(), mixed.data(), values, tuples,
-                                             static_cast<int>(bits), keys->data(), payloads->data()));
-    GPUJOIN_RETURN_IF_FAILED(starts_.allocate(context.account, (uint64_t{1} << bits) + 1, context.handle()));
-    return find_starts(context, keys->data(), tuples, bits, starts_.data());
+    return partition_from(context, PlainSource<Key, Payload>{plain_keys, values}, rows, bits, keys, payloads);
 }
 
 Status RadixSide::partition(const WorkContext& context, const RadixInput& input, const PayloadSource& payload,

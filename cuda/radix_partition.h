@@ -2,7 +2,8 @@
 //
 // The key of a tuple is mixed by a bijection first. So equal mixed keys mean equal keys, and the original is
 // never needed again; the lowest `bits` bits number the partition, and what is left of the key is the same
-// for no two different keys of a partition.
+// for no two different keys of a partition. Partitions are counted first, and then filled in one pass or two,
+// each of which groups by at most kDigitBits bits. Tuples of a partition are in no order.
 //
 //   keys      K K K | K K K K K | K K …     mixed keys, by partition
 //   payloads  P P P | P P P P P | P P …
@@ -22,13 +23,14 @@ struct RadixInput {
     KeyLayout layout;             // of 4 or 8 bytes
     bool build = false;           // which side's columns these are
     const DeviceColumn* columns;  // all of the side's, on the device
+    const std::byte* plain_keys;  // the one column that is the key as it stands; null: there is none
     RequiredColumns required;     // rows with a NULL here are left out
     uint64_t rows = 0;            // < 2^32 - 1
 };
 
 class RadixSide {
   public:
-    // Partitions the rows of an input. Waits for the stream only where rows may be left out.
+    // Partitions the rows of an input, in the order of the stream.
     Status partition(const WorkContext& context, const RadixInput& input, const PayloadSource& payload,
                      uint32_t bits);
 
@@ -42,6 +44,11 @@ class RadixSide {
     template <typename Key, typename Payload>
     Status partition_as(const WorkContext& context, const RadixInput& input, uint32_t bits,
                         DeviceArray<Key>* keys, DeviceArray<Payload>* payloads);
+    template <typename Key, typename Payload, typename Source>
+    Status partition_from(const WorkContext& context, const Source& source, uint32_t rows, uint32_t bits,
+                          DeviceArray<Key>* keys, DeviceArray<Payload>* payloads);
+    template <typename Source>
+    Status find_starts(const WorkContext& context, const Source& source, uint32_t rows, uint32_t bits);
 
     PayloadSource payload_;
     uint32_t key_bytes_ = 0;

@@ -49,10 +49,7 @@ class ScanSource : public PairSource {
         uint64_t taken = 0;
         uint64_t first = slots_.take(want, &taken);
         *done = slots_.left() == 0 && next_ == build_rows_;
-        GPUJOIN_RETURN_IF_FAILED(pairs->probe.reserve(context.account, taken, context.handle()));
-        GPUJOIN_RETURN_IF_FAILED(pairs->build.reserve(context.account, taken, context.handle()));
-        pairs->first = 0;
-        pairs->last = taken;
+        GPUJOIN_RETURN_IF_FAILED(pairs->reserve(context, taken));
         return taken ? list_rows(context, slots_.starts(), slots_.owners(), window_, first, taken,
                                  pairs->probe.data(), pairs->build.data())
                      : Status{};

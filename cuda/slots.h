@@ -33,12 +33,12 @@ class SlotRun {
         return {};
     }
 
-    // Leaves out the slots of every owner before `owner`.
-    Status skip_to(const WorkContext& context, uint64_t owner) {
+    // Leaves out the slots of every owner before `owner`, and so many of its own.
+    Status skip_to(const WorkContext& context, uint64_t owner, uint64_t more = 0) {
         uint64_t start = 0;
         GPUJOIN_RETURN_IF_FAILED(
             read_back(context, starts_.data() + (owner < owners_ ? owner : owners_), &start));
-        if (start > next_) next_ = start;
+        if (start + more > next_) next_ = start + more;
         return {};
     }
 

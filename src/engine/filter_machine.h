@@ -322,7 +322,7 @@ class FilterMachine {
     }
 
     // The accumulator: numbers, or truth values.
-    int64_t value_[kLanes];
+    int64_t value_[kLanes] = {};
     Mask truth_ = 0;
     Mask null_ = 0;
     Mask undecided_ = 0;

@@ -1,0 +1,32 @@
+// What a kernel with dynamic shared memory needs before it is launched.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "cuda/check.h"
+
+namespace gpujoin {
+
+// Lets blocks of a kernel have so many bytes of shared memory.
+template <typename Kernel>
+Status allow_shared_memory(Kernel kernel, size_t bytes) {
+    GPUJOIN_CHECK_CUDA(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
+    return {};
+}
+
+// The same; *blocks: how many the device holds at a time, at least 1.
+template <typename Kernel>
+Status find_resident_blocks(Kernel kernel, uint32_t threads, size_t shared_bytes, uint32_t* blocks) {
+    GPUJOIN_RETURN_IF_FAILED(allow_shared_memory(kernel, shared_bytes));
+    int device = 0, processors = 0, each = 0;
+    GPUJOIN_CHECK_CUDA(cudaGetDevice(&device));
+    GPUJOIN_CHECK_CUDA(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+    GPUJOIN_CHECK_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, static_cast<int>(threads),
+                                                                     shared_bytes));
+    *blocks = static_cast<uint32_t>(std::max(1, processors * each));
+    return {};
+}
+
+}  // namespace gpujoin
