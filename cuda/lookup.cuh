@@ -181,6 +181,26 @@ GPUJOIN_HD uint32_t count_before(const Key* keys, uint32_t count, Key key, bool 
     return after ? upper_bound(keys, count, key) : lower_bound(keys, count, key);
 }
 
+// Every stride-th of sorted keys, the first of them included, in memory where they are found faster.
+template <typename Key>
+struct Separators {
+    const Key* keys = nullptr;
+    uint32_t count = 0;  // 0: there are none
+    uint32_t stride = 0;
+};
+
+// The same with the first steps among separators.
+template <typename Key>
+GPUJOIN_HD uint32_t count_before(const Key* keys, uint32_t count, Key key, bool after,
+                                 const Separators<Key>& separators) {
+    uint32_t before = count_before(separators.keys, separators.count, key, after);
+    if (before == 0) return 0;
+    uint32_t first = (before - 1) * separators.stride + 1;
+    uint32_t left = count - first;
+    uint32_t inside = left < separators.stride - 1 ? left : separators.stride - 1;
+    return first + count_before(keys + first, inside, key, after);
+}
+
 // The same where the cut is near the beginning: by steps that double.
 template <typename Key>
 GPUJOIN_HD uint32_t count_before_near(const Key* keys, uint32_t count, Key key, bool after) {
@@ -197,10 +217,10 @@ GPUJOIN_HD uint32_t count_before_near(const Key* keys, uint32_t count, Key key, 
 }
 
 // Narrows a group's positions to those within the bounds of a probe row, from number first_bound on.
-// order_keys: by position.
+// order_keys: by position. separators: of the group's keys.
 template <typename Key>
 GPUJOIN_HD Group narrow(const LookupView& view, const Key* order_keys, Group group, const DeviceColumn* probe,
-                        uint64_t row, uint32_t first_bound = 0) {
+                        uint64_t row, uint32_t first_bound = 0, const Separators<Key>& separators = {}) {
     const Key* keys = order_keys + group.begin;
     uint32_t begin = 0;
     uint32_t end = group.count;
@@ -209,8 +229,13 @@ GPUJOIN_HD Group narrow(const LookupView& view, const Key* order_keys, Group gro
         const DeviceColumn& column = probe[bound.probe_column];
         auto key = static_cast<Key>(order_key(column.spec, column.value(row)));
         uint32_t inside = end - begin;
-        uint32_t cut = begin + (bound.near ? count_before_near(keys + begin, inside, key, bound.after)
-                                           : count_before(keys + begin, inside, key, bound.after));
+        uint32_t cut;
+        if (separators.count > 0 && inside == group.count)
+            cut = count_before(keys, inside, key, bound.after, separators);
+        else if (bound.near)
+            cut = begin + count_before_near(keys + begin, inside, key, bound.after);
+        else
+            cut = begin + count_before(keys + begin, inside, key, bound.after);
         (bound.below ? begin : end) = cut;
     }
     return {group.begin + begin, end - begin};

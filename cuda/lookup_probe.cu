@@ -1,4 +1,5 @@
 // Searching the lookup structure for the rows of a probe batch.
+#include "cuda/kernel.h"
 #include "cuda/launch.cuh"
 #include "cuda/lookup.h"
 #include "cuda/merge_search.h"
@@ -44,9 +45,50 @@ Status take_all(const WorkContext& context, const LookupView& view, const Device
     });
 }
 
+constexpr uint32_t kSearchThreads = 512;
+constexpr uint32_t kSeparatorBytes = 32 << 10;
+constexpr uint64_t kLeastSearches = 16 << 10;  // fewer do not pay for loading separators
+
+// Narrows all positions to those within each probe row's bounds. What limits such searches is how many
+// different lines of the cache their steps touch, so that the first steps are made in shared memory.
 template <typename Key>
-Status narrow_all(const WorkContext& context, const LookupView& view, const Key* order_keys,
+__global__ void __launch_bounds__(kSearchThreads)
+    narrow_positions(const __grid_constant__ LookupView view, const Key* order_keys,
+                     const DeviceColumn* probe, uint64_t rows, uint32_t* begin, uint32_t* count) {
+    constexpr uint32_t kSeparators = kSeparatorBytes / sizeof(Key);
+    __shared__ Key separator_keys[kSeparators];
+    auto positions = static_cast<uint32_t>(view.positions);
+    uint32_t stride = (positions + kSeparators - 1) / kSeparators;
+    Separators<Key> separators{separator_keys, (positions + stride - 1) / stride, stride};
+    for (uint32_t i = threadIdx.x; i < separators.count; i += kSearchThreads)
+        separator_keys[i] = order_keys[i * stride];
+    __syncthreads();
+    uint64_t step = uint64_t{gridDim.x} * kSearchThreads;
+    for (uint64_t row = uint64_t{blockIdx.x} * kSearchThreads + threadIdx.x; row < rows; row += step) {
+        if (count[row] == 0) continue;
+        Group inside = narrow(view, order_keys, {0, positions}, probe, row, 0, separators);
+        begin[row] = inside.begin;
+        count[row] = inside.count;
+    }
+}
+
+template <typename Key>
+Status narrow_positions_of_all(const WorkContext& context, const LookupView& view, const Key* order_keys,
+                               const DeviceColumn* probe, uint64_t rows, uint32_t* begin, uint32_t* count) {
+    if (fault_due(FaultPoint::Launch)) return cuda_status(cudaErrorLaunchFailure, "kernel launch");
+    auto kernel = narrow_positions<Key>;
+    uint32_t blocks = 0;
+    GPUJOIN_RETURN_IF_FAILED(find_resident_blocks(kernel, kSearchThreads, 0, &blocks));
+    kernel<<<blocks, kSearchThreads, 0, context.handle()>>>(view, order_keys, probe, rows, begin, count);
+    GPUJOIN_CHECK_CUDA(cudaGetLastError());
+    return {};
+}
+
+template <typename Key>
+Status narrow_all(const WorkContext& context, const LookupView& view, const Key* order_keys, bool by_key,
                   const DeviceColumn* probe, uint64_t rows, uint32_t* begin, uint32_t* count) {
+    if (!by_key && view.positions * sizeof(Key) >= kSeparatorBytes && rows >= kLeastSearches)
+        return narrow_positions_of_all(context, view, order_keys, probe, rows, begin, count);
     return for_each(context.handle(), rows, [=] __device__(uint64_t row) {
         if (count[row] == 0) return;
         Group inside = narrow(view, order_keys, {begin[row], count[row]}, probe, row);
@@ -68,8 +110,9 @@ Status find_candidates(const WorkContext& context, const Lookup& lookup, const D
     auto find = lookup.by_key() ? static_cast<decltype(&take_all)>(find_groups) : take_all;
     GPUJOIN_RETURN_IF_FAILED(find(context, view, probe, required, rows, begin, count));
     if (!lookup.has_bounds()) return {};
-    return view.narrow_keys ? narrow_all(context, view, view.narrow_keys, probe, rows, begin, count)
-                            : narrow_all(context, view, view.order_keys, probe, rows, begin, count);
+    bool by_key = lookup.by_key();
+    return view.narrow_keys ? narrow_all(context, view, view.narrow_keys, by_key, probe, rows, begin, count)
+                            : narrow_all(context, view, view.order_keys, by_key, probe, rows, begin, count);
 }
 
 }  // namespace gpujoin
