@@ -48,11 +48,13 @@ struct LookupView {
     uint64_t direct_last = 0;
     uint64_t* slots = nullptr;
     uint64_t capacity = 0;
-    const Group* groups = nullptr;          // by leader; null: unique keys, or no equalities
-    const uint32_t* rows = nullptr;         // by position; null: a position is a build row
-    uint64_t positions = 0;                 // of the one group when there are no equalities
-    const uint32_t* narrow_keys = nullptr;  // order keys by position, if they are 32 bits wide
-    const uint64_t* order_keys = nullptr;   // else
+    const Group* groups = nullptr;            // by leader; null: unique keys, or no equalities
+    const uint32_t* rows = nullptr;           // by position; null: a position is a build row
+    uint64_t positions = 0;                   // of the one group when there are no equalities
+    const uint32_t* narrow_keys = nullptr;    // order keys by position, if they are 32 bits wide
+    const uint64_t* order_keys = nullptr;     // else
+    const uint32_t* narrow_fences = nullptr;  // of narrow_keys, if there is one large group; see SearchTree
+    const uint64_t* order_fences = nullptr;   // of order_keys
     const RangeBound* bounds = nullptr;
     uint32_t bound_count = 0;
     bool merge = false;            // keys are there to be merged with (merge_search.h)
@@ -181,24 +183,46 @@ GPUJOIN_HD uint32_t count_before(const Key* keys, uint32_t count, Key key, bool 
     return after ? upper_bound(keys, count, key) : lower_bound(keys, count, key);
 }
 
-// Every stride-th of sorted keys, the first of them included, in memory where they are found faster.
+// Every stride-th of sorted keys, the first of them included: where searches begin.
 template <typename Key>
 struct Separators {
     const Key* keys = nullptr;
-    uint32_t count = 0;  // 0: there are none
+    uint32_t count = 0;
     uint32_t stride = 0;
+
+    // How many of the `total` keys surely lie before a cut if the first `before` separators do, and of how
+    // many keys from there on that is unknown.
+    GPUJOIN_HD uint32_t skipped(uint32_t before) const { return (before - 1) * stride + 1; }
+    GPUJOIN_HD uint32_t unknown(uint32_t before, uint32_t total) const {
+        uint32_t left = total - skipped(before);
+        return left < stride - 1 ? left : stride - 1;
+    }
 };
 
-// The same with the first steps among separators.
+// A tree over sorted keys, after Rao and Ross's CSS-tree: fences are the first keys of the lines of the cache
+// that the keys fill, and the root, which is in shared memory, some of the fences. What limits searches in
+// large arrays is how many different lines of device memory they touch: here one.
+template <typename Key>
+struct SearchTree {
+    Separators<Key> root;    // of the fences
+    Separators<Key> fences;  // of the keys
+};
+template <typename Key>
+inline constexpr uint32_t kFenceKeys = 128 / sizeof(Key);
+
 template <typename Key>
 GPUJOIN_HD uint32_t count_before(const Key* keys, uint32_t count, Key key, bool after,
-                                 const Separators<Key>& separators) {
-    uint32_t before = count_before(separators.keys, separators.count, key, after);
+                                 const Separators<Key>& separators, uint32_t before) {
     if (before == 0) return 0;
-    uint32_t first = (before - 1) * separators.stride + 1;
-    uint32_t left = count - first;
-    uint32_t inside = left < separators.stride - 1 ? left : separators.stride - 1;
-    return first + count_before(keys + first, inside, key, after);
+    uint32_t first = separators.skipped(before);
+    return first + count_before(keys + first, separators.unknown(before, count), key, after);
+}
+template <typename Key>
+GPUJOIN_HD uint32_t count_before(const Key* keys, uint32_t count, Key key, bool after,
+                                 const SearchTree<Key>& tree) {
+    uint32_t before = count_before(tree.root.keys, tree.root.count, key, after);
+    before = count_before(tree.fences.keys, tree.fences.count, key, after, tree.root, before);
+    return count_before(keys, count, key, after, tree.fences, before);
 }
 
 // The same where the cut is near the beginning: by steps that double.
@@ -217,10 +241,10 @@ GPUJOIN_HD uint32_t count_before_near(const Key* keys, uint32_t count, Key key, 
 }
 
 // Narrows a group's positions to those within the bounds of a probe row, from number first_bound on.
-// order_keys: by position. separators: of the group's keys.
+// order_keys: by position. tree: over the group's keys, or null.
 template <typename Key>
 GPUJOIN_HD Group narrow(const LookupView& view, const Key* order_keys, Group group, const DeviceColumn* probe,
-                        uint64_t row, uint32_t first_bound = 0, const Separators<Key>& separators = {}) {
+                        uint64_t row, uint32_t first_bound = 0, const SearchTree<Key>* tree = nullptr) {
     const Key* keys = order_keys + group.begin;
     uint32_t begin = 0;
     uint32_t end = group.count;
@@ -230,8 +254,8 @@ GPUJOIN_HD Group narrow(const LookupView& view, const Key* order_keys, Group gro
         auto key = static_cast<Key>(order_key(column.spec, column.value(row)));
         uint32_t inside = end - begin;
         uint32_t cut;
-        if (separators.count > 0 && inside == group.count)
-            cut = count_before(keys, inside, key, bound.after, separators);
+        if (tree && inside == group.count)
+            cut = count_before(keys, inside, key, bound.after, *tree);
         else if (bound.near)
             cut = begin + count_before_near(keys + begin, inside, key, bound.after);
         else

@@ -41,7 +41,7 @@ class Lookup {
     Status scatter_rows(const WorkContext& context, uint64_t rows);
     template <typename Key>
     Status make_order(const WorkContext& context, const DeviceColumn& column, uint64_t rows,
-                      RequiredColumns required, DeviceArray<Key>* order_keys);
+                      RequiredColumns required, DeviceArray<Key>* order_keys, DeviceArray<Key>* fences);
     Status group_rows(const WorkContext& context, uint64_t rows);
     Status make_bounds(const WorkContext& context, const JoinSpec& spec, const JoinPlan& plan);
     const uint32_t* row_numbers() const { return merge_ ? merge_side_.row_numbers() : rows_.data(); }
@@ -64,6 +64,8 @@ class Lookup {
     DeviceArray<uint32_t> rows_;
     DeviceArray<uint32_t> narrow_keys_;
     DeviceArray<uint64_t> order_keys_;
+    DeviceArray<uint32_t> narrow_fences_;
+    DeviceArray<uint64_t> order_fences_;
     SortedSide merge_side_;
     DeviceArray<RangeBound> bounds_;
     PackedColumns packed_;

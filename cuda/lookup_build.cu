@@ -159,6 +159,19 @@ int bits_of(uint64_t value) {
     return bits;
 }
 
+// Fences of keys that do not stay in the caches anyway.
+template <typename Key>
+Status make_fences(const WorkContext& context, const DeviceArray<Key>& order_keys, DeviceArray<Key>* fences) {
+    constexpr uint64_t kLeastKeys = 64 << 10;
+    if (order_keys.size() < kLeastKeys) return {};
+    uint64_t count = (order_keys.size() + kFenceKeys<Key> - 1) / kFenceKeys<Key>;
+    GPUJOIN_RETURN_IF_FAILED(fences->allocate(context.account, count, context.handle()));
+    const Key* from = order_keys.data();
+    Key* to = fences->data();
+    return for_each(context.handle(), count,
+                    [=] __device__(uint64_t i) { to[i] = from[i * kFenceKeys<Key>]; });
+}
+
 }  // namespace
 
 Status Lookup::build(const WorkContext& context, const JoinSpec& spec, const JoinPlan& plan, uint64_t rows,
@@ -175,9 +188,10 @@ Status Lookup::build(const WorkContext& context, const JoinSpec& spec, const Joi
         positions_ = merge_side_.tuples();
     } else if (plan.range_column >= 0) {
         const DeviceColumn& column = columns.host[plan.range_column];
-        GPUJOIN_RETURN_IF_FAILED(has_narrow_order_keys(column)
-                                     ? make_order(context, column, rows, required, &narrow_keys_)
-                                     : make_order(context, column, rows, required, &order_keys_));
+        GPUJOIN_RETURN_IF_FAILED(
+            has_narrow_order_keys(column)
+                ? make_order(context, column, rows, required, &narrow_keys_, &narrow_fences_)
+                : make_order(context, column, rows, required, &order_keys_, &order_fences_));
     } else if (by_key_ && !unique_) {
         GPUJOIN_RETURN_IF_FAILED(scatter_rows(context, rows));
     }
@@ -257,7 +271,7 @@ Status Lookup::scatter_rows(const WorkContext& context, uint64_t rows) {
 // keys there is nothing to sort.
 template <typename Key>
 Status Lookup::make_order(const WorkContext& context, const DeviceColumn& column, uint64_t rows,
-                          RequiredColumns required, DeviceArray<Key>* order_keys) {
+                          RequiredColumns required, DeviceArray<Key>* order_keys, DeviceArray<Key>* fences) {
     if (!unique_) GPUJOIN_RETURN_IF_FAILED(list_rows(context, build_, required, rows, &rows_, &positions_));
     GPUJOIN_RETURN_IF_FAILED(order_keys->allocate(context.account, positions_, context.handle()));
     GPUJOIN_RETURN_IF_FAILED(find_order_keys(context, column, rows_.data(), positions_, order_keys->data()));
@@ -266,7 +280,7 @@ Status Lookup::make_order(const WorkContext& context, const DeviceColumn& column
     GPUJOIN_RETURN_IF_FAILED(
         sort_pairs(context.account, context.handle(), order_keys, &rows_, positions_, bits));
     GPUJOIN_RETURN_IF_FAILED(check_cancelled(context.cancel));
-    if (!by_key_) return {};
+    if (!by_key_) return make_fences(context, *order_keys, fences);
     GPUJOIN_RETURN_IF_FAILED(group_rows(context, rows));
     return find_order_keys(context, column, rows_.data(), positions_, order_keys->data());
 }
@@ -329,6 +343,8 @@ LookupView Lookup::view() const {
     view.positions = positions_;
     view.narrow_keys = merge_ ? merge_side_.narrow_keys() : narrow_keys_.data();
     view.order_keys = merge_ ? merge_side_.wide_keys() : order_keys_.data();
+    view.narrow_fences = narrow_fences_.data();
+    view.order_fences = order_fences_.data();
     view.bounds = bounds_.data();
     view.merge = merge_;
     view.merge_cut_after = merge_cut_after_;

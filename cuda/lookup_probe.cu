@@ -46,35 +46,44 @@ Status take_all(const WorkContext& context, const LookupView& view, const Device
 }
 
 constexpr uint32_t kSearchThreads = 512;
-constexpr uint32_t kSeparatorBytes = 32 << 10;
-constexpr uint64_t kLeastSearches = 16 << 10;  // fewer do not pay for loading separators
+constexpr uint32_t kRootBytes = 32 << 10;
+constexpr uint64_t kLeastSearches = 16 << 10;  // fewer do not pay for loading roots
 
-// Narrows all positions to those within each probe row's bounds. What limits such searches is how many
-// different lines of the cache their steps touch, so that the first steps are made in shared memory.
+__device__ const uint32_t* fences_of(const LookupView& view, const uint32_t*) {
+    return view.narrow_fences;
+}
+__device__ const uint64_t* fences_of(const LookupView& view, const uint64_t*) {
+    return view.order_fences;
+}
+
+// Narrows all positions to those within each probe row's bounds, by a tree whose root each block loads.
 template <typename Key>
 __global__ void __launch_bounds__(kSearchThreads)
     narrow_positions(const __grid_constant__ LookupView view, const Key* order_keys,
                      const DeviceColumn* probe, uint64_t rows, uint32_t* begin, uint32_t* count) {
-    constexpr uint32_t kSeparators = kSeparatorBytes / sizeof(Key);
-    __shared__ Key separator_keys[kSeparators];
+    constexpr uint32_t kRootKeys = kRootBytes / sizeof(Key);
+    __shared__ Key root_keys[kRootKeys];
     auto positions = static_cast<uint32_t>(view.positions);
-    uint32_t stride = (positions + kSeparators - 1) / kSeparators;
-    Separators<Key> separators{separator_keys, (positions + stride - 1) / stride, stride};
-    for (uint32_t i = threadIdx.x; i < separators.count; i += kSearchThreads)
-        separator_keys[i] = order_keys[i * stride];
+    const Key* fence_keys = fences_of(view, order_keys);
+    uint32_t fences = (positions + kFenceKeys<Key> - 1) / kFenceKeys<Key>;
+    uint32_t stride = (fences + kRootKeys - 1) / kRootKeys;
+    const SearchTree<Key> tree{{root_keys, (fences + stride - 1) / stride, stride},
+                               {fence_keys, fences, kFenceKeys<Key>}};
+    for (uint32_t i = threadIdx.x; i < tree.root.count; i += kSearchThreads)
+        root_keys[i] = fence_keys[i * stride];
     __syncthreads();
     uint64_t step = uint64_t{gridDim.x} * kSearchThreads;
     for (uint64_t row = uint64_t{blockIdx.x} * kSearchThreads + threadIdx.x; row < rows; row += step) {
         if (count[row] == 0) continue;
-        Group inside = narrow(view, order_keys, {0, positions}, probe, row, 0, separators);
+        Group inside = narrow(view, order_keys, {0, positions}, probe, row, 0, &tree);
         begin[row] = inside.begin;
         count[row] = inside.count;
     }
 }
 
 template <typename Key>
-Status narrow_positions_of_all(const WorkContext& context, const LookupView& view, const Key* order_keys,
-                               const DeviceColumn* probe, uint64_t rows, uint32_t* begin, uint32_t* count) {
+Status narrow_by_tree(const WorkContext& context, const LookupView& view, const Key* order_keys,
+                      const DeviceColumn* probe, uint64_t rows, uint32_t* begin, uint32_t* count) {
     if (fault_due(FaultPoint::Launch)) return cuda_status(cudaErrorLaunchFailure, "kernel launch");
     auto kernel = narrow_positions<Key>;
     uint32_t blocks = 0;
@@ -85,10 +94,10 @@ Status narrow_positions_of_all(const WorkContext& context, const LookupView& vie
 }
 
 template <typename Key>
-Status narrow_all(const WorkContext& context, const LookupView& view, const Key* order_keys, bool by_key,
+Status narrow_all(const WorkContext& context, const LookupView& view, const Key* order_keys,
                   const DeviceColumn* probe, uint64_t rows, uint32_t* begin, uint32_t* count) {
-    if (!by_key && view.positions * sizeof(Key) >= kSeparatorBytes && rows >= kLeastSearches)
-        return narrow_positions_of_all(context, view, order_keys, probe, rows, begin, count);
+    if ((view.narrow_fences || view.order_fences) && rows >= kLeastSearches)
+        return narrow_by_tree(context, view, order_keys, probe, rows, begin, count);
     return for_each(context.handle(), rows, [=] __device__(uint64_t row) {
         if (count[row] == 0) return;
         Group inside = narrow(view, order_keys, {begin[row], count[row]}, probe, row);
@@ -110,9 +119,8 @@ Status find_candidates(const WorkContext& context, const Lookup& lookup, const D
     auto find = lookup.by_key() ? static_cast<decltype(&take_all)>(find_groups) : take_all;
     GPUJOIN_RETURN_IF_FAILED(find(context, view, probe, required, rows, begin, count));
     if (!lookup.has_bounds()) return {};
-    bool by_key = lookup.by_key();
-    return view.narrow_keys ? narrow_all(context, view, view.narrow_keys, by_key, probe, rows, begin, count)
-                            : narrow_all(context, view, view.order_keys, by_key, probe, rows, begin, count);
+    return view.narrow_keys ? narrow_all(context, view, view.narrow_keys, probe, rows, begin, count)
+                            : narrow_all(context, view, view.order_keys, probe, rows, begin, count);
 }
 
 }  // namespace gpujoin

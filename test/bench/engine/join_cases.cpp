@@ -87,7 +87,7 @@ void add_orders(Session& session, JoinCase join_case, const char* engine, Runner
 }
 
 void add_device_joins(Session& session, const Workload& workload) {
-    constexpr uint32_t kStreams = 4;
+    constexpr uint32_t kStreams = 8;
     for (Transport transport : workload.transports) {
         for (Algorithm algorithm : workload.algorithms) {
             JoinCase join_case{&workload, algorithm, OutputOrder::Probe, transport};
