@@ -37,22 +37,17 @@ CudaCursor::~CudaCursor() {
 Status CudaCursor::start_probe(const BatchView& batch) {
     GPUJOIN_RETURN_IF_FAILED(stream_.acquire(&join_->device_->streams()));
     WorkContext context = join_->work(stream_);
-    GPUJOIN_RETURN_IF_FAILED(upload(context, batch));
-    GPUJOIN_RETURN_IF_FAILED(join_->make_late_lookup(context, views_.data(), batch.rows));
+    {
+        AddTime timer(&join_->counters_.probe_microseconds);
+        GPUJOIN_RETURN_IF_FAILED(probe_.upload(context, join_->spec_, batch));
+    }
+    GPUJOIN_RETURN_IF_FAILED(join_->make_late_lookup(context, probe_.views().data(), batch.rows));
     return queue_lookup(context, batch.rows);
-}
-
-Status CudaCursor::upload(const WorkContext& context, const BatchView& batch) {
-    AddTime timer(&join_->counters_.probe_microseconds);
-    std::span<const ColumnSpec> specs(join_->spec_.probe, join_->spec_.probe_columns);
-    GPUJOIN_RETURN_IF_FAILED(upload_columns(context.upload(), specs, batch, true, &columns_));
-    for (size_t i = 0; i < specs.size(); i++) views_.push_back(columns_[i].view(specs[i]));
-    return mail_vector(context, views_, &device_views_);
 }
 
 Status CudaCursor::queue_lookup(const WorkContext& context, uint64_t rows) {
     AddTime timer(&join_->counters_.probe_microseconds);
-    ProbeWork work = join_->probe_work(device_views_.data(), rows);
+    ProbeWork work = join_->probe_work(probe_.device_views(), rows);
     GPUJOIN_RETURN_IF_FAILED(
         find_candidates(context, join_->lookup_, work.probe, join_->required_[0], rows, &work.candidates));
     auto make_source = work.tiles.tests                  ? make_tile_source
@@ -61,7 +56,7 @@ Status CudaCursor::queue_lookup(const WorkContext& context, uint64_t rows) {
                        : has_single_slots(work)          ? make_single_source
                                                          : make_exact_source;
     GPUJOIN_RETURN_IF_FAILED(make_source(context, std::move(work), &source_));
-    writer_ = std::make_unique<ResultWriter>(join_->spec_, join_->build_views_.data(), views_.data(),
+    writer_ = std::make_unique<ResultWriter>(join_->spec_, join_->build_views_.data(), probe_.views().data(),
                                              join_->row_data(), join_->result_order());
     return {};
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cuda/join.h"
+#include "cuda/probe_columns.h"
 #include "cuda/result_writer.h"
 
 namespace gpujoin {
@@ -24,15 +25,12 @@ class CudaCursor : public Cursor {
     void skip(uint32_t probe_row) override;
 
   private:
-    Status upload(const WorkContext& context, const BatchView& batch);
     Status queue_lookup(const WorkContext& context, uint64_t rows);
     Status apply_skip(const WorkContext& context);
 
     CudaJoin* const join_;
     StreamLease stream_;
-    std::vector<OwnedColumn> columns_;
-    std::vector<DeviceColumn> views_;
-    DeviceArray<DeviceColumn> device_views_;
+    ProbeColumns probe_;
     std::unique_ptr<PairSource> source_;
     std::unique_ptr<ResultWriter> writer_;
     PairBuffer pairs_;

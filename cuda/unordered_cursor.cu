@@ -30,19 +30,16 @@ Status UnorderedCursor::start(const BatchView& batch) {
     AddTime timer(&join_->counters_.probe_microseconds);
     GPUJOIN_RETURN_IF_FAILED(stream_.acquire(&join_->device_->streams()));
     WorkContext context = join_->work(stream_);
-    std::span<const ColumnSpec> specs(join_->spec_.probe, join_->spec_.probe_columns);
-    GPUJOIN_RETURN_IF_FAILED(upload_columns(context.upload(), specs, batch, true, &columns_));
-    for (size_t i = 0; i < specs.size(); i++) views_.push_back(columns_[i].view(specs[i]));
-    GPUJOIN_RETURN_IF_FAILED(mail_vector(context, views_, &device_views_));
+    GPUJOIN_RETURN_IF_FAILED(probe_.upload(context, join_->spec_, batch));
     return join_->radix_bits_ ? start_radix(context, batch.rows) : start_merge(context, batch.rows);
 }
 
 Status UnorderedCursor::start_radix(const WorkContext& context, uint64_t rows) {
     const JoinSpec& spec = join_->spec_;
-    RadixInput input = join_->radix_input(false, views_.data(), device_views_.data(), rows);
+    RadixInput input = join_->radix_input(false, probe_.views().data(), probe_.device_views(), rows);
     RadixSide probe;
     GPUJOIN_RETURN_IF_FAILED(probe.partition(
-        context, input, choose_payload(views_.data(), spec.carry, spec.carried), join_->radix_bits_));
+        context, input, choose_payload(probe_.views().data(), spec.carry, spec.carried), join_->radix_bits_));
     auto matcher = std::make_unique<RadixMatcher>(&join_->radix_, std::move(probe), input.layout.bytes);
     GPUJOIN_RETURN_IF_FAILED(matcher->prepare(context));
     matcher_ = std::move(matcher);
@@ -56,13 +53,14 @@ Status UnorderedCursor::start_merge(const WorkContext& context, uint64_t rows) {
     SortInput input{make_key_layout(spec),
                     lookup.merge_probe_column(),
                     false,
-                    views_.data(),
-                    device_views_.data(),
-                    join_->required_of(false, views_.data()),
+                    probe_.views().data(),
+                    probe_.device_views(),
+                    join_->required_of(false, probe_.views().data()),
                     rows};
-    ProbeWork work = join_->probe_work(device_views_.data(), rows);
+    ProbeWork work = join_->probe_work(probe_.device_views(), rows);
     PayloadSource payload;
-    if (work.lookup.bound_count < 2) payload = choose_payload(views_.data(), spec.carry, spec.carried);
+    if (work.lookup.bound_count < 2)
+        payload = choose_payload(probe_.views().data(), spec.carry, spec.carried);
     SortedSide probe;
     GPUJOIN_RETURN_IF_FAILED(probe.sort(context, input, payload, gives_unmatched(work.rule)));
     GPUJOIN_RETURN_IF_FAILED(check_cancelled(context.cancel));
@@ -118,7 +116,7 @@ Status UnorderedCursor::prepare_side(const WorkContext& context, const PayloadSo
 Status UnorderedCursor::prepare_buffer(const WorkContext& context) {
     const JoinSpec& spec = join_->spec_;
     std::vector<DeviceColumn> build_views = join_->build_views_;
-    std::vector<DeviceColumn> probe_views = views_;
+    std::vector<DeviceColumn> probe_views = probe_.views();
     GPUJOIN_RETURN_IF_FAILED(prepare_side(context, matcher_->build_payload(),
                                           build_views.data() + spec.output[0], &build_values_,
                                           &pairs_.build));

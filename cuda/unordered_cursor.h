@@ -11,6 +11,7 @@
 
 #include "cuda/join.h"
 #include "cuda/payload_matcher.h"
+#include "cuda/probe_columns.h"
 #include "cuda/result_writer.h"
 
 namespace gpujoin {
@@ -39,9 +40,7 @@ class UnorderedCursor : public Cursor {
 
     CudaJoin* const join_;
     StreamLease stream_;
-    std::vector<OwnedColumn> columns_;
-    std::vector<DeviceColumn> views_;
-    DeviceArray<DeviceColumn> device_views_;
+    ProbeColumns probe_;
     std::unique_ptr<PayloadMatcher> matcher_;
     bool matched_all_ = false;
     // The buffer, from the first result that cannot be written straight:
