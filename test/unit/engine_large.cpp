@@ -236,6 +236,8 @@ class LargeJoin : public EngineTest {
         join.reset();
         EXPECT_EQ(host_memory_.used(), 0u);
     }
+
+    void run_within_limits(const Case& c);
 };
 
 const Numbers& some_numbers(uint64_t rows, bool duplicates) {
@@ -270,6 +272,29 @@ TEST_P(LargeJoin, EveryKind) {
         Case unordered = kUnordered;
         unordered.kind = kind;
         run(unordered, {ColumnType::Fixed8}, build, probe);
+    }
+}
+
+// No two build rows share a key; then the last one has the first one's.
+TEST_P(LargeJoin, UniqueKeys) {
+    const Numbers &build = some_numbers(200'000, false), &probe = some_numbers(kMillion / 4, false);
+    Numbers twice = build;
+    twice.back() = twice.front();
+    for (ColumnType type : {ColumnType::Fixed4, ColumnType::Fixed8}) {
+        for (JoinKind kind : kKinds) run({.kind = kind}, {type}, build, probe);
+        run({.kind = JoinKind::Full}, {type}, twice, probe);
+    }
+}
+
+// One probe row in a hundred has a partner, later every one.
+TEST_P(LargeJoin, FewKeysAreFoundAtFirst) {
+    for (bool duplicates : {false, true}) {
+        const Numbers& build = some_numbers(100'000, duplicates);
+        const Numbers probe = make_numbers(kMillion / 4, [&](uint64_t row) {
+            return row < kMillion / 8 && row % 100 ? row | 1 << 24 : build[row * 7 % build.size()];
+        });
+        for (ColumnType type : {ColumnType::Fixed4, ColumnType::Fixed8, ColumnType::Bytes})
+            run({.kind = JoinKind::Left, .batch_rows = 20'000}, {type}, build, probe);
     }
 }
 
@@ -328,11 +353,22 @@ TEST_P(LargeJoin, AdversarialHashesInAnyOrder) {
     run(kUnordered, {ColumnType::Fixed4, 1}, make_numbers(40'000, narrow), make_numbers(3'000, narrow));
 }
 
-// Whatever the limit, a join in any order works or says 53200, and gives everything back; and it stops when
-// asked to.
-TEST_P(LargeJoin, LimitsAndCancelInAnyOrder) {
+// Different keys whose mixed bits are alike where one place is chosen, or one partition.
+TEST_P(LargeJoin, AdversarialHashes) {
+    auto one_place = [](uint64_t row) {
+        return row % 40 ? row : unmix(uint64_t{0x12345678} << 32 | (row / 40));
+    };
+    auto one_partition = [](uint64_t row) { return unmix(mix(row) >> 2); };
+    const Case full{.kind = JoinKind::Full};
+    const KeyForm form{ColumnType::Fixed8, 1};
+    run(full, form, make_numbers(40'000, one_place), make_numbers(50'000, one_place));
+    run(full, form, make_numbers(40'000, one_partition), make_numbers(50'000, one_partition));
+}
+
+// Whatever the limit, a join works or says 53200, and gives everything back; and it stops when asked to.
+void LargeJoin::run_within_limits(const Case& c) {
     const Numbers& numbers = some_numbers(100'000, false);
-    const JoinSpec spec = make_spec(kUnordered, {ColumnType::Fixed4});
+    const JoinSpec spec = make_spec(c, {ColumnType::Fixed4});
     Relation relation(numbers, {ColumnType::Fixed4});
     const BatchView batch = relation.batch(0, relation.rows());
     std::vector<std::byte> memory((1u << 20) + kBufferAlignment);
@@ -366,6 +402,14 @@ TEST_P(LargeJoin, LimitsAndCancelInAnyOrder) {
         EXPECT_EQ(host.used() + device.used(), 0u);
     }
     EXPECT_TRUE(failed && worked);
+}
+
+TEST_P(LargeJoin, LimitsAndCancelInAnyOrder) {
+    run_within_limits(kUnordered);
+}
+
+TEST_P(LargeJoin, LimitsAndCancel) {
+    run_within_limits({});
 }
 
 GPUJOIN_FOR_EACH_ENGINE(LargeJoin);

@@ -16,18 +16,21 @@ namespace gpujoin::cpu {
 template <typename Key>
 struct KeySpan {
     Key smallest = 0;
-    uint64_t span = 0;  // number of indexes; 0: no rows, or beyond what an array may cover
+    uint64_t span = 0;  // number of indexes; 0: no rows, or more indexes than asked for
 };
 
-// Counts the span of the build keys as signed or unsigned integers. Runs in parallel.
+// Counts the span of the build keys as signed or unsigned integers, at most so many indexes: sparse keys are
+// known as such after a few rows. Runs in parallel.
 template <typename Key>
-Status count_span(JoinContext& join, const KeyReader& reader, uint64_t rows, bool is_signed,
+Status count_span(JoinContext& join, const KeyReader& reader, uint64_t rows, bool is_signed, uint64_t most,
                   KeySpan<Key>* span) {
     const Key flip = is_signed ? Key{1} << (8 * sizeof(Key) - 1) : 0;
     uint32_t tasks = static_cast<uint32_t>((rows + kParallelRows - 1) / kParallelRows);
     Key smallest = ~Key{0}, largest = 0;
+    std::atomic<bool> too_far{false};
     std::mutex mutex;
     GPUJOIN_RETURN_IF_FAILED(join.workers->run(join.limits.cancel, tasks, [&](uint32_t task) {
+        if (too_far.load(std::memory_order_relaxed)) return;
         KeyTuple<Key> tuples[kBlockRows];
         TupleSource<Key> source(reader, {nullptr, rows});
         Key low = ~Key{0}, high = 0;
@@ -43,10 +46,10 @@ Status count_span(JoinContext& join, const KeyReader& reader, uint64_t rows, boo
         std::lock_guard lock(mutex);
         smallest = std::min(smallest, low);
         largest = std::max(largest, high);
+        if (smallest <= largest && largest - smallest >= most) too_far.store(true, std::memory_order_relaxed);
     }));
-    bool none = smallest > largest;
-    bool too_far = !none && largest - smallest >= uint64_t{BuildStore::kMaxRows};
-    *span = {static_cast<Key>(smallest ^ flip), none || too_far ? 0 : uint64_t{largest - smallest} + 1};
+    const bool none = smallest > largest || too_far.load();
+    *span = {static_cast<Key>(smallest ^ flip), none ? 0 : uint64_t{largest - smallest} + 1};
     return {};
 }
 

@@ -2,6 +2,7 @@
 #include "engine/cpu/key_table.h"
 
 #include "engine/cpu/direct_table.h"
+#include "engine/cpu/line_table.h"
 #include "engine/cpu/slot_table.h"
 
 namespace gpujoin::cpu {
@@ -11,12 +12,33 @@ namespace {
 // A direct array of this many entries a row takes no more memory than slots would, and one access a probe.
 constexpr uint64_t kDirectEntriesPerRow = 4;
 
-template <typename Table, typename... Arguments>
-Status build_table(JoinContext& join, const KeyReader& reader, RowList rows, std::unique_ptr<KeyTable>* table,
-                   Arguments... arguments) {
-    auto built = std::make_unique<Table>(arguments...);
-    GPUJOIN_RETURN_IF_FAILED(built->build(join, reader, rows));
-    *table = std::move(built);
+template <typename Key>
+Status build_direct_table(JoinContext& join, const KeyReader& reader, RowList rows, KeySpan<Key> span,
+                          std::unique_ptr<KeyTable>* table) {
+    auto direct = std::make_unique<DirectTable<Key>>(span);
+    GPUJOIN_RETURN_IF_FAILED(direct->build(join, reader, rows));
+    *table = std::move(direct);
+    return {};
+}
+
+// LineTable if it will do, else SlotTable.
+template <typename Key>
+Status build_hash_table(JoinContext& join, const KeyReader& reader, RowList rows,
+                        std::unique_ptr<KeyTable>* table) {
+    PartitionedTuples<Key> tuples;
+    GPUJOIN_RETURN_IF_FAILED(partition_by_hash(join, reader, rows, &tuples));
+    if constexpr (!kIsHashed<Key>) {
+        bool built = false;
+        auto lines = std::make_unique<LineTable<Key>>();
+        if (!rows.list) GPUJOIN_RETURN_IF_FAILED(lines->build(join, tuples, &built));
+        if (built) {
+            *table = std::move(lines);
+            return {};
+        }
+    }
+    auto slots = std::make_unique<SlotTable<Key>>();
+    GPUJOIN_RETURN_IF_FAILED(slots->build(join, reader, rows, tuples));
+    *table = std::move(slots);
     return {};
 }
 
@@ -27,10 +49,10 @@ Status build_integer_table(JoinContext& join, const KeyReader& reader, RowList r
     bool is_signed = join.layout.parts == 1 && column.order == ValueOrder::Signed &&
                      fixed_width(column.type) == sizeof(Key);
     KeySpan<Key> span;
-    GPUJOIN_RETURN_IF_FAILED(count_span(join, reader, join.build.rows(), is_signed, &span));
-    if (span.span > 0 && span.span <= kDirectEntriesPerRow * rows.count + kBlockRows)
-        return build_table<DirectTable<Key>>(join, reader, rows, table, span);
-    return build_table<SlotTable<Key>>(join, reader, rows, table);
+    const uint64_t most = std::min(kDirectEntriesPerRow * rows.count + kBlockRows, BuildStore::kMaxRows);
+    GPUJOIN_RETURN_IF_FAILED(count_span(join, reader, join.build.rows(), is_signed, most, &span));
+    if (span.span > 0) return build_direct_table(join, reader, rows, span, table);
+    return build_hash_table<Key>(join, reader, rows, table);
 }
 
 }  // namespace
@@ -45,7 +67,7 @@ Status make_key_table(JoinContext& join, RowList rows, std::unique_ptr<KeyTable>
             return build_integer_table<uint64_t>(join, reader, rows, table);
         default:
             // Keys of 16 bytes too: kept in tuples and slots they would take half as much memory again.
-            return build_table<SlotTable<HashedKey>>(join, reader, rows, table);
+            return build_hash_table<HashedKey>(join, reader, rows, table);
     }
 }
 

@@ -1,9 +1,9 @@
 // KeyTable: from an equality key to the build rows that have it, as a range of positions in a list of rows
-// grouped by key. Two kinds: a direct array over the span of dense integer keys, and open addressing with
-// linear probing for all others; neither has chains. Where no two build rows share a key no groups are made:
-// a position is then an index of the direct array, or a row number.
+// grouped by key. Three kinds: a direct array over the span of dense integer keys, lines of integer keys
+// where no two build rows share one, and slots for all others; none has chains. Where no two build rows share
+// a key no groups are made: a position is then an index of the direct array, or a row number.
 //
-// Both are built from tuples (key, row) that were partitioned by the upper bits of the array index or the
+// All are built from tuples (key, row) that were partitioned by the upper bits of the array index or the
 // hash, so that each partition is built by one thread, in its cache and without locks. Partitioning is
 // stable: the rows of a group are in the order in which they were given.
 #pragma once

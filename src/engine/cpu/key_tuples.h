@@ -1,6 +1,7 @@
 // Tuples (key, build row): what key tables are built from.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <mutex>
 #include <vector>
@@ -26,11 +27,15 @@ class TupleSource {
         Key keys[kBlockRows];
         const uint32_t* list = rows_.list ? rows_.list + first : nullptr;
         reader_.read(first, list, rows, keys);
+        auto row = [&](uint32_t i) { return list ? list[i] : static_cast<uint32_t>(first + i); };
+        if (!reader_.has_nulls()) {
+            for (uint32_t i = 0; i < rows; i++) tuples[i] = {keys[i], row(i)};
+            return rows;
+        }
         uint32_t count = 0;
         for (uint32_t i = 0; i < rows; i++) {
-            uint32_t row = list ? list[i] : static_cast<uint32_t>(first + i);
-            tuples[count] = {keys[i], row};
-            count += !reader_.has_nulls() || !reader_.has_null(row);
+            tuples[count] = {keys[i], row(i)};
+            count += !reader_.has_null(row(i));
         }
         return count;
     }
@@ -50,14 +55,21 @@ struct PartitionedTuples {
     KeyTuple<Key>* end(uint32_t p) const { return memory.template as<KeyTuple<Key>>() + starts[p + 1]; }
     uint32_t partitions() const { return static_cast<uint32_t>(starts.size() - 1); }
     uint64_t size() const { return starts.back(); }
+    uint64_t rows(uint32_t p) const { return starts[p + 1] - starts[p]; }
 
-    // Calls use(tuple) for every tuple of a partition, which may be all there are; stops when cancelled.
+    // Calls use(tuples, rows) for every kBlockRows tuples of a partition, which may be all there are; stops
+    // when cancelled.
+    template <typename Use>
+    void for_each_block(uint32_t p, const std::atomic<bool>* cancel, const Use& use) const {
+        for (const KeyTuple<Key>* t = begin(p); t < end(p) && !Workers::is_set(cancel); t += kBlockRows)
+            use(t, static_cast<uint32_t>(std::min<int64_t>(kBlockRows, end(p) - t)));
+    }
+    // The same with use(tuple) for every tuple.
     template <typename Use>
     void for_each(uint32_t p, const std::atomic<bool>* cancel, const Use& use) const {
-        for (const KeyTuple<Key>* t = begin(p); t < end(p) && !Workers::is_set(cancel);) {
-            const KeyTuple<Key>* stop = std::min<const KeyTuple<Key>*>(t + kParallelRows, end(p));
-            for (; t < stop; t++) use(*t);
-        }
+        for_each_block(p, cancel, [&](const KeyTuple<Key>* tuples, uint32_t rows) {
+            for (uint32_t i = 0; i < rows; i++) use(tuples[i]);
+        });
     }
 };
 
@@ -69,6 +81,21 @@ Status partition_tuples(JoinContext& join, const KeyReader& reader, RowList rows
     return partition(*join.workers, join.limits.cancel, rows.count, partitions,
                      TupleSource<Key>(reader, rows), bucket, tuples->memory.template as<KeyTuple<Key>>(),
                      &tuples->starts);
+}
+
+// Partitions by the upper bits of the hash, each small enough for a core's cache; the number is a power of
+// two.
+template <typename Key>
+Status partition_by_hash(JoinContext& join, const KeyReader& reader, RowList rows,
+                         PartitionedTuples<Key>* tuples) {
+    constexpr uint64_t kPartitionRows = 16u << 10;
+    constexpr uint32_t kMostBits = 12;
+    const uint32_t bits =
+        std::min(static_cast<uint32_t>(std::bit_width(rows.count / kPartitionRows)), kMostBits);
+    auto partition_of = [bits](const KeyTuple<Key>& tuple) {
+        return static_cast<uint32_t>(hash_key(tuple.key) >> 1 >> (63 - bits));
+    };
+    return partition_tuples(join, reader, rows, 1u << bits, partition_of, tuples);
 }
 
 }  // namespace gpujoin::cpu

@@ -3,13 +3,14 @@
 // partition has rows, so it is never full. A slot holds the key and its group: first position and count.
 //
 // To find out that a key is not there takes longest: a cache miss, and then all slots up to a free one. So
-// there is a Bloom filter too, 64 bits for every eight slots, which is asked first while few keys are found.
+// there is a filter too, a word for every eight slots.
 #pragma once
 
 #include <atomic>
 #include <bit>
 #include <vector>
 
+#include "engine/cpu/key_filter.h"
 #include "engine/cpu/key_tuples.h"
 
 namespace gpujoin::cpu {
@@ -17,13 +18,11 @@ namespace gpujoin::cpu {
 template <typename Key>
 class SlotTable final : public KeyTable {
   public:
-    Status build(JoinContext& join, const KeyReader& reader, RowList rows) {
+    // tuples: of all the rows, partitioned by hash.
+    Status build(JoinContext& join, const KeyReader& reader, RowList rows,
+                 const PartitionedTuples<Key>& tuples) {
         columns_ = reader.columns();
-        bits_ = std::min<uint32_t>(static_cast<uint32_t>(std::bit_width(rows.count / kPartitionRows)), 12);
-        PartitionedTuples<Key> tuples;
-        GPUJOIN_RETURN_IF_FAILED(partition_tuples(
-            join, reader, rows, 1u << bits_,
-            [this](const KeyTuple<Key>& t) { return partition_of(hash_key(t.key)); }, &tuples));
+        bits_ = static_cast<uint32_t>(std::countr_zero(tuples.partitions()));
         GPUJOIN_RETURN_IF_FAILED(make_regions(join, tuples));
         std::atomic<bool> duplicates{false};
         GPUJOIN_RETURN_IF_FAILED(join.workers->run(join.limits.cancel, tuples.partitions(), [&](uint32_t p) {
@@ -39,9 +38,11 @@ class SlotTable final : public KeyTable {
         Key keys[kBlockRows];
         probe.read(begin, nullptr, rows, keys);
         uint32_t found;
-        if (is_filtering()) {
+        if (filter_.is_worth_asking(kMostFoundPercent)) {
             uint32_t list[kBlockRows];
-            const uint32_t listed = filter_rows(keys, rows, list);
+            const uint32_t listed = filter_.list_keys(
+                keys, rows, [this](uint64_t hash) { return home(region_of(hash), hash) / kSlotsPerWord; },
+                list);
             std::fill_n(count, rows, 0);
             auto row = [&](uint32_t l) { return list[l]; };
             found = find_rows(probe, begin, keys, listed, row, first, count);
@@ -49,14 +50,13 @@ class SlotTable final : public KeyTable {
             auto row = [](uint32_t l) { return l; };
             found = find_rows(probe, begin, keys, rows, row, first, count);
         }
-        asked_.fetch_add(rows, std::memory_order_relaxed);
-        found_.fetch_add(found, std::memory_order_relaxed);
+        filter_.note(rows, found);
     }
 
   private:
-    static constexpr uint64_t kPartitionRows = 16u << 10;
     static constexpr uint32_t kPrefetch = 64;
-    static constexpr uint32_t kSlotsPerWord = 8;  // of the filter
+    static constexpr uint32_t kSlotsPerWord = 8;       // of the filter
+    static constexpr uint32_t kMostFoundPercent = 75;  // for which asking the filter pays
 
     struct Slot {
         Key key;
@@ -72,37 +72,9 @@ class SlotTable final : public KeyTable {
     uint32_t row_at(uint32_t position) const {
         return row_of_position_.empty() ? position : row_of_position_.template as<uint32_t>()[position];
     }
-    uint32_t partition_of(uint64_t hash) const { return static_cast<uint32_t>(hash >> 1 >> (63 - bits_)); }
+    const Region& region_of(uint64_t hash) const { return regions_[hash >> 1 >> (63 - bits_)]; }
     uint64_t home(const Region& region, uint64_t hash) const {
         return region.start + ((hash << bits_ >> 32) * region.slots >> 32);
-    }
-
-    static uint64_t filter_bits(uint64_t hash) {
-        auto bit = [hash](uint32_t shift) { return uint64_t{1} << (hash >> shift & 63); };
-        return bit(0) | bit(6) | bit(12);
-    }
-
-    // Whether the filter saves more than it costs: as long as a quarter of the keys are not found.
-    bool is_filtering() const {
-        const uint64_t asked = asked_.load(std::memory_order_relaxed);
-        return found_.load(std::memory_order_relaxed) < asked - asked / 4;
-    }
-
-    // Lists the keys that may have a slot; returns how many.
-    uint32_t filter_rows(const Key* keys, uint32_t rows, uint32_t* list) const {
-        uint64_t word[kBlockRows], bits[kBlockRows];
-        for (uint32_t i = 0; i < rows; i++) {
-            const uint64_t hash = hash_key(keys[i]);
-            word[i] = home(regions_[partition_of(hash)], hash) / kSlotsPerWord;
-            bits[i] = filter_bits(hash);
-        }
-        const uint64_t* filter = filter_.template as<uint64_t>();
-        uint32_t listed = 0;
-        for (uint32_t i = 0; i < rows; i++) {
-            list[listed] = i;
-            listed += (filter[word[i]] & bits[i]) == bits[i];
-        }
-        return listed;
     }
 
     // Finds the keys row(0), row(1) …, prefetching their slots a group at a time. Returns how many there are.
@@ -115,7 +87,7 @@ class SlotTable final : public KeyTable {
             const uint32_t end = std::min(group + kPrefetch, rows);
             for (uint32_t l = group; l < end; l++) {
                 const uint64_t hash = hash_key(keys[row(l)]);
-                at[l - group] = home(regions_[partition_of(hash)], hash);
+                at[l - group] = home(region_of(hash), hash);
                 __builtin_prefetch(&slots()[at[l - group]]);
             }
             for (uint32_t l = group; l < end; l++) {
@@ -137,7 +109,7 @@ class SlotTable final : public KeyTable {
     Slot& look_up(const Key& key, uint64_t at, const Same& same) const {
         Slot* slot = slots() + at;
         if (slot->count == 0 || (slot->key == key && (!kIsHashed<Key> || same(*slot)))) return *slot;
-        const Region& region = regions_[partition_of(hash_key(key))];
+        const Region& region = region_of(hash_key(key));
         Slot* end = slots() + region.start + region.slots;
         do {
             if (++slot == end) slot = slots() + region.start;
@@ -149,20 +121,18 @@ class SlotTable final : public KeyTable {
         regions_.resize(tuples.partitions());
         uint64_t next = 0;
         for (uint32_t p = 0; p < tuples.partitions(); p++) {
-            uint64_t rows = tuples.starts[p + 1] - tuples.starts[p];
+            const uint64_t rows = tuples.rows(p);
             // Whole words of the filter: each is written by one thread.
             regions_[p] = {next, (rows + rows / 2) / kSlotsPerWord * kSlotsPerWord + kSlotsPerWord};
             next += regions_[p].slots;
         }
-        GPUJOIN_RETURN_IF_FAILED(
-            filter_.allocate(join.limits.host_memory, next / kSlotsPerWord * sizeof(uint64_t)));
+        GPUJOIN_RETURN_IF_FAILED(filter_.allocate(join.limits.host_memory, next / kSlotsPerWord));
         return slots_.allocate(join.limits.host_memory, next * sizeof(Slot));
     }
 
     // Puts every key of a partition into its slot, `first` being its first row. True if a key came twice.
     bool insert(const PartitionedTuples<Key>& tuples, uint32_t p, const std::atomic<bool>* cancel) {
         bool duplicates = false;
-        uint64_t* filter = filter_.template as<uint64_t>();
         tuples.for_each(p, cancel, [&](const KeyTuple<Key>& tuple) {
             const uint64_t hash = hash_key(tuple.key);
             const uint64_t at = home(regions_[p], hash);
@@ -171,7 +141,7 @@ class SlotTable final : public KeyTable {
             });
             if (slot.count == 0) {
                 slot = {tuple.key, tuple.row, 1};
-                filter[at / kSlotsPerWord] |= filter_bits(hash);
+                filter_.add(at / kSlotsPerWord, hash);
             } else {
                 slot.count++;
                 duplicates = true;
@@ -215,8 +185,7 @@ class SlotTable final : public KeyTable {
     std::vector<Region> regions_;
     std::vector<ColumnSource> columns_;  // the build side's key columns, to compare hashed keys
     HostArray slots_;
-    HostArray filter_;
-    mutable std::atomic<uint64_t> asked_{0}, found_{0};  // keys, of all probes so far
+    KeyFilter filter_;
 };
 
 }  // namespace gpujoin::cpu
