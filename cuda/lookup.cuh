@@ -201,7 +201,8 @@ struct Separators {
 
 // A tree over sorted keys, after Rao and Ross's CSS-tree: fences are the first keys of the lines of the cache
 // that the keys fill, and the root, which is in shared memory, some of the fences. What limits searches in
-// large arrays is how many different lines of device memory they touch: here one.
+// large arrays is how many different lines of device memory they touch: here one, as long as the fences stay
+// in the second-level cache.
 template <typename Key>
 struct SearchTree {
     Separators<Key> root;    // of the fences

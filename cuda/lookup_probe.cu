@@ -65,8 +65,8 @@ __global__ void __launch_bounds__(kSearchThreads)
     __shared__ Key root_keys[kRootKeys];
     auto positions = static_cast<uint32_t>(view.positions);
     const Key* fence_keys = fences_of(view, order_keys);
-    uint32_t fences = (positions + kFenceKeys<Key> - 1) / kFenceKeys<Key>;
-    uint32_t stride = (fences + kRootKeys - 1) / kRootKeys;
+    uint32_t fences = (positions - 1) / kFenceKeys<Key> + 1;
+    uint32_t stride = (fences - 1) / kRootKeys + 1;
     const SearchTree<Key> tree{{root_keys, (fences + stride - 1) / stride, stride},
                                {fence_keys, fences, kFenceKeys<Key>}};
     for (uint32_t i = threadIdx.x; i < tree.root.count; i += kSearchThreads)

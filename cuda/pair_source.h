@@ -49,10 +49,11 @@ struct PairBuffer {
 
     // Makes room for pairs [0, count), which wait from then on.
     Status reserve(const WorkContext& context, uint64_t count) {
+        GPUJOIN_RETURN_IF_FAILED(probe.reserve(context.account, count, context.handle()));
+        GPUJOIN_RETURN_IF_FAILED(build.reserve(context.account, count, context.handle()));
         first = 0;
         last = count;
-        GPUJOIN_RETURN_IF_FAILED(probe.reserve(context.account, count, context.handle()));
-        return build.reserve(context.account, count, context.handle());
+        return {};
     }
 };
 

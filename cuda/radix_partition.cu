@@ -116,7 +116,7 @@ Status scatter(const WorkContext& context, const Source& source, const Tiles& ti
     if (fault_due(FaultPoint::Launch)) return cuda_status(cudaErrorLaunchFailure, "kernel launch");
     auto kernel = scatter_tuples<Key, Payload, Source, Tiles>;
     constexpr size_t kShared = sizeof(ScatterMemory<Key, Payload>);
-    GPUJOIN_RETURN_IF_FAILED(allow_shared_memory(kernel, kShared));
+    GPUJOIN_RETURN_IF_FAILED(allow_shared_memory(kernel));
     kernel<<<static_cast<uint32_t>(blocks), kScatterThreads, kShared, context.handle()>>>(
         source, tiles, digit, cursors, to.keys, to.payloads);
     GPUJOIN_CHECK_CUDA(cudaGetLastError());

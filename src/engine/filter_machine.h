@@ -32,8 +32,7 @@ class FilterMachine {
 
     GPUJOIN_HD GPUJOIN_INLINE Outcome run(const FilterProgram& program, const Pairs& pairs) {
         Stack stack;
-        stack_ = &stack;
-        for (uint32_t i = 0; i < program.steps; i++) execute(program, program.step[i], pairs);
+        for (uint32_t i = 0; i < program.steps; i++) execute(program, program.step[i], pairs, stack);
         return {truth_ | undecided_, undecided_};
     }
 
@@ -65,10 +64,10 @@ class FilterMachine {
     };
 
     GPUJOIN_HD GPUJOIN_INLINE void execute(const FilterProgram& program, const FilterStep& step,
-                                           const Pairs& pairs) {
+                                           const Pairs& pairs, Stack& stack) {
         switch (step.opcode) {
             case FilterOpcode::Push:
-                return push();
+                return push(stack);
             case FilterOpcode::Load:
                 return load(program, step, pairs);
             case FilterOpcode::Check:
@@ -89,18 +88,18 @@ class FilterMachine {
                 return;
             case FilterOpcode::And:
             case FilterOpcode::Or:
-                return connect(step.opcode == FilterOpcode::And);
+                return connect(step.opcode == FilterOpcode::And, stack);
             default:
-                return combine(program, step, pairs);
+                return combine(program, step, pairs, stack);
         }
     }
 
-    GPUJOIN_HD GPUJOIN_INLINE void push() {
+    GPUJOIN_HD GPUJOIN_INLINE void push(Stack& stack) {
         if (is_truth_) {
-            stack_->truths[stack_->truth_count++] = {truth_, null_, undecided_};
+            stack.truths[stack.truth_count++] = {truth_, null_, undecided_};
             return;
         }
-        Numbers& top = stack_->numbers[stack_->number_count++];
+        Numbers& top = stack.numbers[stack.number_count++];
         GPUJOIN_UNROLL
         for (uint32_t i = 0; i < kLanes; i++) top.value[i] = value_[i];
         top.null = null_;
@@ -122,8 +121,8 @@ class FilterMachine {
 
     // Kleene's logic, but that an undecided left operand counts before the right one, and a left one that
     // settles it before an undecided right one.
-    GPUJOIN_HD GPUJOIN_INLINE void connect(bool is_and) {
-        const Truths left = stack_->truths[--stack_->truth_count];
+    GPUJOIN_HD GPUJOIN_INLINE void connect(bool is_and, Stack& stack) {
+        const Truths left = stack.truths[--stack.truth_count];
         const Mask left_false = ~(left.truth | left.null | left.undecided);
         const Mask right_false = ~(truth_ | null_ | undecided_);
         if (is_and) {
@@ -185,9 +184,9 @@ class FilterMachine {
     }
 
     GPUJOIN_HD GPUJOIN_INLINE void combine(const FilterProgram& program, const FilterStep& step,
-                                           const Pairs& pairs) {
+                                           const Pairs& pairs, Stack& stack) {
         if (step.source == FilterSource::Stack) {
-            const Numbers& left = stack_->numbers[--stack_->number_count];
+            const Numbers& left = stack.numbers[--stack.number_count];
             null_ |= left.null;
             undecided_ |= left.undecided;
             combine(step, left.value, value_);
@@ -327,8 +326,6 @@ class FilterMachine {
     Mask null_ = 0;
     Mask undecided_ = 0;
     bool is_truth_ = false;
-
-    Stack* stack_ = nullptr;
 };
 
 }  // namespace gpujoin

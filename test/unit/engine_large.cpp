@@ -300,9 +300,10 @@ TEST_P(LargeJoin, FewKeysAreFoundAtFirst) {
 
 TEST_P(LargeJoin, Bands) {
     const Numbers &build = some_numbers(kMillion, true), &probe = some_numbers(kMillion / 2, false);
-    for (Algorithm algorithm : {Algorithm::Index, Algorithm::SortMerge})
-        run({.kind = JoinKind::Full, .algorithm = algorithm, .is_band = true}, {ColumnType::Fixed8, 1}, build,
-            probe, 2);
+    for (ColumnType type : {ColumnType::Fixed4, ColumnType::Fixed8})
+        for (Algorithm algorithm : {Algorithm::Index, Algorithm::SortMerge})
+            run({.kind = JoinKind::Full, .algorithm = algorithm, .is_band = true}, {type, 1}, build, probe,
+                2);
 }
 
 // Half of one side shares a key that a few rows of the other have; then all keys are NULL.

@@ -1,5 +1,5 @@
 // KeyFilter: a Bloom filter before a hash table, in words of 64 bits. To find out that a key is not in a
-// table costs a cache miss at least; the filter, a twelfth of the table's size or less, tells it of most such
+// table costs a cache miss at least; the filter, an eighth of the table's size or less, tells it of most such
 // keys. It is asked while few keys are found; otherwise it would only come on top.
 #pragma once
 

@@ -24,7 +24,7 @@ namespace gpujoin {
 struct JoinTerm {
     RestrictInfo* source;
     OpExpr* clause;  // left argument over the probe side, right one over the build side
-    Expr* written;   // the condition that it is from, as the query has it
+    Expr* written;   // the condition that it is from, as the query has it, but the probe side on the left
     PlanTerm plan;
 };
 

@@ -541,11 +541,13 @@ bool find_elements(Node* node, List** elements) {
 }
 
 // x = ANY (list) is x = the first OR x = the second ..., false if there is none; with ALL it is AND, and
-// true.
+// true. PostgreSQL evaluates x even then.
 bool Translator::put_array_comparison(const ScalarArrayOpExpr* clause) {
     List* elements;
     if (!find_elements(static_cast<Node*>(lsecond(clause->args)), &elements)) return false;
-    if (elements == NIL) return put_flag(makeBoolConst(!clause->useOr, false));
+    if (elements == NIL)
+        return cannot_fail(static_cast<Node*>(linitial(clause->args))) &&
+               put_flag(makeBoolConst(!clause->useOr, false));
     List* comparisons = NIL;
     ListCell* cell;
     foreach (cell, elements)
@@ -678,17 +680,20 @@ bool Translator::put_truth(Node* node) {
         case T_DistinctExpr:
             done = put_distinction(reinterpret_cast<DistinctExpr*>(node));
             break;
-        case T_ScalarArrayOpExpr:
+        case T_ScalarArrayOpExpr:  // of one side: one value a row instead of steps for every element
+            if (put_flag(node)) return true;
             done = put_array_comparison(reinterpret_cast<ScalarArrayOpExpr*>(node));
             break;
         case T_CaseExpr:
+            if (put_flag(node)) return true;
             done = put_case(reinterpret_cast<CaseExpr*>(node));
             break;
         default:
             break;
     }
-    if (done) return true;
+    if (done && fits_) return true;
     restore(filter_, before);
+    fits_ = true;
     return put_flag(node);
 }
 
