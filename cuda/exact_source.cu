@@ -1,11 +1,10 @@
 // Pairs of candidates that all match: counts, sums, and an even expansion of slots into pairs.
 #include <utility>
 
+#include "cuda/counted_source.h"
 #include "cuda/launch.cuh"
 #include "cuda/owners.h"
-#include "cuda/pair_source.h"
 #include "cuda/slot_rule.cuh"
-#include "cuda/slots.h"
 
 namespace gpujoin {
 
@@ -26,8 +25,8 @@ __device__ uint32_t build_row(const LookupView& lookup, uint32_t begin, uint64_t
     return begin == kNoRow ? kNoRow : lookup.row_at(begin + offset);
 }
 
-Status expand(const WorkContext& context, const ProbeWork& work, const uint64_t* starts, uint64_t first,
-              uint64_t slots, PairBuffer* pairs) {
+Status expand_pairs(const WorkContext& context, const ProbeWork& work, const uint64_t* starts, uint64_t first,
+                    uint64_t slots, PairBuffer* pairs) {
     OwnerTiles tiles;
     GPUJOIN_RETURN_IF_FAILED(tiles.find(context, starts, work.rows, first, slots));
     OwnerView owners = tiles.view();
@@ -42,23 +41,14 @@ Status expand(const WorkContext& context, const ProbeWork& work, const uint64_t*
     });
 }
 
-class ExactSource : public PairSource {
+class ExactSource : public CountedSource {
   public:
-    explicit ExactSource(ProbeWork work) : work_(std::move(work)) {}
+    explicit ExactSource(ProbeWork work) : CountedSource(std::move(work)) {}
 
     Status queue(const WorkContext& context) {
         GPUJOIN_RETURN_IF_FAILED(slots_.prepare(context, work_.rows));
         GPUJOIN_RETURN_IF_FAILED(count_slots(context, work_, slots_.counts()));
         return slots_.sum(context);
-    }
-
-    Status fill(const WorkContext& context, uint64_t want, PairBuffer* pairs, bool* done) override {
-        GPUJOIN_RETURN_IF_FAILED(know_total(context));
-        uint64_t taken = 0;
-        uint64_t first = slots_.take(want, &taken);
-        *done = slots_.left() == 0;
-        GPUJOIN_RETURN_IF_FAILED(pairs->reserve(context, taken));
-        return taken > 0 ? expand(context, work_, slots_.starts(), first, taken, pairs) : Status{};
     }
 
     Status skip_through(const WorkContext& context, uint32_t probe_row) override {
@@ -67,15 +57,9 @@ class ExactSource : public PairSource {
     }
 
   private:
-    Status know_total(const WorkContext& context) {
-        if (total_known_) return {};
-        total_known_ = true;
-        return slots_.finish(context);
+    Status expand(const WorkContext& context, uint64_t first, uint64_t slots, PairBuffer* pairs) override {
+        return expand_pairs(context, work_, slots_.starts(), first, slots, pairs);
     }
-
-    ProbeWork work_;
-    SlotRun slots_;
-    bool total_known_ = false;
 };
 
 }  // namespace

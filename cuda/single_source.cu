@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "cuda/counted_source.h"
 #include "cuda/launch.cuh"
-#include "cuda/pair_source.h"
 #include "cuda/slot_rule.cuh"
-#include "cuda/slots.h"
 
 namespace gpujoin {
 
@@ -44,8 +43,8 @@ struct CountSingles {
 };
 
 // Every probe row writes its own slot, if that is among the `slots` from number `first` on.
-Status expand(const WorkContext& context, const ProbeWork& work, const uint32_t* masks,
-              const uint64_t* starts, uint64_t first, uint64_t slots, PairBuffer* pairs) {
+Status expand_singles(const WorkContext& context, const ProbeWork& work, const uint32_t* masks,
+                      const uint64_t* starts, uint64_t first, uint64_t slots, PairBuffer* pairs) {
     LookupView lookup = work.lookup;
     const uint32_t* begin = work.candidates.begin.data();
     uint32_t* probe = pairs->probe.data();
@@ -59,9 +58,9 @@ Status expand(const WorkContext& context, const ProbeWork& work, const uint32_t*
     });
 }
 
-class SingleSource : public PairSource {
+class SingleSource : public CountedSource {
   public:
-    explicit SingleSource(ProbeWork work) : work_(std::move(work)) {}
+    explicit SingleSource(ProbeWork work) : CountedSource(std::move(work)) {}
 
     Status queue(const WorkContext& context) {
         uint64_t units = (work_.rows + kUnitRows - 1) / kUnitRows;
@@ -78,16 +77,6 @@ class SingleSource : public PairSource {
         return slots_.sum(context);
     }
 
-    Status fill(const WorkContext& context, uint64_t want, PairBuffer* pairs, bool* done) override {
-        GPUJOIN_RETURN_IF_FAILED(know_total(context));
-        uint64_t taken = 0;
-        uint64_t first = slots_.take(want, &taken);
-        *done = slots_.left() == 0;
-        GPUJOIN_RETURN_IF_FAILED(pairs->reserve(context, taken));
-        return taken > 0 ? expand(context, work_, masks_.data(), slots_.starts(), first, taken, pairs)
-                         : Status{};
-    }
-
     Status skip_through(const WorkContext& context, uint32_t probe_row) override {
         GPUJOIN_RETURN_IF_FAILED(know_total(context));
         uint64_t row = std::min(uint64_t{probe_row} + 1, work_.rows);
@@ -98,16 +87,11 @@ class SingleSource : public PairSource {
     }
 
   private:
-    Status know_total(const WorkContext& context) {
-        if (total_known_) return {};
-        total_known_ = true;
-        return slots_.finish(context);
+    Status expand(const WorkContext& context, uint64_t first, uint64_t slots, PairBuffer* pairs) override {
+        return expand_singles(context, work_, masks_.data(), slots_.starts(), first, slots, pairs);
     }
 
-    ProbeWork work_;
-    DeviceArray<uint32_t> masks_;  // by unit
-    SlotRun slots_;                // units own slots
-    bool total_known_ = false;
+    DeviceArray<uint32_t> masks_;  // by unit; units own slots
 };
 
 }  // namespace
