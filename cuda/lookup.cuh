@@ -13,10 +13,10 @@
 #include <type_traits>
 
 #include "cuda/column_view.cuh"
+#include "cuda/search_tree.cuh"
 #include "engine/hash.h"
 #include "engine/host_device.h"
 #include "engine/key_layout.h"
-#include "engine/search.h"
 
 namespace gpujoin {
 
@@ -53,7 +53,7 @@ struct LookupView {
     uint64_t positions = 0;                   // of the one group when there are no equalities
     const uint32_t* narrow_keys = nullptr;    // order keys by position, if they are 32 bits wide
     const uint64_t* order_keys = nullptr;     // else
-    const uint32_t* narrow_fences = nullptr;  // of narrow_keys, if there is one large group; see SearchTree
+    const uint32_t* narrow_fences = nullptr;  // of narrow_keys, if there is one large group
     const uint64_t* order_fences = nullptr;   // of order_keys
     const RangeBound* bounds = nullptr;
     uint32_t bound_count = 0;
@@ -177,75 +177,29 @@ GPUJOIN_HD uint32_t find_leader(const LookupView& view, const DeviceColumn* prob
     }
 }
 
-// How many of the sorted keys lie before a cut.
-template <typename Key>
-GPUJOIN_HD uint32_t count_before(const Key* keys, uint32_t count, Key key, bool after) {
-    return after ? upper_bound(keys, count, key) : lower_bound(keys, count, key);
-}
-
-// Every stride-th of sorted keys, the first of them included: where searches begin.
-template <typename Key>
-struct Separators {
-    const Key* keys = nullptr;
-    uint32_t count = 0;
-    uint32_t stride = 0;
-
-    // How many of the `total` keys surely lie before a cut if the first `before` separators do, and of how
-    // many keys from there on that is unknown.
-    GPUJOIN_HD uint32_t skipped(uint32_t before) const { return (before - 1) * stride + 1; }
-    GPUJOIN_HD uint32_t unknown(uint32_t before, uint32_t total) const {
-        uint32_t left = total - skipped(before);
-        return left < stride - 1 ? left : stride - 1;
-    }
-};
-
-// A tree over sorted keys, after Rao and Ross's CSS-tree: fences are the first keys of the lines of the cache
-// that the keys fill, and the root, which is in shared memory, some of the fences. What limits searches in
-// large arrays is how many different lines of device memory they touch: here one, as long as the fences stay
-// in the second-level cache.
-template <typename Key>
-struct SearchTree {
-    Separators<Key> root;    // of the fences
-    Separators<Key> fences;  // of the keys
-};
-template <typename Key>
-inline constexpr uint32_t kFenceKeys = 128 / sizeof(Key);
-
-template <typename Key>
-GPUJOIN_HD uint32_t count_before(const Key* keys, uint32_t count, Key key, bool after,
-                                 const Separators<Key>& separators, uint32_t before) {
-    if (before == 0) return 0;
-    uint32_t first = separators.skipped(before);
-    return first + count_before(keys + first, separators.unknown(before, count), key, after);
-}
-template <typename Key>
-GPUJOIN_HD uint32_t count_before(const Key* keys, uint32_t count, Key key, bool after,
-                                 const SearchTree<Key>& tree) {
-    uint32_t before = count_before(tree.root.keys, tree.root.count, key, after);
-    before = count_before(tree.fences.keys, tree.fences.count, key, after, tree.root, before);
-    return count_before(keys, count, key, after, tree.fences, before);
-}
-
-// The same where the cut is near the beginning: by steps that double.
+// How many of the sorted keys lie before a cut that is near the beginning: one by one at first, as there are
+// often none or one, then by steps that double.
 template <typename Key>
 GPUJOIN_HD uint32_t count_before_near(const Key* keys, uint32_t count, Key key, bool after) {
+    constexpr uint32_t kSingleSteps = 3;
+    auto before = [&](uint64_t i) { return keys[i] < key || (after && keys[i] == key); };
     uint64_t first = 0;
-    uint64_t step = 1;
-    for (; first + step <= count; step *= 2) {
-        Key next = keys[first + step - 1];
-        if (!(next < key || (after && next == key))) break;
-        first += step;
+    for (; first < kSingleSteps; first++) {
+        if (first == count || !before(first)) return static_cast<uint32_t>(first);
     }
+    uint64_t step = 1;
+    for (; first + step <= count && before(first + step - 1); step *= 2) first += step;
     uint64_t inside = count - first < step ? count - first : step;
     return static_cast<uint32_t>(first) +
            count_before(keys + first, static_cast<uint32_t>(inside), key, after);
 }
 
 // Narrows a group's positions to those within the bounds of a probe row, from number first_bound on.
-// order_keys: by position. tree: over the group's keys, or null.
+// order_keys: by position. tree: over the group's keys, with its root, or null.
 template <typename Key>
 GPUJOIN_HD Group narrow(const LookupView& view, const Key* order_keys, Group group, const DeviceColumn* probe,
-                        uint64_t row, uint32_t first_bound = 0, const SearchTree<Key>* tree = nullptr) {
+                        uint64_t row, uint32_t first_bound = 0, const SearchTree<Key>* tree = nullptr,
+                        const Key* root = nullptr) {
     const Key* keys = order_keys + group.begin;
     uint32_t begin = 0;
     uint32_t end = group.count;
@@ -256,7 +210,7 @@ GPUJOIN_HD Group narrow(const LookupView& view, const Key* order_keys, Group gro
         uint32_t inside = end - begin;
         uint32_t cut;
         if (tree && inside == group.count)
-            cut = count_before(keys, inside, key, bound.after, *tree);
+            cut = count_before(*tree, root, key, bound.after);
         else if (bound.near)
             cut = begin + count_before_near(keys + begin, inside, key, bound.after);
         else

@@ -164,12 +164,19 @@ template <typename Key>
 Status make_fences(const WorkContext& context, const DeviceArray<Key>& order_keys, DeviceArray<Key>* fences) {
     constexpr uint64_t kLeastKeys = 64 << 10;
     if (order_keys.size() < kLeastKeys) return {};
-    uint64_t count = (order_keys.size() + kFenceKeys<Key> - 1) / kFenceKeys<Key>;
-    GPUJOIN_RETURN_IF_FAILED(fences->allocate(context.account, count, context.handle()));
-    const Key* from = order_keys.data();
+    auto count = static_cast<uint32_t>(order_keys.size());
+    const Key* keys = order_keys.data();
+    SearchTree<Key> tree = make_search_tree<Key>(keys, count, nullptr);
+    GPUJOIN_RETURN_IF_FAILED(fences->allocate(context.account, tree.fence_keys(), context.handle()));
     Key* to = fences->data();
-    return for_each(context.handle(), count,
-                    [=] __device__(uint64_t i) { to[i] = from[i * kFenceKeys<Key>]; });
+    return for_each(context.handle(), fences->size(), [=] __device__(uint64_t i) {
+        uint32_t level = 1;
+        uint64_t number = i;
+        while (number >= tree.padded(level)) number -= tree.padded(level++);
+        uint64_t key = number;
+        for (uint32_t below = 0; below < level; below++) key *= kNodeKeys;
+        to[i] = keys[key < count ? key : count - 1];
+    });
 }
 
 }  // namespace

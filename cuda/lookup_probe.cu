@@ -46,36 +46,21 @@ Status take_all(const WorkContext& context, const LookupView& view, const Device
 }
 
 constexpr uint32_t kSearchThreads = 512;
-constexpr uint32_t kRootBytes = 32 << 10;
 constexpr uint64_t kLeastSearches = 16 << 10;  // fewer do not pay for loading roots
-
-__device__ const uint32_t* fences_of(const LookupView& view, const uint32_t*) {
-    return view.narrow_fences;
-}
-__device__ const uint64_t* fences_of(const LookupView& view, const uint64_t*) {
-    return view.order_fences;
-}
 
 // Narrows all positions to those within each probe row's bounds, by a tree whose root each block loads.
 template <typename Key>
 __global__ void __launch_bounds__(kSearchThreads)
-    narrow_positions(const __grid_constant__ LookupView view, const Key* order_keys,
+    narrow_positions(const __grid_constant__ LookupView view, const __grid_constant__ SearchTree<Key> tree,
                      const DeviceColumn* probe, uint64_t rows, uint32_t* begin, uint32_t* count) {
-    constexpr uint32_t kRootKeys = kRootBytes / sizeof(Key);
-    __shared__ Key root_keys[kRootKeys];
-    auto positions = static_cast<uint32_t>(view.positions);
-    const Key* fence_keys = fences_of(view, order_keys);
-    uint32_t fences = (positions - 1) / kFenceKeys<Key> + 1;
-    uint32_t stride = (fences - 1) / kRootKeys + 1;
-    const SearchTree<Key> tree{{root_keys, (fences + stride - 1) / stride, stride},
-                               {fence_keys, fences, kFenceKeys<Key>}};
-    for (uint32_t i = threadIdx.x; i < tree.root.count; i += kSearchThreads)
-        root_keys[i] = fence_keys[i * stride];
+    __shared__ Key root[SearchTree<Key>::kRootKeys];
+    for (uint32_t i = threadIdx.x; i < tree.count[tree.top]; i += kSearchThreads)
+        root[i] = tree.level[tree.top][i];
     __syncthreads();
     uint64_t step = uint64_t{gridDim.x} * kSearchThreads;
     for (uint64_t row = uint64_t{blockIdx.x} * kSearchThreads + threadIdx.x; row < rows; row += step) {
         if (count[row] == 0) continue;
-        Group inside = narrow(view, order_keys, {0, positions}, probe, row, 0, &tree);
+        Group inside = narrow(view, tree.level[0], {0, tree.count[0]}, probe, row, 0, &tree, root);
         begin[row] = inside.begin;
         count[row] = inside.count;
     }
@@ -83,21 +68,24 @@ __global__ void __launch_bounds__(kSearchThreads)
 
 template <typename Key>
 Status narrow_by_tree(const WorkContext& context, const LookupView& view, const Key* order_keys,
-                      const DeviceColumn* probe, uint64_t rows, uint32_t* begin, uint32_t* count) {
+                      const Key* fences, const DeviceColumn* probe, uint64_t rows, uint32_t* begin,
+                      uint32_t* count) {
     if (fault_due(FaultPoint::Launch)) return cuda_status(cudaErrorLaunchFailure, "kernel launch");
+    auto tree = make_search_tree(order_keys, static_cast<uint32_t>(view.positions), fences);
     auto kernel = narrow_positions<Key>;
     uint32_t blocks = 0;
     GPUJOIN_RETURN_IF_FAILED(find_resident_blocks(kernel, kSearchThreads, 0, &blocks));
-    kernel<<<blocks, kSearchThreads, 0, context.handle()>>>(view, order_keys, probe, rows, begin, count);
+    kernel<<<blocks, kSearchThreads, 0, context.handle()>>>(view, tree, probe, rows, begin, count);
     GPUJOIN_CHECK_CUDA(cudaGetLastError());
     return {};
 }
 
 template <typename Key>
 Status narrow_all(const WorkContext& context, const LookupView& view, const Key* order_keys,
-                  const DeviceColumn* probe, uint64_t rows, uint32_t* begin, uint32_t* count) {
-    if ((view.narrow_fences || view.order_fences) && rows >= kLeastSearches)
-        return narrow_by_tree(context, view, order_keys, probe, rows, begin, count);
+                  const Key* fences, const DeviceColumn* probe, uint64_t rows, uint32_t* begin,
+                  uint32_t* count) {
+    if (fences && rows >= kLeastSearches)
+        return narrow_by_tree(context, view, order_keys, fences, probe, rows, begin, count);
     return for_each(context.handle(), rows, [=] __device__(uint64_t row) {
         if (count[row] == 0) return;
         Group inside = narrow(view, order_keys, {begin[row], count[row]}, probe, row);
@@ -119,8 +107,9 @@ Status find_candidates(const WorkContext& context, const Lookup& lookup, const D
     auto find = lookup.by_key() ? static_cast<decltype(&take_all)>(find_groups) : take_all;
     GPUJOIN_RETURN_IF_FAILED(find(context, view, probe, required, rows, begin, count));
     if (!lookup.has_bounds()) return {};
-    return view.narrow_keys ? narrow_all(context, view, view.narrow_keys, probe, rows, begin, count)
-                            : narrow_all(context, view, view.order_keys, probe, rows, begin, count);
+    if (view.narrow_keys)
+        return narrow_all(context, view, view.narrow_keys, view.narrow_fences, probe, rows, begin, count);
+    return narrow_all(context, view, view.order_keys, view.order_fences, probe, rows, begin, count);
 }
 
 }  // namespace gpujoin
