@@ -105,7 +105,7 @@ struct WriteItem {
         TileEntries own;
         bool has_many = load(first_entry, entries, has_counts[tile], &own);
         has_many = __syncthreads_or(has_many);
-        sum(memory, &own);
+        sum(memory, has_many, &own);
         if (has_many)
             write_many(memory, own, first_entry, entries, from - tile_start, from, to);
         else
@@ -127,13 +127,15 @@ struct WriteItem {
         return has_many;
     }
 
-    // Sums the slots of the tile's entries.
-    __device__ static void sum(TileMemory& memory, TileEntries* own) {
+    // Sums the slots of the tile's entries. has_many: one of them has more than one.
+    __device__ static void sum(TileMemory& memory, bool has_many, TileEntries* own) {
         uint32_t lane = threadIdx.x % Warp::kThreads, warp = threadIdx.x / Warp::kThreads;
 #pragma unroll
         for (uint32_t round = 0; round < kRounds; round++) {
-            uint64_t inclusive = inclusive_warp_sum(uint64_t{own->slots[round]});
-            own->offset[round] = inclusive - own->slots[round];
+            uint32_t slots = own->slots[round];
+            uint64_t inclusive =
+                has_many ? inclusive_warp_sum(uint64_t{slots}) : inclusive_warp_sum_of_few(slots);
+            own->offset[round] = inclusive - slots;
             if (lane == Warp::kThreads - 1) memory.sums[round * kWarps + warp] = inclusive;
         }
         __syncthreads();

@@ -96,7 +96,7 @@ __device__ void start_round(const View& view, Memory& memory, uint32_t base, uin
     }
 #pragma unroll
     for (uint32_t j = 0; j < kRoundTuples; j++) {
-        uint32_t inclusive = inclusive_warp_sum(round->group[j].count);
+        uint32_t inclusive = inclusive_warp_sum_of_few(round->group[j].count);
         round->offset[j] = inclusive - round->group[j].count;
         if (lane == 31) memory.sums[parity][j * kRadixWarps + warp] = inclusive;
     }

@@ -38,7 +38,7 @@ struct RadixTable {
     alignas(16) Key keys[Shape::kSlots];
     Payload payloads[Shape::kChunk];
     alignas(16) uint32_t counts[Shape::kSlots / 2 + 1];  // two of 16 bits in a word
-    uint32_t warp_sums[kRadixWarps];
+    alignas(16) uint32_t warp_sums[kRadixWarps];         // read four at a time, together with nothing else
 
     // Builds the table of `rows` <= kChunk tuples. shift: bits of the keys that all tuples share.
     __device__ void build(const Key* tuple_keys, const Payload* tuple_payloads, uint32_t rows,
@@ -51,6 +51,7 @@ struct RadixTable {
         for (uint32_t j = 0; j < Shape::kItems; j++) {
             uint32_t i = j * kRadixThreads + threadIdx.x;
             places[j] = i < rows ? insert(tuple_keys[i] >> shift) : 0;
+            __syncwarp();  // or threads whose search was short go on by themselves, and stay alone to the end
         }
         __syncthreads();
         sum_counts();

@@ -17,4 +17,10 @@ __device__ T inclusive_warp_sum(T value) {
     return value;
 }
 
+// The same of counts that are mostly 0 or 1, which one vote sums.
+__device__ inline uint32_t inclusive_warp_sum_of_few(uint32_t count) {
+    if (__any_sync(kAllLanes, count > 1)) return inclusive_warp_sum(count);
+    return __popc(__ballot_sync(kAllLanes, count) & kAllLanes >> (31 - (threadIdx.x & 31)));
+}
+
 }  // namespace gpujoin
