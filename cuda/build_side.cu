@@ -9,11 +9,10 @@ namespace gpujoin {
 
 namespace {
 
-// Appends a piece's array to the column's, and gives the piece's back.
+// Copies a piece's array into the column's.
 template <typename T>
-Status move_array(cudaStream_t stream, DeviceArray<T>* piece, T* target) {
-    GPUJOIN_CHECK_CUDA(
-        cudaMemcpyAsync(target, piece->data(), piece->size() * sizeof(T), cudaMemcpyDeviceToDevice, stream));
+Status copy_array(cudaStream_t stream, const T* piece, uint64_t count, T* target) {
+    GPUJOIN_CHECK_CUDA(cudaMemcpyAsync(target, piece, count * sizeof(T), cudaMemcpyDeviceToDevice, stream));
     return {};
 }
 
@@ -22,7 +21,7 @@ Status move_array(cudaStream_t stream, DeviceArray<T>* piece, T* target) {
 Status BuildSide::append(const UploadContext& context, const BatchView& batch) {
     Piece piece;
     piece.rows = batch.rows;
-    GPUJOIN_RETURN_IF_FAILED(upload_columns(context, specs_, batch, false, &piece.columns));
+    GPUJOIN_RETURN_IF_FAILED(upload_columns(context, specs_, batch, &piece.columns));
     GPUJOIN_CHECK_CUDA(cudaStreamSynchronize(context.stream));
     if (batch.rows == 0) return {};
     std::lock_guard lock(mutex_);
@@ -62,15 +61,19 @@ Status BuildSide::concatenate_column(const UploadContext& context, size_t number
     for (Piece& piece : pieces_) {
         OwnedColumn& part = piece.columns[number];
         if (part.valid.data()) {
-            GPUJOIN_RETURN_IF_FAILED(move_array(stream, &part.valid, whole.valid.data() + row));
+            GPUJOIN_RETURN_IF_FAILED(
+                copy_array(stream, part.valid.data(), piece.rows, whole.valid.data() + row));
         } else if (nulls) {
             GPUJOIN_RETURN_IF_FAILED(fill_bytes(stream, whole.valid.data() + row, 1, piece.rows));
         }
         if (width) {
-            GPUJOIN_RETURN_IF_FAILED(move_array(stream, &part.values, whole.values.data() + row * width));
+            GPUJOIN_RETURN_IF_FAILED(copy_array(stream, part.fixed_values(), piece.rows * width,
+                                                whole.values.data() + row * width));
         } else {
-            GPUJOIN_RETURN_IF_FAILED(move_array(stream, &part.addresses, whole.addresses.data() + row));
-            GPUJOIN_RETURN_IF_FAILED(move_array(stream, &part.lengths, whole.lengths.data() + row));
+            GPUJOIN_RETURN_IF_FAILED(
+                copy_array(stream, part.addresses.data(), piece.rows, whole.addresses.data() + row));
+            GPUJOIN_RETURN_IF_FAILED(
+                copy_array(stream, part.lengths.data(), piece.rows, whole.lengths.data() + row));
         }
         row += piece.rows;
     }
@@ -125,7 +128,7 @@ Status BuildSide::download_column(const UploadContext& context, size_t number, s
     }
     if (uint32_t width = fixed_width(specs_[number].type)) {
         host->values.resize(rows * width);
-        return download(host->values.data(), source.values.data() + row * width, rows * width);
+        return download(host->values.data(), source.fixed_values() + row * width, rows * width);
     }
     const std::byte* data = nullptr;
     host->offsets.resize(rows + 1);

@@ -23,8 +23,8 @@ Status upload_validity(const UploadContext& context, const ColumnView& column, c
 }
 
 Status upload_fixed(const UploadContext& context, const ColumnView& column, const BatchView& batch,
-                    uint32_t width, bool borrow, OwnedColumn* owned) {
-    if (borrow && batch.memory == Memory::Device) {
+                    uint32_t width, OwnedColumn* owned) {
+    if (batch.memory == Memory::Device) {
         owned->borrowed = column.values;
         return {};
     }
@@ -62,7 +62,7 @@ Status upload_bytes(const UploadContext& context, const ColumnView& column, cons
 DeviceColumn OwnedColumn::view(const ColumnSpec& spec) const {
     DeviceColumn column;
     column.valid = valid.data();
-    column.values = borrowed ? borrowed : values.data();
+    column.values = fixed_values();
     column.addresses = addresses.data();
     column.lengths = lengths.data();
     column.spec = spec;
@@ -71,7 +71,7 @@ DeviceColumn OwnedColumn::view(const ColumnSpec& spec) const {
 }
 
 Status upload_columns(const UploadContext& context, std::span<const ColumnSpec> specs, const BatchView& batch,
-                      bool borrow, std::vector<OwnedColumn>* columns) {
+                      std::vector<OwnedColumn>* columns) {
     columns->clear();
     columns->resize(specs.size());
     if (batch.rows == 0) return {};
@@ -80,7 +80,7 @@ Status upload_columns(const UploadContext& context, std::span<const ColumnSpec> 
         const ColumnView& column = batch.columns[i];
         if (column.validity) GPUJOIN_RETURN_IF_FAILED(upload_validity(context, column, batch, &owned.valid));
         uint32_t width = fixed_width(specs[i].type);
-        GPUJOIN_RETURN_IF_FAILED(width ? upload_fixed(context, column, batch, width, borrow, &owned)
+        GPUJOIN_RETURN_IF_FAILED(width ? upload_fixed(context, column, batch, width, &owned)
                                        : upload_bytes(context, column, batch, &owned));
     }
     return {};

@@ -22,6 +22,7 @@ struct OwnedColumn {
     DeviceArray<std::byte> data;
     const std::byte* borrowed = nullptr;
 
+    const std::byte* fixed_values() const { return borrowed ? borrowed : values.data(); }
     DeviceColumn view(const ColumnSpec& spec) const;
 };
 
@@ -32,10 +33,10 @@ struct UploadContext {
     cudaStream_t stream;
 };
 
-// Uploads every column of a batch, in the stream's order. borrow: fixed columns that already lie on the
-// device stay where they are.
+// Uploads every column of a batch, in the stream's order. Fixed columns that already lie on the device stay
+// where they are.
 Status upload_columns(const UploadContext& context, std::span<const ColumnSpec> specs, const BatchView& batch,
-                      bool borrow, std::vector<OwnedColumn>* columns);
+                      std::vector<OwnedColumn>* columns);
 
 // Bytes of a batch's buffers.
 uint64_t batch_bytes(std::span<const ColumnSpec> specs, const BatchView& batch);

@@ -70,7 +70,8 @@ class Join {
   public:
     virtual ~Join() = default;
 
-    // Adds build rows (copied before it returns). Any thread, several at once.
+    // Adds build rows. Any thread, several at once. Batches in host memory are copied before it returns;
+    // fixed columns in device memory are not, and must stay as they are until the join is destroyed.
     virtual Status append(const BatchView& batch) = 0;
 
     // Ends the build side: chooses the algorithm from counted facts and builds. Once, after every append

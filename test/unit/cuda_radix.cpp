@@ -5,7 +5,7 @@
 #include "engine_tables.h"
 
 #ifdef GPUJOIN_TEST_CUDA
-#include <cuda_runtime_api.h>
+#include "cuda_block.h"
 
 #include <algorithm>
 #include <cstring>
@@ -66,24 +66,6 @@ Total expected_total(const Relation& build, const Relation& probe) {
     return total;
 }
 
-// Memory of either kind, freed at the end.
-class Block {
-  public:
-    Block(uint64_t bytes, Memory kind) : kind_(kind) {
-        if (kind == Memory::Device)
-            EXPECT_EQ(cudaMalloc(&memory_, bytes), cudaSuccess);
-        else
-            memory_ = std::aligned_alloc(kBufferAlignment, align_buffer(bytes));
-    }
-    ~Block() { kind_ == Memory::Device ? static_cast<void>(cudaFree(memory_)) : std::free(memory_); }
-    Block(const Block&) = delete;
-    std::byte* get() const { return static_cast<std::byte*>(memory_); }
-
-  private:
-    const Memory kind_;
-    void* memory_ = nullptr;
-};
-
 // The columns of a relation as a batch.
 class Columns {
   public:
@@ -113,11 +95,7 @@ class Columns {
     }
     const std::byte* keep(const std::vector<std::byte>& bytes) {
         blocks_.push_back(std::make_unique<Block>(bytes.size(), memory_));
-        EXPECT_EQ(cudaMemcpy(blocks_.back()->get(), bytes.data(), bytes.size(), cudaMemcpyDefault),
-                  cudaSuccess);
-        // From pageable memory it may return before the bytes are there, and the engine's streams wait for no
-        // other.
-        EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+        blocks_.back()->copy_from(bytes.data(), bytes.size());
         return blocks_.back()->get();
     }
 
@@ -226,6 +204,13 @@ Relation make_relation(uint64_t rows, uint32_t key_bytes, const std::function<ui
 
 uint64_t random_number(uint64_t i) {
     return mix(i + 12345) >> 8;
+}
+
+TEST_P(CudaRadixTest, PlainJoin) {
+    auto every = [](uint64_t i) { return i; };
+    auto some = [](uint64_t i) { return 2 * i; };
+    run(make_relation(kBuildRows, 4, every), make_relation(kBuildRows / 3, 4, some),
+        {4, 4, 4, 1, Memory::Device});
 }
 
 TEST_P(CudaRadixTest, UniqueKeysOfEveryWidth) {
@@ -390,6 +375,42 @@ TEST_P(CudaMergeTest, NullsMatchNothing) {
     run_merge(build, probe, 4);
     probe.null.assign(probe.rows(), true);
     run_merge(build, probe, 4);
+}
+
+// Batches in device memory are not copied but for being put together.
+TEST_P(CudaMergeTest, SeveralBatchesOnTheDevice) {
+    Relation build = make_relation(5000, 4, [](uint64_t i) { return i; });
+    Relation probe = make_relation(3000, 4, [](uint64_t i) { return 2 * i; });
+    Shape shape{4, 4, 4, 1, Memory::Device, 8 << 20, Algorithm::SortMerge};
+    JoinSpec spec = radix_spec(shape, build, probe);
+    std::unique_ptr<Join> join;
+    ASSERT_OK(engine_->open(spec, limits(), &join));
+    Columns build_columns(build, 4, 4, Memory::Device);
+    for (auto [first, rows] : {std::pair<uint64_t, uint64_t>{0, 3000}, {3000, 1}, {3001, 1999}}) {
+        BatchView whole = build_columns.view();
+        std::vector<ColumnView> part(whole.columns.begin(), whole.columns.end());
+        for (ColumnView& column : part) column.values += first * 4;
+        ASSERT_OK(join->append({rows, part, Memory::Device}));
+    }
+    auto expect_export = [&] {
+        uint64_t row = 0;
+        ASSERT_OK(join->export_build([&](const BatchView& batch) {
+            auto* numbers = reinterpret_cast<const uint32_t*>(batch.columns[1].values);
+            for (uint64_t i = 0; i < batch.rows; i++, row++) EXPECT_EQ(numbers[i], number_of(row));
+            return Status{};
+        }));
+        EXPECT_EQ(row, build.rows());
+    };
+    expect_export();
+    SealReport report;
+    ASSERT_OK(join->seal(&report));
+    expect_export();
+    Columns probe_columns(probe, 4, 4, Memory::Device);
+    std::unique_ptr<Cursor> cursor;
+    ASSERT_OK(join->probe(probe_columns.view(), &cursor));
+    Total total;
+    drain_radix(*cursor, spec, shape, &total);
+    EXPECT_EQ(total, expected_total(build, probe));
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, CudaMergeTest, testing::Values("cuda"),
