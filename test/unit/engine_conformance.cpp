@@ -115,7 +115,7 @@ TEST_P(EqualityJoin, AdversarialHashes) {
 }
 
 TEST_P(EqualityJoin, AllKeysEqual) {
-    for (const KeyCase& key : key_cases(1, 0.0)) run(key, 70, 90, {.sink_bytes = 4096});
+    for (const KeyCase& key : key_cases(1, 0.0)) run(key, 70, 90, {.sink_bytes = 16 << 10});
 }
 
 TEST_P(EqualityJoin, AllKeysNull) {

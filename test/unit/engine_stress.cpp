@@ -114,8 +114,8 @@ TEST_P(EngineStress, ManyJoinsAtOnce) {
     EXPECT_GE(completed, kThreads / 2 * kJoins);
 }
 
-// Two bands, which the first probe batch decides on: a build side of its own for each round, and what its
-// probes must give, a number of rows for each.
+// Two bands, which the first probe batch decides on: a build side of its own for each round, and what the
+// probes of each thread must give.
 class FirstBatches : public EngineTest {
   protected:
     static constexpr uint32_t kThreads = 6;
@@ -125,20 +125,24 @@ class FirstBatches : public EngineTest {
         EngineTest::SetUp();
         if (IsSkipped()) return;
         tables_ = make_band_tables({4000, 20}, kThreads * kBatch, 30'000, 0.02);
-        for (uint32_t i = 0; i < kThreads; i++) {
-            std::vector<ResultRow> rows;
-            std::unique_ptr<Join> alone;
-            open(0, &alone);
-            EXPECT_OK(probe(*alone, i, &rows));
-            EXPECT_GT(rows.size(), 0u);
-            expected_.push_back(std::move(rows));
+        set_spec(0);
+        expected_.resize(kThreads);
+        for (ResultRow& row : reference_join(spec_, tables_.probe, tables_.build, all_rows(tables_.build))) {
+            uint64_t thread = row.probe_row / kBatch;
+            row.probe_row -= thread * kBatch;
+            expected_[thread].push_back(std::move(row));
         }
+        for (const auto& rows : expected_) EXPECT_GT(rows.size(), 0u);
     }
 
-    void open(uint16_t first_band, std::unique_ptr<Join>* join) {
+    void set_spec(uint16_t first_band) {
         spec_ = make_spec(JoinKind::Inner, Algorithm::Index, tables_.probe, tables_.build);
         add_band(spec_, first_band);
         add_band(spec_, 1 - first_band);
+    }
+
+    void open(uint16_t first_band, std::unique_ptr<Join>* join) {
+        set_spec(first_band);
         EXPECT_OK(engine_->open(spec_, limits(), join));
         append_all(**join, tables_.build, 10'000);
         SealReport report;
