@@ -1,6 +1,7 @@
 // Conformance of the engines: ranges, filters and their combinations with equalities, in every kind of join
 // with every algorithm, against the reference.
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "engine_harness.h"
@@ -392,6 +393,76 @@ TEST_P(RangeJoin, ManyRows) {
             run_join(*engine_, *spec, limits(), tables.probe, tables.build, {40'000, 50'000, 1u << 20},
                      &actual);
             expect_same(expected, actual, describe(*spec));
+        }
+    }
+}
+
+// Bands at both ends of a type, over sides large enough for a search tree: many rows have the least and the
+// greatest value there is, and the last node is not full.
+template <typename T>
+void make_ends(ColumnType type, uint64_t probe_rows, uint64_t build_rows, TablePair* tables) {
+    constexpr T kLeast = std::numeric_limits<T>::min(), kGreatest = std::numeric_limits<T>::max();
+    Random random(13);
+    Column low{fixed_column(type), {}}, high = low, value = low;
+    for (uint64_t i = 0; i < build_rows; i++)
+        value.values.push_back(value_of(i < 70 ? kLeast : i < 140 ? kGreatest : static_cast<T>(random())));
+    const T width = kGreatest / static_cast<T>(build_rows);
+    for (uint64_t i = 0; i < probe_rows; i++) {
+        T from = i < 40 ? kLeast : i < 80 ? kGreatest : static_cast<T>(random());
+        T to = i % 2 && i < 80 ? from : from > kGreatest - width ? kGreatest : static_cast<T>(from + width);
+        low.values.push_back(value_of(from));
+        high.values.push_back(value_of(to));
+    }
+    tables->probe.columns = {low, high};
+    tables->build.columns = {value, number_column(build_rows)};
+}
+
+// The build rows whose first column lies between a probe row's two.
+template <typename T>
+auto rows_between(const TablePair& tables) {
+    auto number = [](const Column& column, uint64_t row) {
+        T value;
+        std::memcpy(&value, column.values[row]->data(), sizeof value);
+        return value;
+    };
+    std::vector<std::pair<T, uint64_t>> sorted;
+    for (uint64_t row = 0; row < tables.build.rows(); row++)
+        sorted.emplace_back(number(tables.build.columns[0], row), row);
+    std::sort(sorted.begin(), sorted.end());
+    return [&tables, number, sorted = std::move(sorted)](uint64_t probe_row) {
+        std::vector<uint64_t> found;
+        T high = number(tables.probe.columns[1], probe_row);
+        auto it = std::lower_bound(sorted.begin(), sorted.end(),
+                                   std::pair{number(tables.probe.columns[0], probe_row), uint64_t{0}});
+        for (; it != sorted.end() && it->first <= high; ++it) found.push_back(it->second);
+        return found;
+    };
+}
+
+TEST_P(RangeJoin, EndsOfLargeSides) {
+    constexpr uint64_t kProbeRows = 20'000, kBuildRows = 70'001;
+    for (ColumnType type : {ColumnType::Fixed4, ColumnType::Fixed8}) {
+        TablePair tables;
+        std::function<std::vector<uint64_t>(uint64_t)> between;
+        if (type == ColumnType::Fixed4) {
+            make_ends<int32_t>(type, kProbeRows, kBuildRows, &tables);
+            between = rows_between<int32_t>(tables);
+        } else {
+            make_ends<int64_t>(type, kProbeRows, kBuildRows, &tables);
+            between = rows_between<int64_t>(tables);
+        }
+        JoinSpec spec = spec_of(tables);
+        spec.kind = JoinKind::Full;
+        add_range(spec, 0, Comparison::LessEqual, 0);
+        add_range(spec, 1, Comparison::GreaterEqual, 0);
+        auto expected = reference_join(spec, tables.probe, tables.build, between);
+        EXPECT_GT(expected.size(), 80u * 70u);
+        for (Algorithm algorithm : {Algorithm::Index, Algorithm::SortMerge}) {
+            spec.algorithm = algorithm;
+            std::vector<ResultRow> actual;
+            run_join(*engine_, spec, limits(), tables.probe, tables.build, {40'000, kProbeRows, 1u << 20},
+                     &actual);
+            expect_same(expected, actual, describe(spec));
         }
     }
 }
