@@ -38,7 +38,8 @@ struct RadixTable {
     alignas(16) Key keys[Shape::kSlots];
     Payload payloads[Shape::kChunk];
     alignas(16) uint32_t counts[Shape::kSlots / 2 + 1];  // two of 16 bits in a word
-    alignas(16) uint32_t warp_sums[kRadixWarps];         // read four at a time, together with nothing else
+    // Apart from the last of counts, which one thread writes while others read these, several at once.
+    alignas(16) uint32_t warp_sums[kRadixWarps];
 
     // Builds the table of `rows` <= kChunk tuples. shift: bits of the keys that all tuples share.
     __device__ void build(const Key* tuple_keys, const Payload* tuple_payloads, uint32_t rows,

@@ -7,11 +7,13 @@
 //   level 2    K                               K     …
 //   level 1    K   K   K   K   K   K   K   K   K     …
 //   level 0    all keys, where they are
-//   fences     levels 1, 2, … one behind the other, each filled up to whole nodes
+//   fences     levels 1, 2, … one behind the other, each filled up to whole nodes, with any keys: no search
+//              counts them
 #pragma once
 
 #include <cstdint>
 
+#include "cuda/key_vector.cuh"
 #include "engine/host_device.h"
 #include "engine/search.h"
 
@@ -23,6 +25,7 @@ inline constexpr uint32_t kTreeLevels = 8;  // as many as 2^32 keys need
 template <typename Key>
 struct SearchTree {
     static constexpr uint32_t kRootKeys = (32 << 10) / sizeof(Key);  // at most
+    static_assert(kRootKeys * uint64_t{1} << 3 * (kTreeLevels - 1) >= uint64_t{1} << 32);
 
     const Key* level[kTreeLevels];
     uint32_t count[kTreeLevels];  // keys of each level
@@ -40,6 +43,7 @@ struct SearchTree {
 };
 
 // The tree over `count` > 0 sorted keys with these fences, which may be null if only their number matters.
+// Both lie at multiples of 16 bytes.
 template <typename Key>
 SearchTree<Key> make_search_tree(const Key* keys, uint32_t count, const Key* fences) {
     SearchTree<Key> tree{{keys}, {count}, 0};
@@ -61,15 +65,13 @@ GPUJOIN_HD uint32_t count_before(const Key* keys, uint32_t count, Key key, bool 
 // The same of a whole node, which is read at once.
 template <typename Key>
 GPUJOIN_HD uint32_t count_in_node(const Key* node, Key key, bool after) {
-    struct alignas(16) Part {
-        Key keys[16 / sizeof(Key)];
-    };
-    constexpr uint32_t kParts = kNodeKeys * sizeof(Key) / sizeof(Part);
-    Part parts[kParts];
-    for (uint32_t i = 0; i < kParts; i++) parts[i] = reinterpret_cast<const Part*>(node)[i];
+    using Vector = KeyVector<Key>;
+    Vector parts[kNodeKeys / Vector::kKeys];
+    for (uint32_t i = 0; i < kNodeKeys / Vector::kKeys; i++)
+        parts[i] = reinterpret_cast<const Vector*>(node)[i];
     uint32_t before = 0;
-    for (const Part& part : parts) {
-        for (Key held : part.keys) before += after ? held <= key : held < key;
+    for (const Vector& part : parts) {
+        for (Key held : part.key) before += after ? held <= key : held < key;
     }
     return before;
 }

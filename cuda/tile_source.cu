@@ -2,18 +2,12 @@
 // over a tile's build keys.
 #include "cuda/tile_source.cuh"
 
+#include "cuda/key_vector.cuh"
 #include "cuda/tiles.h"
 
 namespace gpujoin {
 
 namespace {
-
-// Several keys that are loaded at once.
-template <typename Key>
-struct alignas(16) KeyVector {
-    static constexpr uint32_t kKeys = 16 / sizeof(Key);
-    Key key[kKeys];
-};
 
 // Probe rows that one thread holds: as many as keep to the registers.
 template <typename Key, uint32_t Tests>

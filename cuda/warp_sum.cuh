@@ -17,7 +17,7 @@ __device__ T inclusive_warp_sum(T value) {
     return value;
 }
 
-// The same of counts that are mostly 0 or 1, which one vote sums.
+// The same of counts that are mostly 0 or 1, which are summed by a vote. No sum exceeds 32 bits.
 __device__ inline uint32_t inclusive_warp_sum_of_few(uint32_t count) {
     if (__any_sync(kAllLanes, count > 1)) return inclusive_warp_sum(count);
     return __popc(__ballot_sync(kAllLanes, count) & kAllLanes >> (31 - (threadIdx.x & 31)));

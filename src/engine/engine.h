@@ -70,8 +70,9 @@ class Join {
   public:
     virtual ~Join() = default;
 
-    // Adds build rows. Any thread, several at once. Batches in host memory are copied before it returns;
-    // fixed columns in device memory are not, and must stay as they are until the join is destroyed.
+    // Adds build rows. Any thread, several at once. Batches are copied before it returns, but for fixed
+    // columns in device memory: their values must be there when it is called, and stay as they are, at
+    // multiples of 64 bytes, until the join is destroyed; they are not charged to it.
     virtual Status append(const BatchView& batch) = 0;
 
     // Ends the build side: chooses the algorithm from counted facts and builds. Once, after every append

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
-#include <vector>
 
 #include "wire/batch.h"
 

@@ -173,9 +173,9 @@ class CudaRadixTest : public EngineTest {
     void run(const Relation& build, const Relation& probe, const Shape& shape) {
         JoinSpec spec = radix_spec(shape, build, probe);
         ASSERT_OK(validate(spec));
+        Columns build_columns(build, shape.key_bytes, shape.build_bytes, shape.memory);
         std::unique_ptr<Join> join;
         ASSERT_OK(engine_->open(spec, limits(), &join));
-        Columns build_columns(build, shape.key_bytes, shape.build_bytes, shape.memory);
         ASSERT_OK(join->append(build_columns.view()));
         SealReport report;
         ASSERT_OK(join->seal(&report));
@@ -383,15 +383,17 @@ TEST_P(CudaMergeTest, SeveralBatchesOnTheDevice) {
     Relation probe = make_relation(3000, 4, [](uint64_t i) { return 2 * i; });
     Shape shape{4, 4, 4, 1, Memory::Device, 8 << 20, Algorithm::SortMerge};
     JoinSpec spec = radix_spec(shape, build, probe);
+    Columns build_columns(build, 4, 4, Memory::Device);
     std::unique_ptr<Join> join;
     ASSERT_OK(engine_->open(spec, limits(), &join));
-    Columns build_columns(build, 4, 4, Memory::Device);
-    for (auto [first, rows] : {std::pair<uint64_t, uint64_t>{0, 3000}, {3000, 1}, {3001, 1999}}) {
+    uint64_t before = device_memory_.used();
+    for (auto [first, rows] : {std::pair<uint64_t, uint64_t>{0, 3008}, {3008, 64}, {3072, 1928}}) {
         BatchView whole = build_columns.view();
         std::vector<ColumnView> part(whole.columns.begin(), whole.columns.end());
         for (ColumnView& column : part) column.values += first * 4;
         ASSERT_OK(join->append({rows, part, Memory::Device}));
     }
+    EXPECT_EQ(device_memory_.used(), before);
     auto expect_export = [&] {
         uint64_t row = 0;
         ASSERT_OK(join->export_build([&](const BatchView& batch) {
