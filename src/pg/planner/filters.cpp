@@ -14,6 +14,7 @@
 
 #include "pg/planner/clauses.h"
 #include "pg/planner/distances.h"
+#include "pg/planner/filter_operations.h"
 #include "pg/planner/total.h"
 
 extern "C" {
@@ -25,7 +26,6 @@ extern "C" {
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/array.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
@@ -37,184 +37,6 @@ namespace {
 using enum FilterOpcode;
 
 constexpr Oid kIntervalFamily = 1982;
-
-// What values of an SQL type are to the machine and in batches.
-struct ValueType {
-    Oid type;
-    FilterType filter;
-    KeyEncoding encoding;
-};
-
-constexpr ValueType kValueTypes[] = {
-    {BOOLOID, FilterType::Int16, KeyEncoding::Bool},
-    {INT2OID, FilterType::Int16, KeyEncoding::Int16},
-    {INT4OID, FilterType::Int32, KeyEncoding::Int32},
-    {INT8OID, FilterType::Int64, KeyEncoding::Int64},
-    {OIDOID, FilterType::Int64, KeyEncoding::Oid32},
-    {DATEOID, FilterType::Date, KeyEncoding::Int32},
-    {TIMEOID, FilterType::Int64, KeyEncoding::Int64},
-    {TIMESTAMPOID, FilterType::Timestamp, KeyEncoding::Int64},
-    {TIMESTAMPTZOID, FilterType::Timestamp, KeyEncoding::Int64},
-    {FLOAT4OID, FilterType::Float32, KeyEncoding::Float32},
-    {FLOAT8OID, FilterType::Float64, KeyEncoding::Float64},
-};
-
-const ValueType* find_value_type(Oid type) {
-    for (const ValueType& row : kValueTypes)
-        if (row.type == type) return &row;
-    return nullptr;
-}
-
-// What a function does with its arguments.
-struct Operation {
-    FilterOpcode opcode;
-    FilterType type;         // of the outcome
-    bool is_void = false;    // the outcome is the argument
-    bool is_finite = false;  // an infinite argument is no number: it is left to PostgreSQL
-};
-
-// The four arithmetic functions of a pair of types have names that differ in their ends only.
-#define GPUJOIN_ARITHMETIC(types, type) \
-    case F_##types##PL:                 \
-        return found(Add, type);        \
-    case F_##types##MI:                 \
-        return found(Subtract, type);   \
-    case F_##types##MUL:                \
-        return found(Multiply, type);   \
-    case F_##types##DIV:                \
-        return found(Divide, type);
-
-bool find_operation(Oid function, Operation* operation) {
-    auto found = [operation](FilterOpcode opcode, FilterType type) {
-        *operation = {opcode, type};
-        return true;
-    };
-    auto found_void = [operation] {
-        *operation = {Load, FilterType::Int64, true};
-        return true;
-    };
-    auto found_finite = [operation](FilterOpcode opcode, FilterType type) {
-        *operation = {opcode, type, false, true};
-        return true;
-    };
-    switch (function) {
-        GPUJOIN_ARITHMETIC(INT2, FilterType::Int16)
-        GPUJOIN_ARITHMETIC(INT4, FilterType::Int32)
-        GPUJOIN_ARITHMETIC(INT8, FilterType::Int64)
-        GPUJOIN_ARITHMETIC(INT24, FilterType::Int32)
-        GPUJOIN_ARITHMETIC(INT42, FilterType::Int32)
-        GPUJOIN_ARITHMETIC(INT28, FilterType::Int64)
-        GPUJOIN_ARITHMETIC(INT82, FilterType::Int64)
-        GPUJOIN_ARITHMETIC(INT48, FilterType::Int64)
-        GPUJOIN_ARITHMETIC(INT84, FilterType::Int64)
-        GPUJOIN_ARITHMETIC(FLOAT4, FilterType::Float32)
-        GPUJOIN_ARITHMETIC(FLOAT8, FilterType::Float64)
-        GPUJOIN_ARITHMETIC(FLOAT48, FilterType::Float64)
-        GPUJOIN_ARITHMETIC(FLOAT84, FilterType::Float64)
-        case F_INT2MOD:
-        case F_MOD_INT2_INT2:
-            return found(Modulo, FilterType::Int16);
-        case F_INT4MOD:
-        case F_MOD_INT4_INT4:
-            return found(Modulo, FilterType::Int32);
-        case F_INT8MOD:
-        case F_MOD_INT8_INT8:
-            return found(Modulo, FilterType::Int64);
-        case F_INT2UM:
-            return found(Negate, FilterType::Int16);
-        case F_INT4UM:
-            return found(Negate, FilterType::Int32);
-        case F_INT8UM:
-            return found(Negate, FilterType::Int64);
-        case F_FLOAT4UM:
-            return found(Negate, FilterType::Float32);
-        case F_FLOAT8UM:
-            return found(Negate, FilterType::Float64);
-        case F_INT2ABS:
-        case F_ABS_INT2:
-            return found(Absolute, FilterType::Int16);
-        case F_INT4ABS:
-        case F_ABS_INT4:
-            return found(Absolute, FilterType::Int32);
-        case F_INT8ABS:
-        case F_ABS_INT8:
-            return found(Absolute, FilterType::Int64);
-        case F_FLOAT4ABS:
-        case F_ABS_FLOAT4:
-            return found(Absolute, FilterType::Float32);
-        case F_FLOAT8ABS:
-        case F_ABS_FLOAT8:
-            return found(Absolute, FilterType::Float64);
-        case F_INT4_INT2:
-        case F_INT8_INT2:
-        case F_INT8_INT4:
-        case F_INT8_OID:
-        case F_FLOAT8_FLOAT4:
-            return found_void();
-        case F_INT2_INT4:
-        case F_INT2_INT8:
-            return found(Check, FilterType::Int16);
-        case F_INT4_INT8:
-            return found(Check, FilterType::Int32);
-        case F_FLOAT8_INT2:
-        case F_FLOAT8_INT4:
-        case F_FLOAT8_INT8:
-            return found(ToFloat, FilterType::Float64);
-        case F_DATE_PLI:
-            return found_finite(Add, FilterType::Date);
-        case F_DATE_MII:
-            return found_finite(Subtract, FilterType::Date);
-        case F_DATE_MI:
-            return found_finite(Subtract, FilterType::Int32);
-        case F_TIMESTAMP_PL_INTERVAL:
-        case F_TIMESTAMPTZ_PL_INTERVAL:
-            return found_finite(Add, FilterType::Timestamp);
-        case F_TIMESTAMP_MI_INTERVAL:
-        case F_TIMESTAMPTZ_MI_INTERVAL:
-            return found_finite(Subtract, FilterType::Timestamp);
-        case F_TIMESTAMP_MI:
-        case F_TIMESTAMPTZ_MI:
-            return found_finite(Subtract, FilterType::Int64);
-        case F_TIME_MI_TIME:
-            return found(Subtract, FilterType::Int64);
-        default:
-            return false;
-    }
-}
-
-#undef GPUJOIN_ARITHMETIC
-
-// A call of a function with one or two arguments, of the declared types.
-struct Call {
-    Oid function;
-    int count;
-    Node* argument[2];
-    Oid type[2];
-};
-
-bool take_call(Node* node, Call* call) {
-    List* arguments;
-    if (IsA(node, OpExpr)) {
-        auto* operation = reinterpret_cast<OpExpr*>(node);
-        call->function = get_opcode(operation->opno);
-        arguments = operation->args;
-    } else if (IsA(node, FuncExpr)) {
-        call->function = reinterpret_cast<FuncExpr*>(node)->funcid;
-        arguments = reinterpret_cast<FuncExpr*>(node)->args;
-    } else {
-        return false;
-    }
-    call->count = list_length(arguments);
-    if (call->count < 1 || call->count > 2) return false;
-    Oid* types;
-    int declared;
-    get_func_signature(call->function, &types, &declared);
-    for (int i = 0; i < call->count; i++) {
-        call->argument[i] = static_cast<Node*>(list_nth(arguments, i));
-        call->type[i] = types[i];
-    }
-    return true;
-}
 
 class Translator {
   public:
@@ -239,8 +61,8 @@ class Translator {
     bool put_intervals(const OpExpr* clause);
     bool put_flag(Node* node);
     bool put_number(Node* node, Oid type);
-    bool put_call(const Call& call, const Operation& operation);
-    bool put_with_interval(const Call& call, const Operation& operation);
+    bool put_call(const FunctionCall& call, const FilterOperation& operation);
+    bool put_with_interval(const FunctionCall& call, const FilterOperation& operation);
     bool put_right(FilterOpcode opcode, FilterType type, Node* right, Oid right_type, bool is_finite);
     bool put_checked(Node* node, Oid type, bool is_finite);
     bool put_timestamp(Node* node, Oid type);
@@ -280,44 +102,9 @@ void Translator::put_constant(FilterOpcode opcode, FilterType type, int64 value)
     put(opcode, type, FilterSource::Constant, constant(value));
 }
 
-// The value of a constant as the machine has it. False: of another type.
-bool constant_bits(const Const* constant, Oid type, int64* bits) {
-    if (getBaseType(constant->consttype) != type) return false;
-    Datum value = constant->constvalue;
-    switch (type) {
-        case BOOLOID:
-            *bits = DatumGetBool(value);
-            return true;
-        case INT2OID:
-            *bits = DatumGetInt16(value);
-            return true;
-        case INT4OID:
-        case DATEOID:
-            *bits = DatumGetInt32(value);
-            return true;
-        case OIDOID:
-            *bits = DatumGetObjectId(value);
-            return true;
-        case FLOAT4OID: {
-            double number = static_cast<double>(DatumGetFloat4(value));
-            memcpy(bits, &number, sizeof(number));
-            return true;
-        }
-        case FLOAT8OID:
-        case INT8OID:
-        case TIMEOID:
-        case TIMESTAMPOID:
-        case TIMESTAMPTZOID:
-            *bits = DatumGetInt64(value);  // of a float8 the bits
-            return true;
-        default:
-            return false;
-    }
-}
-
 // An expression over one side alone that can be evaluated once a row.
 bool Translator::find_value(Node* node, Oid type, FilterSource* source, int* operand) {
-    const ValueType* value_type = find_value_type(type);
+    const FilterValueType* value_type = find_value_type(type);
     if (!value_type || !cannot_fail(node)) return false;
     Relids relids = pull_varnos(sides_.root, node);
     bool on_probe = bms_is_subset(relids, sides_.probe_relids);
@@ -337,8 +124,8 @@ bool Translator::find_value(Node* node, Oid type, FilterSource* source, int* ope
 // Casts that change nothing in the machine's values, down to the argument, whose type comes with it.
 Node* without_void_casts(Node* node, Oid* type) {
     for (;;) {
-        Call call;
-        Operation operation;
+        FunctionCall call;
+        FilterOperation operation;
         if (IsA(node, RelabelType)) {
             auto* argument = reinterpret_cast<Node*>(reinterpret_cast<RelabelType*>(node)->arg);
             if (getBaseType(exprType(argument)) != *type) return node;
@@ -355,8 +142,8 @@ Node* without_void_casts(Node* node, Oid* type) {
 // A constant or value, which a step can take as its operand; NULL is a value of the probe side. The node is
 // without void casts.
 bool Translator::find_operand(Node* node, Oid type, FilterSource* source, int* operand) {
-    Call call;
-    Operation operation;
+    FunctionCall call;
+    FilterOperation operation;
     if (IsA(node, Const) && !reinterpret_cast<Const*>(node)->constisnull) {
         int64 bits;
         if (!constant_bits(reinterpret_cast<Const*>(node), type, &bits)) return false;
@@ -377,8 +164,8 @@ bool Translator::put_number(Node* node, Oid type) {
         put(Load, find_value_type(type)->filter, source, operand);
         return true;
     }
-    Call call;
-    Operation operation;
+    FunctionCall call;
+    FilterOperation operation;
     return take_call(node, &call) && find_operation(call.function, &operation) && put_call(call, operation);
 }
 
@@ -389,7 +176,7 @@ bool Translator::put_checked(Node* node, Oid type, bool is_finite) {
     return true;
 }
 
-bool Translator::put_call(const Call& call, const Operation& operation) {
+bool Translator::put_call(const FunctionCall& call, const FilterOperation& operation) {
     if (call.count == 2 && call.type[1] == INTERVALOID) return put_with_interval(call, operation);
     if (!put_checked(call.argument[0], call.type[0], operation.is_finite)) return false;
     if (call.count == 2)
@@ -420,7 +207,7 @@ bool Translator::put_right(FilterOpcode opcode, FilterType type, Node* right, Oi
 
 // A timestamp and an interval of a fixed length: as PostgreSQL does, first the days, then the rest. A day of
 // timestamptz has as many hours as the time zone makes it.
-bool Translator::put_with_interval(const Call& call, const Operation& operation) {
+bool Translator::put_with_interval(const FunctionCall& call, const FilterOperation& operation) {
     if (!IsA(call.argument[1], Const)) return false;
     auto* constant = reinterpret_cast<Const*>(call.argument[1]);
     if (constant->constisnull) return false;
@@ -444,8 +231,8 @@ bool Translator::put_intervals(const OpExpr* clause) {
     int strategy = get_op_opfamily_strategy(clause->opno, kIntervalFamily);
     if (strategy == 0 && get_op_opfamily_strategy(get_negator(clause->opno), kIntervalFamily) == 0)
         return false;
-    Call difference;
-    Operation operation;
+    FunctionCall difference;
+    FilterOperation operation;
     auto* left = static_cast<Node*>(linitial(clause->args));
     auto* right = static_cast<Node*>(lsecond(clause->args));
     int64 length;
@@ -480,8 +267,8 @@ bool Translator::put_comparison(const OpExpr* clause) {
     if (exprType(left) == INTERVALOID) return put_intervals(clause);
     OperatorEncoding found;
     if (!find_operator_encoding(clause->opno, clause->inputcollid, &found)) return false;
-    const ValueType* left_type = find_value_type(found.left_type);
-    const ValueType* right_type = find_value_type(found.right_type);
+    const FilterValueType* left_type = find_value_type(found.left_type);
+    const FilterValueType* right_type = find_value_type(found.right_type);
     if (!left_type || !right_type) return false;
     FilterOpcode opcode = opcode_of(found.comparison);
     if (found.encoding != KeyEncoding::DateTimestamp)
