@@ -90,7 +90,7 @@ class FakeJoin : public Join {
     Status probe(const BatchView& batch, std::unique_ptr<Cursor>* cursor) override {
         GPUJOIN_RETURN_IF_FAILED(interfere(FakeControls::Probe));
         *cursor = std::make_unique<FakeCursor>(this, read_rows(batch, spec_.probe));
-        return {};
+        return cancelled();
     }
 
     Status mark_matched(std::span<const uint64_t> build_rows) override {
@@ -139,6 +139,10 @@ class FakeJoin : public Join {
         while (controls_->hang_in == call && !*limits_.cancel)
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         controls_->hanging--;
+        return cancelled();
+    }
+
+    Status cancelled() const {
         return *limits_.cancel ? failure(Fault::Cancelled, "57014", "cancelled") : Status{};
     }
 
@@ -154,7 +158,7 @@ class FakeJoin : public Join {
 FakeCursor::FakeCursor(FakeJoin* join, std::vector<Row> probe) : join_(join) {
     join_->controls_->cursors++;
     std::lock_guard lock(join_->mutex_);
-    for (uint32_t p = 0; p < probe.size(); p++) {
+    for (uint32_t p = 0; p < probe.size() && !*join_->limits_.cancel; p++) {
         for (uint64_t b = 0; b < join_->build_.size(); b++) {
             if (!join_->matches(probe[p], join_->build_[b])) continue;
             if (!join_->spec_.client_decides) join_->matched_[b] = true;
