@@ -112,7 +112,7 @@ OpExpr* with_total_keys(OpExpr* clause, KeyEncoding encoding) {
     foreach (cell, result->args) {
         ShiftedColumn shifted;
         if (find_shifted_column(static_cast<Node*>(lfirst(cell)), encoding, &shifted)) continue;
-        lfirst(cell) = saturated_timestamp(static_cast<Expr*>(lfirst(cell)));
+        lfirst(cell) = with_saturated_timestamps(static_cast<Expr*>(lfirst(cell)));
         if (!cannot_fail(static_cast<Node*>(lfirst(cell)))) return nullptr;
     }
     return result;

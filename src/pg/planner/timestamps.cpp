@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "pg/compat.h"
+
 extern "C" {
 #include "access/stratnum.h"
 #include "catalog/pg_type.h"
@@ -73,23 +75,25 @@ CaseWhen* when_beyond(Expr* operand, int strategy, int64 limit, Oid type, int64 
     return when;
 }
 
-}  // namespace
+// A sum with an interval constant: +1, a difference: -1. 0 for everything else.
+int direction(const Node* node) {
+    if (!is_opclause(node)) return 0;
+    auto* sum = reinterpret_cast<const OpExpr*>(node);
+    if (list_length(sum->args) != 2 || !IsA(lsecond(sum->args), Const)) return 0;
+    return lsecond_node(Const, sum->args)->constisnull ? 0 : direction(get_opcode(sum->opno));
+}
 
-Expr* saturated_timestamp(Expr* expression) {
-    if (!is_opclause(expression)) return expression;
-    auto* sum = reinterpret_cast<OpExpr*>(expression);
-    set_opfuncid(sum);
-    int sign = direction(sum->opfuncid);
-    if (sign == 0 || !IsA(lsecond(sum->args), Const)) return expression;
-    auto* added = static_cast<Const*>(lsecond(sum->args));
-    if (added->constisnull) return expression;
-    const Interval* interval = DatumGetIntervalP(added->constvalue);
+Node* saturate(Node* node, void* context) {
+    // The expression of a PlaceHolderVar is evaluated further down, as it is.
+    if (!node || IsA(node, PlaceHolderVar)) return node;
+    Node* copy = mutate_expression(node, saturate, context);
+    int sign = direction(node);
+    if (sign == 0) return copy;
+    auto* sum = castNode(OpExpr, copy);
+    auto* operand = static_cast<Expr*>(linitial(sum->args));
+    const Interval* interval = DatumGetIntervalP(lsecond_node(Const, sum->args)->constvalue);
     double shift = sign * microseconds(interval);
     double tolerance = interval->month != 0 ? kMonthTolerance : kDayTolerance;
-
-    sum = static_cast<OpExpr*>(copyObjectImpl(sum));
-    Expr* operand = saturated_timestamp(static_cast<Expr*>(linitial(sum->args)));
-    linitial(sum->args) = operand;
     CaseExpr* result = makeNode(CaseExpr);
     result->casetype = sum->opresulttype;
     result->args =
@@ -99,7 +103,13 @@ Expr* saturated_timestamp(Expr* expression) {
                                sum->opresulttype, DT_NOBEGIN));
     result->defresult = reinterpret_cast<Expr*>(sum);
     result->location = -1;
-    return reinterpret_cast<Expr*>(result);
+    return reinterpret_cast<Node*>(result);
+}
+
+}  // namespace
+
+Expr* with_saturated_timestamps(Expr* expression) {
+    return reinterpret_cast<Expr*>(saturate(reinterpret_cast<Node*>(expression), nullptr));
 }
 
 }  // namespace gpujoin

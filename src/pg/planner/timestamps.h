@@ -9,8 +9,8 @@ extern "C" {
 
 namespace gpujoin {
 
-// For a date or timestamp plus or minus an interval constant: the same, but infinity where the true sum is
-// certainly beyond all timestamps. Any other expression as it is. Good for comparing by order only.
-Expr* saturated_timestamp(Expr* expression);
+// The expression with each date or timestamp plus or minus an interval constant, at any depth, being infinity
+// where the true sum is certainly beyond all timestamps. Good for comparing by order only.
+Expr* with_saturated_timestamps(Expr* expression);
 
 }  // namespace gpujoin
