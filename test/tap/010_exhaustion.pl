@@ -142,4 +142,16 @@ my ($rc, $out, $err) = $node->psql('postgres',
 like($err, qr/ERROR:  53200:.*HINT: .*gpujoin.host_memory/s, 'a build side that does not fit is refused, with a hint');
 ok(is_idle($node), 'nothing of it is left');
 $node->stop;
+
+# Cursors until the backend may open no more descriptors: their sockets count, and one is left to wait on them.
+$node = make_node('descriptors', 'max_files_per_process = 150');
+start_ready($node);
+fill($node);
+($held_open) = in_sessions($node, 1, "$cursors\nFETCH 1 FROM c1;\nCOMMIT;\n$join;\n");
+$fetched = () = $held_open =~ /^row /mg;
+$too_many = () = $held_open =~ /ERROR:  53000:.*\nHINT:  .*max_files_per_process/g;
+cmp_ok($too_many, '>', 0, "cursors are refused when descriptors are used up ($fetched fetched, $too_many refused)");
+is($fetched + $too_many, 61, 'and only for that; the others go on');
+like($held_open, qr/^\Q$answer\E$/m, 'the next query has descriptors again');
+$node->stop;
 done_testing();

@@ -53,6 +53,12 @@ Reply lost(Status* why) {
     return Reply::Lost;
 }
 
+Reply no_descriptor(Status* why) {
+    *why = failure(Fault::Error, "53000", "could not open a socket to the gpujoin server: %m")
+               .with_hint("Close cursors, or raise max_files_per_process.");
+    return Reply::Failed;
+}
+
 }  // namespace
 
 Status server_lost() {
@@ -75,15 +81,15 @@ Reply channel_connect(Channel* channel, const char* socket_name, Status* why) {
     address.sun_family = AF_UNIX;
     strlcpy(address.sun_path, socket_name, sizeof address.sun_path);
 
-    if (!AcquireExternalFD()) {
-        *why = failure(Fault::Error, "53000", "could not open a socket to the gpujoin server: %m");
-        return Reply::Failed;
-    }
+    // One for the socket; another must be left for the waits on it. Either it is given back, or the first.
+    if (!AcquireExternalFD()) return no_descriptor(why);
+    bool is_one_left = AcquireExternalFD();
+    ReleaseExternalFD();
+    if (!is_one_left) return no_descriptor(why);
     channel->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (channel->socket < 0) {
         ReleaseExternalFD();
-        *why = failure(Fault::Error, "53000", "could not open a socket to the gpujoin server: %m");
-        return Reply::Failed;
+        return no_descriptor(why);
     }
     if (connect(channel->socket, reinterpret_cast<struct sockaddr*>(&address), sizeof address) < 0) {
         *why = failure(Fault::Error, "58000", "could not connect to the gpujoin server: %m");
