@@ -202,9 +202,7 @@ Status Server::open_session(const std::shared_ptr<Participant>& participant, con
 Status Server::attach(const std::shared_ptr<Participant>& participant, const Message& message) {
     uint64_t id = message.header->session;
     auto found = sessions_.find(id);
-    if (found == sessions_.end())
-        return failure(Fault::Error, "58000", "join session %llu is over",
-                       static_cast<unsigned long long>(id));
+    if (found == sessions_.end()) return session_is_over(id);
     return found->second->attach(participant, message.as<AttachBody>().secret);
 }
 

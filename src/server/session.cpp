@@ -34,9 +34,7 @@ Status Session::open(const std::shared_ptr<Participant>& participant) {
 
 Status Session::attach(const std::shared_ptr<Participant>& participant, const uint8_t (&secret)[16]) {
     bool is_open = phase_ == Phase::Building || phase_ == Phase::Sealed;
-    if (!is_open || memcmp(secret, secret_.data(), sizeof secret) != 0)
-        return failure(Fault::Error, "58000", "join session %llu is over",
-                       static_cast<unsigned long long>(id_));
+    if (!is_open || memcmp(secret, secret_.data(), sizeof secret) != 0) return session_is_over(id_);
     BlockRange input[Participant::kMinimumBlocks];
     GPUJOIN_RETURN_IF_FAILED(participant->hold_minimum(input));
     participant->session = this;

@@ -30,6 +30,13 @@
 
 namespace gpujoin {
 
+// What one is told who comes when a session is over, or to another server than the one that had it.
+inline Status session_is_over(uint64_t id) {
+    return failure(Fault::Error, "58000", "join session %llu is over", static_cast<unsigned long long>(id))
+        .with_detail("Its participants have left it, or the server process that had it has ended.")
+        .with_hint("Retry the query.");
+}
+
 class Session {
   public:
     Session(uint64_t id, const Resources& resources, const JoinSpec& spec);
