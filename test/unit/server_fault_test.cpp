@@ -26,15 +26,18 @@ void join_once(TestServer* server) {
 // well.
 void run_with_fault(const std::string& fault) {
     setenv("GPUJOIN_FAULT", fault.c_str(), 1);
-    TestServer server;
-    bool failed = false;
-    try {
+    bool failed = false, clean = false;
+    {
+        TestServer server;
+        try {
+            join_once(&server);
+        } catch (const std::runtime_error&) {
+            failed = true;
+        }
         join_once(&server);
-    } catch (const std::runtime_error&) {
-        failed = true;
+        clean = server.becomes_clean();
     }
-    join_once(&server);
-    _exit(failed && server.becomes_clean() ? 0 : 1);
+    _exit(failed && clean ? 0 : 1);
 }
 
 }  // namespace

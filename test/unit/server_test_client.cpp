@@ -8,9 +8,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 namespace gpujoin::test {
 
@@ -111,9 +111,9 @@ bool TestClient::send(MessageType type, uint64_t sequence, const void* body,
     return send_packet(bytes, size);
 }
 
-std::optional<Received> TestClient::receive(int timeout_ms) {
+std::optional<Received> TestClient::receive(std::chrono::milliseconds timeout) {
     pollfd event{fd(), POLLIN, 0};
-    if (poll(&event, 1, timeout_ms) != 1) return std::nullopt;
+    if (poll(&event, 1, static_cast<int>(timeout.count())) != 1) return std::nullopt;
     Received received{std::vector<uint64_t>(kMaxMessageBytes / 8), {}};
     iovec part{received.packet.data(), kMaxMessageBytes};
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
@@ -136,6 +136,22 @@ std::optional<Received> TestClient::receive(int timeout_ms) {
         memory_ = static_cast<std::byte*>(memory);
     }
     return received;
+}
+
+bool TestClient::ends() {
+    pollfd event{fd(), POLLIN, 0};
+    std::byte any;
+    return poll(&event, 1, static_cast<int>(kPatience.count())) == 1 && recv(fd(), &any, 1, 0) <= 0;
+}
+
+int TestClient::flood(MessageType type) {
+    int sent = 0;
+    EXPECT_TRUE(eventually([&] {
+        for (int i = 0; i < 100 && send(type, 0, nullptr); i++) sent++;
+        pollfd event{fd(), POLLRDHUP, 0};
+        return poll(&event, 1, 0) == 1;
+    }));
+    return sent;
 }
 
 Received TestClient::expect(MessageType type) {
@@ -272,8 +288,8 @@ TestClient::Pairs TestClient::results(uint64_t sequence, ColumnType payload) {
 }
 
 TestServer::TestServer(const Setup& setup) {
-    char directory[] = "/tmp/gpujoin_test.XXXXXX";
-    directory_ = mkdtemp(directory);
+    directory_ = std::filesystem::temp_directory_path() / "gpujoin_test.XXXXXX";
+    EXPECT_NE(mkdtemp(directory_.data()), nullptr) << directory_;
     socket_name_ = directory_ + "/socket";
     auto devices = std::make_unique<Devices>(make_fake_engine(-1, &cpu));
     if (setup.gpu) devices->add(make_fake_engine(0, &gpu), 1u << 30);
