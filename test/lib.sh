@@ -104,7 +104,7 @@ start_cluster() {
     } >>"$folder/data/postgresql.conf"
     clusters+=("$name")
     # setsid: a Ctrl-C at this terminal is for the script, which then stops the cluster.
-    as_user setsid "$pg_bin/pg_ctl" -D "$folder/data" -l "$folder/log" -w -t 60 start >"$folder/pg_ctl.log" 2>&1 ||
+    as_user setsid "$pg_bin/pg_ctl" -D "$folder/data" -l "$folder/log" -w -t 600 start >"$folder/pg_ctl.log" 2>&1 ||
         { tail -20 "$folder/log" >&2; return 1; }
     export PGHOST="$folder/socket" PGUSER=postgres PGDATABASE=postgres PGPORT=5432
     PATH="$pg_bin:$PATH"
@@ -114,20 +114,25 @@ start_cluster() {
 stop_cluster() {
     local folder=$work/$1
     [ -f "$folder/data/postmaster.pid" ] || return 0
-    as_user "$pg_bin/pg_ctl" -D "$folder/data" -m "${2:-fast}" -w -t 60 stop >/dev/null 2>&1
+    as_user "$pg_bin/pg_ctl" -D "$folder/data" -m "${2:-fast}" -w -t 600 stop >/dev/null 2>&1
 }
 
-# wait_for_gpujoin: until the server of the cluster takes joins (30 s), else prints its status.
-wait_for_gpujoin() {
-    local try
-    psql -Xqc 'CREATE EXTENSION IF NOT EXISTS gpujoin' || return
-    for try in $(seq 300); do
-        [ "$(psql -XAtqc 'SELECT ready FROM gpujoin_status()')" = t ] && return 0
+# eventually COMMAND...: repeats the command until it succeeds; fails when it does not for three minutes, in which
+# whoever is late on a busy machine is there.
+eventually() {
+    local end=$((SECONDS + 180))
+    until "$@"; do
+        [ $SECONDS -lt $end ] || return
         sleep 0.1
     done
-    psql -Xxc 'SELECT * FROM gpujoin_status()' >&2
-    return 1
 }
+
+# wait_for_gpujoin: until the server of the cluster takes joins, else prints its status.
+wait_for_gpujoin() {
+    psql -Xqc 'CREATE EXTENSION IF NOT EXISTS gpujoin' || return
+    eventually gpujoin_is_ready || { psql -Xxc 'SELECT * FROM gpujoin_status()' >&2; return 1; }
+}
+gpujoin_is_ready() { [ "$(psql -XAtqc 'SELECT ready FROM gpujoin_status()')" = t ]; }
 
 # The machine in one line, for reports.
 describe_machine() {
