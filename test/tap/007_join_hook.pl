@@ -51,7 +51,7 @@ ok(wait_until_ready($node), 'ready, with a hook behind that does not');
 
 $node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "'gpujoin,$folder/hook0.so'");
 $node->restart;
-ok(wait_until(20, sub { status($node, 'server') eq 'ready' }), 'the server runs');
+ok(wait_until(sub { status($node, 'server') eq 'ready' }), 'the server runs');
 is(status($node, 'ready'), 'f', 'but with a hook in front that does not pass on, no joins are taken');
 like(status($node, 'reason'), qr/another extension has replaced the planner's join hook/, 'and the status says why');
 

@@ -27,12 +27,6 @@ is($node->safe_psql('postgres', $join), $answer, 'a parallel join gives the righ
 like($node->safe_psql('postgres', "EXPLAIN (COSTS OFF) $join"), qr/Parallel Custom Scan \(GpuJoin\)/,
 	'all participants together');
 
-sub is_idle
-{
-	return wait_until($_[0] // 5, sub {
-		$node->safe_psql('postgres', 'SELECT sum(sessions) + sum(used_memory) FROM gpujoin_devices') eq '0' });
-}
-
 # Runs the join, and something else so many seconds after its start; counts what comes of it.
 my %outcome;
 sub disturb
@@ -50,6 +44,21 @@ sub disturb
 	eval { $session->quit };
 }
 
+# At moments all over the join, as long as it takes here and now, until one was in its middle.
+my $duration = time;
+$node->safe_psql('postgres', $join);
+$duration = time - $duration;
+sub disturb_all_over
+{
+	my ($moments, $disturbance) = @_;
+	%outcome = ();
+	for my $round (0 .. 10 * $moments)
+	{
+		last if $round >= $moments && $outcome{refused};
+		$disturbance->($duration * ($round % $moments) / $moments);
+	}
+}
+
 # A worker is terminated.
 my $terminate = q{psql -X -d postgres -c "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 	WHERE backend_type = 'parallel worker' ORDER BY pid LIMIT 1" > /dev/null};
@@ -59,32 +68,32 @@ sub terminate_worker
 	local $ENV{PGPORT} = $node->port;
 	system $terminate;
 }
-disturb(0.015 * $_, \&terminate_worker, qr/57P01: terminating .* due to administrator command/) for 0 .. 9;
+disturb_all_over(10, sub {
+	my ($delay) = @_;
+	disturb($delay, \&terminate_worker, qr/57P01: terminating .* due to administrator command/) });
 is($outcome{other} // 0, 0, 'a worker that is terminated fails the join, or does not matter');
 cmp_ok($outcome{refused} // 0, '>', 0, 'some were terminated in the middle');
-ok(is_idle(), 'no session is left');
+ok(wait_until_idle($node), 'no session is left');
 
 # The server is killed.
-%outcome = ();
-for my $delay (map { 0.03 * $_ } 0 .. 11)
-{
-	wait_until_ready($node) or die 'the server did not come back';
-	my $server = server_pid($node);
-	disturb($delay, sub { kill 'KILL', $server }, qr/ERROR:  58000: .*HINT:  Retry the query/s);
-	wait_until(5, sub { !is_alive($server) });
-}
+my $server = 0;
+disturb_all_over(12, sub {
+	my ($delay) = @_;
+	wait_until_ready($node, $server) or die 'the server did not come back';
+	$server = server_pid($node);
+	disturb($delay, sub { kill 'KILL', $server }, qr/ERROR:  58000: .*HINT:  Retry the query/s) });
 is($outcome{other} // 0, 0, 'a server that is killed gives the right rows or 58000');
 cmp_ok($outcome{refused} // 0, '>', 0, 'some were killed in the middle');
-wait_until_ready($node);
+wait_until_ready($node, $server);
 
 # Cancels and timeouts, in whatever phase.
 for my $timeout (map { 20 * $_ } 1 .. 10)
 {
 	$node->psql('postgres', "SET statement_timeout = ${timeout}; $join");
 }
-ok(is_idle(), 'timeouts leave no session');
+ok(wait_until_idle($node), 'timeouts leave no session');
 $node->safe_psql('postgres', 'SELECT a.t, b.t FROM a FULL JOIN b USING (k) LIMIT 5') for 1 .. 10;
-ok(is_idle(), 'nor does a LIMIT');
+ok(wait_until_idle($node), 'nor does a LIMIT');
 
 # Workers that come late: many at once, for joins that are soon over.
 my $many = "SELECT count(*), count(a.v), count(b.v) FROM a FULL JOIN (SELECT * FROM b WHERE k < 50) b USING (k) WHERE a.k < 100 OR a.k IS NULL";
@@ -105,7 +114,7 @@ like($_->query("SELECT 1"), qr/1/, 'joins side by side, with more workers than t
 like($_->{stdout} . $_->query('SELECT 2'), qr/2/, 'go on') for @sessions;
 $_->quit for @sessions;
 is($node->safe_psql('postgres', 'SELECT repeat_join()'), '0', 'and give the right rows');
-ok(is_idle(), 'no session is left');
+ok(wait_until_idle($node), 'no session is left');
 unlike(slurp_file($node->logfile), qr/terminated by signal (?!9)|server process .* was terminated/,
 	'and no process crashed');
 $node->stop;

@@ -108,7 +108,7 @@ for my $query (
 	like(plan_of($query, 'SET gpujoin.enabled = off'), qr/Remote SQL: .* JOIN /, "sent away: $query");
 	my $before = $node->safe_psql('postgres', 'SELECT joins FROM pg_stat_gpujoin');
 	is(rows_of($query, 'SET gpujoin.enabled = off'), $expected, 'the same rows, joined there');
-	ok(wait_until(5, sub { $node->safe_psql('postgres', 'SELECT joins FROM pg_stat_gpujoin') > $before }), 'by a GpuJoin');
+	ok(wait_until(sub { $node->safe_psql('postgres', 'SELECT joins FROM pg_stat_gpujoin') > $before }), 'by a GpuJoin');
 	is(rows_of($query, $forced), $expected, 'and joined here');
 }
 
@@ -143,7 +143,7 @@ sub after_change
 	my ($writer, $reader) = map { $node->background_psql('postgres') } 1 .. 2;
 	$writer->query_safe(q{BEGIN; UPDATE near SET g = 100 WHERE t = 'n7'; UPDATE near SET k = 7 WHERE t = 'n13'});
 	$reader->query_until(qr/started/, "$settings;\n\\echo started\n$query;\n");
-	wait_until(10, sub { $node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'") })
+	wait_until(sub { $node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'") })
 	  or die 'nobody waits';
 	$writer->query_safe('COMMIT');
 	my $rows = join "\n", sort split /\n/, $reader->query('SELECT');
@@ -164,8 +164,7 @@ is(after_change(locking('fa', 'fb'), $forced), $expected, 'the same rows');
 my ($rc, $out, $err) = $node->psql('postgres', "$forced; ALTER FOREIGN TABLE b OPTIONS (ADD table_name 'missing'); "
 	. 'SELECT count(*) FROM near LEFT JOIN a USING (k) LEFT JOIN b USING (k)');
 like($err, qr/relation "far.missing" does not exist/, 'a remote error ends the query');
-ok(wait_until(5, sub { $node->safe_psql('postgres', 'SELECT sum(sessions) + sum(used_memory) FROM gpujoin_devices') eq '0' }),
-	'no session is left');
+ok(wait_until_idle($node), 'no session is left');
 unlike(slurp_file($node->logfile), qr/terminated by signal/, 'and no process crashed');
 $node->stop;
 done_testing();

@@ -17,6 +17,7 @@ $node->safe_psql('postgres', q{
 	ALTER DATABASE postgres SET gpujoin.force = on;
 	ALTER DATABASE postgres SET max_parallel_workers_per_gather = 0;});
 my $session = $node->background_psql('postgres', on_error_stop => 0);
+$session->set_query_timer_restart(1);    # the time is a query's, not the session's
 my $pid = $session->query_safe('SELECT pg_backend_pid()');
 
 # Memory of its own, in MB: the arena, which it shares with the server, is not counted.
@@ -32,7 +33,9 @@ sub highest
 	my $before = own_memory();
 	my $highest = $before;
 	$session->query_until(qr/started/, "\\echo started\n$query;\n");
-	while ($node->safe_psql('postgres', "SELECT state FROM pg_stat_activity WHERE pid = $pid") eq 'active')
+	wait_until(sub { index($query, $node->safe_psql('postgres', "SELECT left(query, 60) FROM pg_stat_activity WHERE pid = $pid")) == 0 })
+	  or die 'the query does not begin';
+	while (is_active($node, $pid))
 	{
 		my $now = own_memory();
 		$highest = $now if $now > $highest;
@@ -78,9 +81,7 @@ for (1 .. 30)
 }
 is(figures(), $figures, "failures leave nothing in the backend ($figures)");
 cmp_ok(own_memory() - $before, '<', 10, sprintf('nor memory (%.1f MB)', own_memory() - $before));
-ok(wait_until(5, sub {
-	$node->safe_psql('postgres', 'SELECT sum(sessions) + sum(used_memory) FROM gpujoin_devices') eq '0' }),
-	'nor anything in the server');
+ok(wait_until_idle($node), 'nor anything in the server');
 is($session->query_safe('SELECT count(*) FROM many JOIN few USING (k)'), '24975', 'and joins go on');
 $session->quit;
 $node->stop;

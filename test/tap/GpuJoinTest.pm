@@ -8,8 +8,8 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Time::HiRes qw(sleep time);
 
-our @EXPORT = qw(make_node start_ready status server_pid wait_until_ready wait_until is_alive sockets
-  supervisor_pid big_join);
+our @EXPORT = qw(make_node start_ready status server_pid wait_until_ready wait_until wait_until_idle is_joining is_alive
+  is_active sockets supervisor_pid big_join);
 
 # A cluster that preloads gpujoin, on the CPU; not started yet.
 sub make_node
@@ -39,38 +39,60 @@ sub status
 
 sub server_pid { return status($_[0], 'server_pid'); }
 
-# Calls until it returns true or the seconds are over; returns the seconds that it took, or 0.
+# Calls until it returns true; returns the seconds that it took, or 0 when it never does. Whoever is late on a busy
+# machine has the time that PostgreSQL's own tests give.
 sub wait_until
 {
-	my ($seconds, $condition) = @_;
+	my ($condition) = @_;
 	my $begin = time;
 	until ($condition->())
 	{
-		return 0 if time - $begin > $seconds;
+		return 0 if time - $begin > $PostgreSQL::Test::Utils::timeout_default;
 		sleep 0.05;
 	}
 	return time - $begin + 0.001;
 }
 
-# Until a server with a generation of at least $generation takes joins.
+# Until a server takes joins, another one than that of the process $before if that is given: it may be dead without
+# anybody having noticed.
 sub wait_until_ready
 {
-	my ($node, $generation, $seconds) = @_;
-	$generation //= 1;
+	my ($node, $before) = @_;
+	$before //= 0;
 	return wait_until(
-		$seconds // 20,
 		sub {
-			my ($rc, $out) = $node->psql('postgres',
-				"SELECT ready AND generation >= $generation FROM gpujoin_status()");
+			my ($rc, $out) = $node->psql('postgres', "SELECT ready AND server_pid <> $before FROM gpujoin_status()");
 			return $rc == 0 && $out eq 't';
 		});
+}
+
+# Until the server holds nothing of any join.
+sub wait_until_idle
+{
+	my ($node) = @_;
+	return wait_until(
+		sub { $node->safe_psql('postgres', 'SELECT sum(sessions) + sum(used_memory) FROM gpujoin_devices') eq '0' });
+}
+
+# Does the server run a join?
+sub is_joining
+{
+	my ($node) = @_;
+	return $node->safe_psql('postgres', 'SELECT sum(sessions) FROM gpujoin_devices WHERE sessions > 0') ne '';
+}
+
+# Is the backend executing a statement?
+sub is_active
+{
+	my ($node, $pid) = @_;
+	return $node->safe_psql('postgres', "SELECT state FROM pg_stat_activity WHERE pid = $pid") eq 'active';
 }
 
 # Is there such a process, other than one that only waits to be reaped?
 sub is_alive
 {
 	my ($pid) = @_;
-	my $stat = -e "/proc/$pid/stat" ? slurp_file("/proc/$pid/stat") : return 0;
+	my $stat = eval { slurp_file("/proc/$pid/stat") } // return 0;
 	return $stat !~ /\) [ZX] /;
 }
 
