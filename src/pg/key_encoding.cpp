@@ -127,7 +127,6 @@ ColumnSpec column_of(KeyEncoding encoding) {
         case Int32:
             return {ColumnType::Fixed4, ValueOrder::Signed, 1, 0};
         case Int64:
-        case OidInt64:
         case DateTimestamp:
         case BoundInt64:
             return {ColumnType::Fixed8, ValueOrder::Signed, 1, 0};

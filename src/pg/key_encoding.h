@@ -12,7 +12,7 @@ extern "C" {
 
 namespace gpujoin {
 
-// Appended to, never renumbered: numbers travel in plans.
+// Numbers travel in plans, but never to another version of the library.
 enum class KeyEncoding : uint8_t {
     None = 0,
     Bool,      // 1 byte
@@ -21,7 +21,6 @@ enum class KeyEncoding : uint8_t {
     Int32,     // int2/int4 combinations, date
     Int64,     // any integer combination with int8, time, timestamp, timestamptz
     Oid32,     // oid, enum (equality only)
-    OidInt64,  // oid widened against int8
     Float64,   // float4/float8 in all combinations; -0 to +0, one NaN
     Float32,   // float4 = float4
     Numeric,   // stripped of scale

@@ -98,7 +98,6 @@ Encoder find_fixed_encoder(KeyEncoding encoding, Oid declared_type) {
         case KeyEncoding::Int32:
             return integer_encoder<int32_t>(declared_type);
         case KeyEncoding::Int64:
-        case KeyEncoding::OidInt64:
             return integer_encoder<int64_t>(declared_type);
         case KeyEncoding::DateTimestamp:
             return declared_type == DATEOID ? encoder_of<put_integer<int64_t, read_date>>
