@@ -92,11 +92,13 @@ void Session::advance() {
     if (phase_ != Phase::Over) forget_gone();
 }
 
-// Has a worker do something; then() gets its outcome on the event thread.
+// Has a worker do something; then() gets its outcome on the event thread. By then all that the work held is
+// gone: it may use the session's ledgers, and the session may end.
 void Session::run(std::function<Status()> work, std::function<void(const Status&)> then) {
     running_++;
-    resources_.workers->run([this, work = std::move(work), then = std::move(then)] {
+    resources_.workers->run([this, work = std::move(work), then = std::move(then)]() mutable {
         Status status = work();
+        work = nullptr;
         resources_.mailbox->post([this, then, status] {
             running_--;
             then(status);
@@ -142,7 +144,8 @@ void Session::start_move() {
     run(work, [this](const Status& status) {
         wants_move_ = false;
         if (phase_ == Phase::Over) return;
-        if (!status.ok()) return handle_failure(status);
+        // With what is left of the join there is no second attempt.
+        if (!status.ok()) return end_for(status);
         use_device(resources_.devices->cpu());
         join_ = std::move(fresh_join_);
         moved_ = true;

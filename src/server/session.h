@@ -14,7 +14,8 @@
 //
 // Moving: a join that finds no room on its device is tried again on the CPU engine as long as no client has
 // been answered a probe: its build side is exported there, and the tasks that failed, which have stayed at
-// the head of their queues, are executed again.
+// the head of their queues, are executed again; so are probes and marks of other participants that end while
+// the move is due, unanswered.
 #pragma once
 
 #include <array>
@@ -82,10 +83,12 @@ class Session {
     bool may_start(const Participant& participant) const;
     void start_task(Participant& participant);
     void start_cursor(Participant& participant, Task& task);
+    bool is_lost(const Task& task) const;
     void deliver(Participant& participant, const Task& task, const Delivery& delivery);
     void finish_task(Participant& participant, const Status& status);
     void finish_cursor(Participant& participant, const Delivery& last);
     void handle_failure(const Status& status);
+    void end_for(const Status& status);
     void answer(Participant& participant, const Task& task);
     void pop_task(Participant& participant);
     void discard(Participant& participant, std::deque<std::unique_ptr<Task>> tasks);

@@ -64,9 +64,15 @@ void Session::start_cursor(Participant& participant, Task& task) {
         });
 }
 
+// Whether what a task did is lost, because it did it on the device that the session is about to leave: of a
+// join that moves only the build rows come along.
+bool Session::is_lost(const Task& task) const {
+    return wants_move_ && task.type != MessageType::Append && !task.dropped;
+}
+
 // Results in the middle of a task.
 void Session::deliver(Participant& participant, const Task& task, const Delivery& delivery) {
-    if (phase_ == Phase::Over || participant.gone || task.dropped) return;
+    if (phase_ == Phase::Over || participant.gone || task.dropped || is_lost(task)) return;
     answered_ = true;
     if (delivery.batch.rows > 0) participant.hand_out_result(delivery.block);
     send_result(participant, task, delivery);
@@ -75,6 +81,7 @@ void Session::deliver(Participant& participant, const Task& task, const Delivery
 void Session::finish_cursor(Participant& participant, const Delivery& last) {
     participant.running = false;
     Task& task = *participant.tasks.front();
+    if (is_lost(task)) return;
     if (last.batch.rows > 0 || last.batch.done) deliver(participant, task, last);
     task.bytes_needed = last.batch.rows == 0 ? last.batch.bytes_needed : 0;
     if (last.batch.done || task.dropped) pop_task(participant);
@@ -86,18 +93,24 @@ void Session::finish_task(Participant& participant, const Status& status) {
     if (phase_ == Phase::Over || participant.gone) return;
     if (task.dropped && status.fault != Fault::DeviceLost) return pop_task(participant);
     if (!status.ok()) return handle_failure(status);
+    if (is_lost(task)) return;
     answer(participant, task);
     pop_task(participant);
 }
 
-// The session moves, or ends; or, with a device that is lost to this process, all sessions do.
+// The session moves, or ends.
 void Session::handle_failure(const Status& status) {
-    if (status.fault == Fault::DeviceLost) leave_for(*device_, status);
     bool may_move = status.fault == Fault::DeviceMemory && !device_->is_cpu() && !answered_;
     if (may_move)
         wants_move_ = true;
     else
-        fail(status);
+        end_for(status);
+}
+
+// Ends the session; or, with a device that is lost to this process, all of them.
+void Session::end_for(const Status& status) {
+    if (status.fault == Fault::DeviceLost) leave_for(*device_, status);
+    fail(status);
 }
 
 void Session::answer(Participant& participant, const Task& task) {

@@ -63,6 +63,7 @@ class FakeJoin : public Join {
         controls_->joins++;
     }
     ~FakeJoin() override {
+        hang(FakeControls::Destroy, [] { return false; });
         limits_.host_memory->release(charged_);
         controls_->joins--;
     }
@@ -132,14 +133,17 @@ class FakeJoin : public Join {
     Status interfere(FakeControls::Call call) {
         if (int left = controls_->fail_in[call]; left > 0 && controls_->fail_in[call].fetch_sub(1) == 1)
             return failure(controls_->fault, "53200", "told to fail");
-        if (controls_->hang_in == call)
-            controls_->hanging++;
-        else
-            return {};
-        while (controls_->hang_in == call && !*limits_.cancel)
+        return hang(call, [this] { return limits_.cancel->load(); }) ? cancelled() : Status{};
+    }
+
+    template <typename IsOver>
+    bool hang(FakeControls::Call call, const IsOver& is_over) {
+        if (controls_->hang_in != call) return false;
+        controls_->hanging++;
+        while (controls_->hang_in == call && !is_over())
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         controls_->hanging--;
-        return cancelled();
+        return true;
     }
 
     Status cancelled() const {
@@ -247,6 +251,7 @@ Status FakeCursor::next(const Sink& sink, ResultBatch* result) {
 }
 
 Status FakeJoin::export_build(const std::function<Status(const BatchView&)>& consumer) {
+    GPUJOIN_RETURN_IF_FAILED(interfere(FakeControls::Export));
     for (const Row& row : build_) {
         std::vector<ColumnView> columns(row.size());
         std::vector<std::array<uint32_t, 2>> offsets(row.size());

@@ -12,13 +12,14 @@ namespace gpujoin::test {
 
 // Where a test interferes. Outlives the engine.
 struct FakeControls {
-    enum Call { Open, Append, Seal, Probe, Next, kCalls };
+    enum Call { Open, Append, Seal, Probe, Next, Export, Destroy, kCalls };
 
     std::atomic<int> fail_in[kCalls]{};  // the n-th call from now on fails; 0: none
     std::atomic<Fault> fault{Fault::Error};
-    std::atomic<int> hang_in{kCalls};  // this call waits until it is cancelled or hang_in is reset
-    std::atomic<int> hanging{0};       // calls that do so now
-    std::atomic<int> joins{0};         // alive
+    // This call waits until it is cancelled, which Destroy cannot be, or hang_in is reset.
+    std::atomic<int> hang_in{kCalls};
+    std::atomic<int> hanging{0};  // calls that do so now
+    std::atomic<int> joins{0};    // alive
     std::atomic<int> cursors{0};
 };
 

@@ -82,6 +82,36 @@ TEST(ServerMove, FailsWhenTheHostHasNoRoomEither) {
     EXPECT_TRUE(server.becomes_clean());
 }
 
+// A device without room to hand the build side out: there is nothing left to move then.
+TEST(ServerMove, FailsWhenTheBuildSideCannotBeExported) {
+    TestServer server({.gpu = true});
+    fail_once(&server.gpu, FakeControls::Seal, 1);
+    server.gpu.fail_in[FakeControls::Export] = 1;
+    TestClient client = server.connect_and_open(key_payload_spec());
+    client.append_and_wait(kRows);
+    client.send(MessageType::Seal, 0, nullptr);
+    EXPECT_STREQ(client.expect(MessageType::Failed).message.as<Status>().sqlstate, "53200");
+    client.close();
+    EXPECT_TRUE(server.becomes_clean());
+}
+
+// The join on the device uses the session's ledgers to its end, so the session does not end before.
+TEST(ServerMove, AFailedMoveEndsAfterTheJoinOnTheDevice) {
+    TestServer server({.gpu = true});
+    fail_once(&server.gpu, FakeControls::Seal, 1);
+    server.cpu.fail_in[FakeControls::Open] = 1;
+    TestClient client = server.connect_and_open(key_payload_spec());
+    client.append_and_wait(kRows);
+    server.gpu.hang_in = FakeControls::Destroy;
+    client.send(MessageType::Seal, 0, nullptr);
+    ASSERT_TRUE(eventually([&] { return server.gpu.hanging == 1; }));
+    EXPECT_TRUE(client.is_silent());
+    server.gpu.hang_in = FakeControls::kCalls;
+    client.expect(MessageType::Failed);
+    client.close();
+    EXPECT_TRUE(server.becomes_clean());
+}
+
 TEST(ServerMove, OtherParticipantsGoOn) {
     TestServer server({.gpu = true});
     TestClient leader = server.connect_and_open(key_payload_spec());
@@ -102,6 +132,29 @@ TEST(ServerMove, OtherParticipantsGoOn) {
     workers.clear();
     leader.close();
     EXPECT_TRUE(server.becomes_clean());
+}
+
+// Another participant's probe ends while the move is due: what it matched is not known on the CPU.
+TEST(ServerMove, ProbesThatEndWhileAMoveIsDueAreDoneAgain) {
+    TestServer server({.gpu = true});
+    TestClient leader = server.connect_and_open(key_payload_spec());
+    leader.append_and_wait(kRows);
+    TestClient worker = server.connect();
+    worker.attach(leader);
+    leader.seal();
+    worker.expect(MessageType::Sealed);
+    server.gpu.hang_in = FakeControls::Next;
+    uint64_t others = worker.probe(worker.opened.input[0], {1});
+    ASSERT_TRUE(eventually([&] { return server.gpu.hanging == 1; }));
+    fail_once(&server.gpu, FakeControls::Probe, 1);
+    uint64_t failing = leader.probe(leader.opened.input[0], {2});
+    ASSERT_TRUE(eventually([&] { return server.gpu.fail_in[FakeControls::Probe] == 0; }));
+    EXPECT_TRUE(leader.is_silent());
+    server.gpu.hang_in = FakeControls::kCalls;
+    EXPECT_EQ(worker.results(others).size(), 1u);
+    EXPECT_EQ(leader.results(failing).size(), 1u);
+    EXPECT_TRUE(leader.stats().moved);
+    EXPECT_EQ(leader.results(leader.scan_build(true)).size(), 2u);
 }
 
 TEST(ServerMove, ALostDeviceEndsTheProcess) {
