@@ -23,7 +23,8 @@ namespace {
 // What epoll events are about; connections count up from kFirstConnection.
 enum : uint64_t { kListener, kMailbox, kFirstConnection };
 
-constexpr int kPacketsAtATime = 16;  // of one client, before others get their turn
+constexpr int kPacketsAtATime = 16;       // of one client, before others get their turn
+constexpr int kAcceptAgainAfterMs = 100;  // when there were no descriptors left
 
 Status system_failure(const char* what) {
     return failure(Fault::Error, "58000", "could not %s: %s", what, strerror(errno));
@@ -94,7 +95,10 @@ Status Server::listen() {
 void Server::run() {
     epoll_event events[64];
     while (!stopping_ || !sessions_.empty()) {
-        int count = epoll_wait(epoll_.get(), events, std::size(events), -1);
+        bool accepts_again = accepting_paused_ && !stopping_;
+        int timeout = accepts_again ? kAcceptAgainAfterMs : -1;
+        int count = epoll_wait(epoll_.get(), events, std::size(events), timeout);
+        if (count == 0) pause_accepting(false);
         for (int i = 0; i < count; i++) handle_event(events[i]);
         erase_finished_sessions();
     }
@@ -125,7 +129,8 @@ void Server::accept_clients() {
     while (!stopping_) {
         UniqueFd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!socket) {
-            // Without descriptors the next attempt is due when a connection is closed.
+            // Without descriptors the next attempt is due when a connection is closed, or after a while:
+            // those that are missing may be another process's.
             if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) pause_accepting(true);
             return;
         }

@@ -1,7 +1,9 @@
 // Clients that break the protocol or die: the session ends, the server goes on, nothing is left behind.
 #include <gtest/gtest.h>
 #include <dirent.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <functional>
@@ -315,6 +317,23 @@ TEST(ServerBadClient, OneParticipantLeavesInTheMiddleOfItsProbe) {
     server.cpu.hang_in = FakeControls::kCalls;
     EXPECT_TRUE(eventually([&] { return leader.devices().staging_used == staging / 2; }));
     EXPECT_EQ(leader.results(leader.probe(leader.opened.input[0], {1})).size(), 1u);
+}
+
+// Descriptors may be used up by others: there need be no client whose leaving makes room.
+TEST(ServerBadClient, WithoutDescriptorsClientsAreAcceptedLater) {
+    TestServer server;
+    int lowest_free = dup(STDIN_FILENO);
+    close(lowest_free);
+    rlimit before{};
+    getrlimit(RLIMIT_NOFILE, &before);
+    rlimit for_client_alone{static_cast<rlim_t>(lowest_free) + 1, before.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &for_client_alone);
+    TestClient client = server.connect();
+    HelloBody hello{};
+    client.send(MessageType::Hello, 0, &hello);
+    EXPECT_TRUE(client.is_silent());
+    setrlimit(RLIMIT_NOFILE, &before);
+    client.expect(MessageType::Welcome);
 }
 
 TEST(ServerBadClient, HundredIdleConnectionsHoldNothing) {
