@@ -25,11 +25,12 @@ class CombiningWriter {
   public:
     static constexpr bool kPossible = sizeof(Tuple) <= 32 && 64 % sizeof(Tuple) == 0;
 
-    // places[b]: where the chunk's first tuple of bucket b goes. out is aligned to lines.
-    CombiningWriter(const std::vector<uint64_t>& places, Tuple* out)
-        : firsts_(places), next_(places), lines_(places.size()), out_(out) {}
+    // places[b]: where the chunk's first tuple of bucket b goes. out is aligned to lines, and ends at `end`.
+    CombiningWriter(const std::vector<uint64_t>& places, Tuple* out, uint64_t end)
+        : firsts_(places), next_(places), lines_(places.size()), out_(out), end_(end) {}
 
     void put(uint32_t bucket, const Tuple& tuple) {
+        if (next_[bucket] >= end_) return;
         uint64_t place = next_[bucket]++;
         uint64_t in_line = place % kTuples;
         Line& line = lines_[bucket];
@@ -71,11 +72,15 @@ class CombiningWriter {
     std::vector<uint64_t> next_;
     std::vector<Line> lines_;
     Tuple* const out_;
+    const uint64_t end_;
 };
 
 // source(first, rows, tuples) makes the tuples of input rows [first, first + rows), rows <= kBlockRows, and
 // returns how many there are (it may leave rows out). bucket(tuple) < buckets. starts gets buckets + 1
 // entries: bucket b is out[starts[b], starts[b + 1]). `out` has room for a tuple a row.
+//
+// The source is asked twice. Where it reads memory that a client can write to it may give other tuples the
+// second time: then buckets may hold tuples of others, but nothing is written behind the last one.
 template <typename Tuple, typename Source, typename Bucket>
 Status partition(Workers& workers, const std::atomic<bool>* cancel, uint64_t rows, uint32_t buckets,
                  const Source& source, const Bucket& bucket, Tuple* out, std::vector<uint64_t>* starts) {
@@ -110,13 +115,16 @@ Status partition(Workers& workers, const std::atomic<bool>* cancel, uint64_t row
     return workers.run(cancel, chunks, [&](uint32_t chunk) {
         if constexpr (CombiningWriter<Tuple>::kPossible) {
             if (combines) {
-                CombiningWriter<Tuple> writer(places[chunk], out);
+                CombiningWriter<Tuple> writer(places[chunk], out, next);
                 scan_chunk(chunk, [&](const Tuple& tuple) { writer.put(bucket(tuple), tuple); });
                 return writer.finish();
             }
         }
         uint64_t* place = places[chunk].data();
-        scan_chunk(chunk, [&](const Tuple& tuple) { out[place[bucket(tuple)]++] = tuple; });
+        scan_chunk(chunk, [&](const Tuple& tuple) {
+            uint64_t& at = place[bucket(tuple)];
+            if (at < next) out[at++] = tuple;
+        });
     });
 }
 

@@ -19,9 +19,11 @@ uint64_t length_at(const ColumnSource& source, uint32_t row) {
     return row == kNoRow ? 0 : source.offset(uint64_t{row} + 1) - source.offset(row);
 }
 
+// The sink is only written: the client, who can write there too, must not choose where a value goes.
 void gather_bytes(const ColumnSource& source, const uint32_t* rows, uint64_t count, uint32_t* offsets,
                   std::byte* data) {
     const std::byte* from[kGroup];
+    uint64_t starts[kGroup + 1];
     uint64_t next = 0;
     offsets[0] = 0;
     for (uint64_t group = 0; group < count; group += kGroup) {
@@ -31,13 +33,14 @@ void gather_bytes(const ColumnSource& source, const uint32_t* rows, uint64_t cou
             uint64_t start = row == kNoRow ? 0 : source.offset(row);
             from[i] = source.data + start;
             __builtin_prefetch(from[i]);
+            starts[i] = next;
             next += length_at(source, row);
             offsets[group + i + 1] = static_cast<uint32_t>(next);
         }
+        starts[group_rows] = next;
         for (uint32_t i = 0; i < group_rows; i++) {
-            uint32_t start = offsets[group + i];
-            uint32_t bytes = offsets[group + i + 1] - start;
-            if (bytes > 0) std::memcpy(data + start, from[i], bytes);
+            uint64_t bytes = starts[i + 1] - starts[i];
+            if (bytes > 0) std::memcpy(data + starts[i], from[i], bytes);
         }
     }
 }

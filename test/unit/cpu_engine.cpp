@@ -1,0 +1,90 @@
+// What is particular to the CPU engine: memory that clients can write to at any time.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "engine/cpu/host_array.h"
+#include "engine/cpu/partition.h"
+#include "engine_harness.h"
+#include "engine_tables.h"
+
+namespace gpujoin::test {
+namespace {
+
+// Tuples that are in the first bucket when they are counted, and in the last one when they are written.
+TEST(CpuEngine, PartitioningStaysInsideWhenKeysChange) {
+    struct Tuple {
+        uint32_t bucket;
+        uint32_t row;
+    };
+    constexpr uint32_t kLargest = 256;  // buckets: enough for whole lines to be collected
+    constexpr uint64_t kRows = 200'000, kBehind = 10'000;
+    constexpr Tuple kUntouched = {~0u, ~0u};
+    for (uint32_t buckets : {2u, kLargest}) {
+        cpu::Workers workers(2);
+        std::atomic<uint64_t> asked{0};
+        auto source = [&](uint64_t first, uint32_t rows, Tuple* tuples) {
+            const bool again = asked.fetch_add(rows) >= kRows;
+            for (uint32_t i = 0; i < rows; i++)
+                tuples[i] = {again ? buckets - 1 : 0, static_cast<uint32_t>(first + i)};
+            return rows;
+        };
+        auto bucket = [](const Tuple& tuple) { return tuple.bucket; };
+        cpu::HostArray memory;
+        ASSERT_OK(memory.allocate(nullptr, (kRows + kBehind) * sizeof(Tuple)));
+        Tuple* out = memory.as<Tuple>();
+        std::fill_n(out + kRows, kBehind, kUntouched);
+        std::vector<uint64_t> starts;
+        ASSERT_OK(cpu::partition(workers, nullptr, kRows, buckets, source, bucket, out, &starts));
+        EXPECT_EQ(starts[1], kRows);
+        for (uint64_t i = kRows; i < kRows + kBehind; i++) ASSERT_EQ(out[i].bucket, kUntouched.bucket);
+    }
+}
+
+// A sink whose first two pages are the same memory: data that is written to the second one shows up among the
+// offsets in the first, as if a client wrote there.
+TEST(CpuEngine, OffsetsThatChangeInTheSinkAreNotRead) {
+    constexpr size_t kPage = 4096, kSinkBytes = 16 * kPage;
+    constexpr uint64_t kRows = 64;
+    TablePair tables;
+    tables.probe.columns = {number_column(kRows)};
+    tables.build.columns = {number_column(kRows), {bytes_column(), {}}};
+    for (uint64_t row = 0; row < kRows; row++) {
+        std::string value;
+        for (int i = 0; i < 32; i++) value += *value_of(uint64_t{0xfffffff0} << 32);
+        tables.build.columns[1].values.push_back(value);
+    }
+    JoinSpec spec = make_spec(JoinKind::Inner, Algorithm::Hash, tables.probe, tables.build);
+    add_equality(spec, 0, 0);
+    spec.build[1].nullable = 0;
+    spec.outputs = 1;
+    spec.output[0] = 1;
+
+    int file = memfd_create("sink", MFD_CLOEXEC);
+    ASSERT_EQ(ftruncate(file, kSinkBytes), 0);
+    void* sink = mmap(nullptr, kSinkBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    ASSERT_NE(sink, MAP_FAILED);
+    auto* memory = static_cast<std::byte*>(sink);
+    ASSERT_NE(mmap(memory + kPage, kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0),
+              MAP_FAILED);
+
+    std::unique_ptr<Join> join;
+    Ledger ledger(1u << 30);
+    std::unique_ptr<Engine> engine = make_cpu_engine(1);
+    ASSERT_OK(engine->open(spec, {&ledger, nullptr, nullptr}, &join));
+    append_all(*join, tables.build, kRows);
+    SealReport report;
+    ASSERT_OK(join->seal(&report));
+    OwnedBatch batch(tables.probe, 0, kRows);
+    std::unique_ptr<Cursor> cursor;
+    ASSERT_OK(join->probe(batch.view(), &cursor));
+    ResultBatch result;
+    ASSERT_OK(cursor->next({memory, kSinkBytes, Memory::Host}, &result));
+    EXPECT_EQ(result.rows, kRows);
+    EXPECT_EQ(std::string(reinterpret_cast<char*>(memory) + result.columns[0].data + 20 * 256, 256),
+              *tables.build.columns[1].values[20]);
+    munmap(sink, kSinkBytes);
+    close(file);
+}
+
+}  // namespace
+}  // namespace gpujoin::test
