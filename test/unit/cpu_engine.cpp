@@ -1,8 +1,10 @@
-// What is particular to the CPU engine: memory that clients can write to at any time.
+// What is particular to the CPU engine: memory that clients can write to at any time, address space, and the
+// pieces that take long.
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "engine/cpu/host_array.h"
+#include "engine/cpu/key_trees.h"
 #include "engine/cpu/partition.h"
 #include "engine_harness.h"
 #include "engine_tables.h"
@@ -84,6 +86,22 @@ TEST(CpuEngine, OffsetsThatChangeInTheSinkAreNotRead) {
               *tables.build.columns[1].values[20]);
     munmap(sink, kSinkBytes);
     close(file);
+}
+
+// Over many keys it takes a while.
+TEST(CpuEngine, CancelStopsTheMakingOfTrees) {
+    Ledger ledger(1u << 30);
+    std::atomic<bool> cancel{true};
+    const Limits limits{&ledger, nullptr, &cancel};
+    constexpr uint64_t kKeys = 1000;
+    std::vector<uint64_t> even(kKeys + cpu::kTreeNode, ~uint64_t{0});
+    for (uint64_t i = 0; i < kKeys; i++) even[i] = i;
+    cpu::SearchTree tree;
+    EXPECT_EQ(tree.build(limits, even.data(), kKeys).fault, Fault::Cancelled);
+    cpu::GroupSearch groups;
+    EXPECT_EQ(groups.build(limits, even.data(), kKeys).fault, Fault::Cancelled);
+    cpu::MaximumTree maximums;
+    EXPECT_EQ(maximums.build(limits, even.data(), kKeys).fault, Fault::Cancelled);
 }
 
 }  // namespace

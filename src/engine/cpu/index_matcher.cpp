@@ -116,14 +116,12 @@ Status IndexMatcher::build() {
         unique_keys = table_->is_unique();
     }
     GPUJOIN_RETURN_IF_FAILED(read_keys(plan_.build_column, false, &keys_));
-    Ledger* ledger = join_.limits.host_memory;
-    GPUJOIN_RETURN_IF_FAILED(table_ ? groups_.build(ledger, keys_.as<uint64_t>(), positions)
-                                    : tree_.build(ledger, keys_.as<uint64_t>(), positions));
+    GPUJOIN_RETURN_IF_FAILED(table_ ? groups_.build(join_.limits, keys_.as<uint64_t>(), positions)
+                                    : tree_.build(join_.limits, keys_.as<uint64_t>(), positions));
     if (plan_.pruning) {
         bool inverted = !is_lower_bound(*plan_.pruning);
         GPUJOIN_RETURN_IF_FAILED(read_keys(plan_.pruning->build_column, inverted, &pruning_keys_));
-        GPUJOIN_RETURN_IF_FAILED(
-            pruning_tree_.build(join_.limits.host_memory, pruning_keys_.as<uint64_t>(), positions));
+        GPUJOIN_RETURN_IF_FAILED(pruning_tree_.build(join_.limits, pruning_keys_.as<uint64_t>(), positions));
     }
     prunes = plan_.pruning.has_value();
     undecided = plan_.undecided;

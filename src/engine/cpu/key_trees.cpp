@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "engine/cpu/simd.h"
+#include "engine/cpu/workers.h"
 
 namespace gpujoin::cpu {
 
@@ -19,6 +20,16 @@ constexpr uint64_t kNearNodes = 4;  // stretches of so many nodes are read from 
 // in the mean.
 constexpr uint64_t kKeysPerBucket = 4;
 constexpr uint64_t kMostPerBucket = 32;
+
+// Calls use(begin, end) for the parts of [0, count), one after the other; stops when cancelled.
+template <typename Use>
+Status for_parts(const Limits& limits, uint64_t count, const Use& use) {
+    for (uint64_t begin = 0; begin < count; begin += kParallelRows) {
+        if (Workers::is_set(limits.cancel)) return cancelled_status();
+        use(begin, std::min(count, begin + kParallelRows));
+    }
+    return {};
+}
 
 // counts[i]: how many of keys [firsts[i], ends[i]) are less than values[i]; added to firsts[i].
 GPUJOIN_VECTOR void add_less(const uint64_t* keys, const uint64_t* values, const uint32_t* ends,
@@ -166,32 +177,37 @@ const List list_entries = choose_list();
 
 }  // namespace
 
-Status SearchTree::build(Ledger* ledger, const uint64_t* keys, uint64_t count) {
+Status SearchTree::build(const Limits& limits, const uint64_t* keys, uint64_t count) {
     levels_.assign(1, {keys, count});
-    GPUJOIN_RETURN_IF_FAILED(build_directory(ledger));
-    return buckets_ > 0 ? Status{} : build_levels(ledger);
+    GPUJOIN_RETURN_IF_FAILED(build_directory(limits));
+    return buckets_ > 0 ? Status{} : build_levels(limits);
 }
 
-Status SearchTree::build_directory(Ledger* ledger) {
-    const auto [keys, count] = levels_[0];
+Status SearchTree::build_directory(const Limits& limits) {
+    const uint64_t* keys = levels_[0].keys;
+    const uint64_t count = levels_[0].count;
     if (count == 0) return {};
     uint64_t span = keys[count - 1] - keys[0];
     uint32_t shift = 0;
     // Two at least, so that a span of all 64 bits is not shifted away.
     while (span >> shift >= std::max<uint64_t>(count / kKeysPerBucket, 2)) shift++;
     const uint64_t buckets = (span >> shift) + 1;
-    GPUJOIN_RETURN_IF_FAILED(memory_.allocate(ledger, (buckets + 1) * sizeof(uint32_t)));
+    GPUJOIN_RETURN_IF_FAILED(memory_.allocate(limits.host_memory, (buckets + 1) * sizeof(uint32_t)));
     uint32_t* directory = memory_.as<uint32_t>();
     uint64_t bucket = 0, squares = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        for (uint64_t b = (keys[i] - keys[0]) >> shift; bucket < b;)
-            directory[++bucket] = static_cast<uint32_t>(i);
-    }
+    GPUJOIN_RETURN_IF_FAILED(for_parts(limits, count, [&](uint64_t begin, uint64_t end) {
+        for (uint64_t i = begin; i < end; i++) {
+            for (uint64_t b = (keys[i] - keys[0]) >> shift; bucket < b;)
+                directory[++bucket] = static_cast<uint32_t>(i);
+        }
+    }));
     directory[buckets] = static_cast<uint32_t>(count);
-    for (uint64_t b = 0; b < buckets; b++) {
-        uint64_t size = directory[b + 1] - directory[b];
-        squares += size * size;
-    }
+    GPUJOIN_RETURN_IF_FAILED(for_parts(limits, buckets, [&](uint64_t begin, uint64_t end) {
+        for (uint64_t b = begin; b < end; b++) {
+            uint64_t size = directory[b + 1] - directory[b];
+            squares += size * size;
+        }
+    }));
     if (squares > kMostPerBucket * count) {
         memory_.reset();
         return {};
@@ -201,16 +217,18 @@ Status SearchTree::build_directory(Ledger* ledger) {
     return {};
 }
 
-Status SearchTree::build_levels(Ledger* ledger) {
+Status SearchTree::build_levels(const Limits& limits) {
     // All upper levels together have less than a fifteenth of the keys; each has a node's room behind it.
     uint64_t entries = 0;
     for (uint64_t n = levels_[0].count; n > kTreeNode; entries += n + kTreeNode) n /= kTreeNode;
-    GPUJOIN_RETURN_IF_FAILED(memory_.allocate(ledger, (entries + 1) * sizeof(uint64_t)));
+    GPUJOIN_RETURN_IF_FAILED(memory_.allocate(limits.host_memory, (entries + 1) * sizeof(uint64_t)));
     uint64_t* next = memory_.as<uint64_t>();
     while (levels_.back().count > kTreeNode) {
         const Level below = levels_.back();
         uint64_t nodes = below.count / kTreeNode;
-        for (uint64_t i = 0; i < nodes; i++) next[i] = below.keys[i * kTreeNode + kTreeNode - 1];
+        GPUJOIN_RETURN_IF_FAILED(for_parts(limits, nodes, [&](uint64_t begin, uint64_t end) {
+            for (uint64_t i = begin; i < end; i++) next[i] = below.keys[i * kTreeNode + kTreeNode - 1];
+        }));
         std::fill_n(next + nodes, kTreeNode, kHighest);
         levels_.push_back({next, nodes});
         next += nodes + kTreeNode;
@@ -275,12 +293,14 @@ void SearchTree::find_ends(const uint64_t* highs, const uint32_t* below, uint32_
     for (uint32_t i = 0; i < count; i++) ends[i] = std::min(ends[i], size);
 }
 
-Status GroupSearch::build(Ledger* ledger, const uint64_t* keys, uint64_t count) {
+Status GroupSearch::build(const Limits& limits, const uint64_t* keys, uint64_t count) {
+    const uint64_t nodes = count / kTreeNode;
     keys_ = keys;
-    GPUJOIN_RETURN_IF_FAILED(last_of_node_.allocate(ledger, (count / kTreeNode + 1) * sizeof(uint64_t)));
+    GPUJOIN_RETURN_IF_FAILED(last_of_node_.allocate(limits.host_memory, (nodes + 1) * sizeof(uint64_t)));
     uint64_t* last = last_of_node_.as<uint64_t>();
-    for (uint64_t i = 0; i < count / kTreeNode; i++) last[i] = keys[i * kTreeNode + kTreeNode - 1];
-    return {};
+    return for_parts(limits, nodes, [&](uint64_t begin, uint64_t end) {
+        for (uint64_t i = begin; i < end; i++) last[i] = keys[i * kTreeNode + kTreeNode - 1];
+    });
 }
 
 void GroupSearch::find(const uint64_t* values, const uint32_t* firsts, const uint32_t* ends, uint32_t count,
@@ -306,25 +326,29 @@ void GroupSearch::find(const uint64_t* values, const uint32_t* firsts, const uin
     }
 }
 
-Status MaximumTree::build(Ledger* ledger, const uint64_t* keys, uint64_t count) {
+Status MaximumTree::build(const Limits& limits, const uint64_t* keys, uint64_t count) {
     levels_.assign(1, keys);
     uint64_t entries = 0;
     for (uint64_t n = count; n > kTreeNode; entries += n + kTreeNode) n = (n + kTreeNode - 1) / kTreeNode;
     const uint64_t leaves = (count + kTreeNode - 1) / kTreeNode;
-    GPUJOIN_RETURN_IF_FAILED(memory_.allocate(ledger, (leaves + entries + 1) * sizeof(uint64_t)));
+    GPUJOIN_RETURN_IF_FAILED(memory_.allocate(limits.host_memory, (leaves + entries + 1) * sizeof(uint64_t)));
     uint64_t* next = memory_.as<uint64_t>();
     uint64_t largest = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        largest = std::max(largest, keys[i]);
-        next[i / kTreeNode] = largest;
-    }
+    GPUJOIN_RETURN_IF_FAILED(for_parts(limits, count, [&](uint64_t begin, uint64_t end) {
+        for (uint64_t i = begin; i < end; i++) {
+            largest = std::max(largest, keys[i]);
+            next[i / kTreeNode] = largest;
+        }
+    }));
     running_ = next;
     next += leaves;
     for (uint64_t n = count; n > kTreeNode;) {
         const uint64_t* below = levels_.back();
         uint64_t nodes = (n + kTreeNode - 1) / kTreeNode;
-        for (uint64_t i = 0; i < nodes; i++)
-            next[i] = *std::max_element(below + i * kTreeNode, below + std::min(n, (i + 1) * kTreeNode));
+        GPUJOIN_RETURN_IF_FAILED(for_parts(limits, nodes, [&](uint64_t begin, uint64_t end) {
+            for (uint64_t i = begin; i < end; i++)
+                next[i] = *std::max_element(below + i * kTreeNode, below + std::min(n, (i + 1) * kTreeNode));
+        }));
         levels_.push_back(next);
         next += nodes + kTreeNode;
         n = nodes;

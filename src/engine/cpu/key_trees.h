@@ -11,6 +11,7 @@
 
 #include "engine/cpu/host_array.h"
 #include "engine/cpu/node_test.h"
+#include "engine/engine.h"
 
 namespace gpujoin::cpu {
 
@@ -20,7 +21,7 @@ namespace gpujoin::cpu {
 class SearchTree {
   public:
     // keys[count], sorted; not owned.
-    Status build(Ledger* ledger, const uint64_t* keys, uint64_t count);
+    Status build(const Limits& limits, const uint64_t* keys, uint64_t count);
 
     // positions[i]: how many keys are less than values[i]. A block of values goes down level by level, so
     // that the cache misses of different values overlap.
@@ -35,8 +36,8 @@ class SearchTree {
         const uint64_t* keys;
         uint64_t count;
     };
-    Status build_levels(Ledger* ledger);
-    Status build_directory(Ledger* ledger);
+    Status build_levels(const Limits& limits);
+    Status build_directory(const Limits& limits);
     void find_by_directory(const uint64_t* values, uint32_t count, uint32_t* positions) const;
     void find_by_levels(const uint64_t* values, uint32_t count, uint32_t* positions) const;
 
@@ -50,7 +51,7 @@ class SearchTree {
 class GroupSearch {
   public:
     // keys[count]; not owned.
-    Status build(Ledger* ledger, const uint64_t* keys, uint64_t count);
+    Status build(const Limits& limits, const uint64_t* keys, uint64_t count);
 
     // positions[i]: the first in the stretch [firsts[i], ends[i]) whose key is not less than values[i], or
     // ends[i]. The searches of a block go on in step, so that their cache misses overlap.
@@ -67,7 +68,7 @@ class GroupSearch {
 class MaximumTree {
   public:
     // keys[count]; not owned.
-    Status build(Ledger* ledger, const uint64_t* keys, uint64_t count);
+    Status build(const Limits& limits, const uint64_t* keys, uint64_t count);
 
     // Lists the positions in [*position, end) whose keys are at least `bound`, `room` at most (and at least
     // 1), and moves *position behind what was looked at. Returns their number.
