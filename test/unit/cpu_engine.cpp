@@ -88,6 +88,21 @@ TEST(CpuEngine, OffsetsThatChangeInTheSinkAreNotRead) {
     close(file);
 }
 
+// Reserved address space is not used up by joins whose columns might grow large. (ThreadSanitizer leaves too
+// little of it.)
+#ifndef __SANITIZE_THREAD__
+TEST(CpuEngine, ManyJoinsOfManyColumnsAreOpenAtOnce) {
+    Ledger ledger(uint64_t{1} << 39);
+    JoinSpec spec{};
+    spec.algorithm = Algorithm::NestedLoop;
+    spec.build_columns = 20;
+    std::fill_n(spec.build, spec.build_columns, bytes_column());
+    std::unique_ptr<Engine> engine = make_cpu_engine(1);
+    std::vector<std::unique_ptr<Join>> joins(100);
+    for (auto& join : joins) ASSERT_OK(engine->open(spec, {&ledger, nullptr, nullptr}, &join));
+}
+#endif
+
 // Over many keys it takes a while.
 TEST(CpuEngine, CancelStopsTheMakingOfTrees) {
     Ledger ledger(1u << 30);

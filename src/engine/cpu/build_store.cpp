@@ -10,8 +10,9 @@ namespace gpujoin::cpu {
 
 namespace {
 
-// Address space that one join may reserve; far below what a process has, far above what a machine has memory.
-constexpr uint64_t kAddressSpace = uint64_t{1} << 43;
+// Address space that one join may reserve: more than its rows are likely to take, and little enough for a
+// hundred joins at once in what a process has.
+constexpr uint64_t kAddressSpace = uint64_t{1} << 40;
 
 void mark_nulls(const uint8_t* validity, uint64_t rows, uint8_t* null_flags) {
     for (uint64_t row = 0; row < rows; row++) null_flags[row] = !(validity[row >> 3] >> (row & 7) & 1);
