@@ -192,6 +192,12 @@ TEST_P(Contract, SeveralThreadsAppendAndProbe) {
         for (std::thread& thread : threads) thread.join();
     };
     const uint64_t share = 4000 / kThreads;
+    std::jthread watcher([this](std::stop_token over) {
+        while (!over.stop_requested()) {
+            EXPECT_LE(join_->stats().build_rows, 4000u);
+            std::this_thread::sleep_for(std::chrono::microseconds(100));
+        }
+    });
     on_threads([&](int t) {
         for (uint64_t i = 0; i < share; i += 100) {
             OwnedBatch batch(tables.build, t * share + i, 100);

@@ -26,6 +26,7 @@ class BuildStore {
     // Any thread. A batch that fails is left out as a whole.
     Status append(const BatchView& batch);
 
+    // So far; any thread.
     uint64_t rows() const { return rows_; }
     uint64_t bytes() const { return bytes_; }
     uint64_t batches() const { return batches_; }
@@ -54,10 +55,10 @@ class BuildStore {
 
     const std::atomic<bool>* cancel_ = nullptr;
     std::vector<Column> columns_;
-    std::mutex mutex_;  // of what follows, and of growing
-    uint64_t rows_ = 0;
-    uint64_t bytes_ = 0;
-    uint64_t batches_ = 0;
+    std::mutex mutex_;  // held to change what follows, and to grow
+    std::atomic<uint64_t> rows_{0};
+    std::atomic<uint64_t> bytes_{0};
+    std::atomic<uint64_t> batches_{0};
 };
 
 }  // namespace gpujoin::cpu
