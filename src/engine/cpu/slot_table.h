@@ -158,27 +158,35 @@ class SlotTable final : public KeyTable {
                                  [&](uint32_t p) { fill(tuples, p, join.limits.cancel); });
     }
 
+    // Calls use(slot) for every slot of a region that is not free; stops when cancelled.
+    template <typename Use>
+    void for_used(const Region& region, const std::atomic<bool>* cancel, const Use& use) const {
+        Slot* all = slots() + region.start;
+        for (uint64_t first = 0; first < region.slots && !Workers::is_set(cancel); first += kParallelRows) {
+            const uint64_t end = std::min(region.slots, first + kParallelRows);
+            for (uint64_t s = first; s < end; s++)
+                if (all[s].count != 0) use(all[s]);
+        }
+    }
+
     // Gives each key of a partition its range of positions and fills it. A group's first row is written at
     // once, as hashed keys are compared with it; being the first tuple of its key, it stays where it is.
     // Meanwhile a slot's count is one more than the rows filled in, so that no slot looks free.
     void fill(const PartitionedTuples<Key>& tuples, uint32_t p, const std::atomic<bool>* cancel) {
         uint32_t* row_of_position = row_of_position_.template as<uint32_t>();
         uint32_t next = static_cast<uint32_t>(tuples.starts[p]);
-        Slot* region = slots() + regions_[p].start;
-        Slot* end = region + regions_[p].slots;
-        for (Slot* slot = region; slot != end; slot++) {
-            if (slot->count == 0) continue;
-            row_of_position[next] = slot->first;
-            slot->first = next;
-            next += std::exchange(slot->count, 1);
-        }
+        for_used(regions_[p], cancel, [&](Slot& slot) {
+            row_of_position[next] = slot.first;
+            slot.first = next;
+            next += std::exchange(slot.count, 1);
+        });
         tuples.for_each(p, cancel, [&](const KeyTuple<Key>& tuple) {
             Slot& slot = look_up(tuple.key, home(regions_[p], hash_key(tuple.key)), [&](const Slot& other) {
                 return equal_keys(columns_, row_of_position[other.first], columns_, tuple.row);
             });
             row_of_position[slot.first + slot.count++ - 1] = tuple.row;
         });
-        for (Slot* slot = region; slot != end; slot++) slot->count -= slot->count != 0;
+        for_used(regions_[p], cancel, [](Slot& slot) { slot.count--; });
     }
 
     uint32_t bits_ = 0;
