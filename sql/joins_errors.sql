@@ -40,6 +40,11 @@ SELECT count(*) FROM l JOIN r ON l.k = r.k AND l.v = 100 / r.v;
 UPDATE r SET v = 0 WHERE k = 700;
 SELECT count(*) FROM l JOIN r ON l.k = r.k AND l.v < 100 / r.v;
 SELECT count(*) FROM l LEFT JOIN r ON l.k = r.k AND l.v < 100 / r.v;
+-- A constant less a column, beyond bigint: a range where the end of bigint stands for what lies beyond it.
+EXPLAIN (COSTS OFF) SELECT FROM l JOIN r ON 5 - r.big >= l.big;
+SELECT count(*) FROM l JOIN r ON 5 - r.big >= l.big;
+EXPLAIN (COSTS OFF) SELECT FROM l JOIN r ON 5 - r.big > l.big;
+SELECT count(*) FROM l JOIN r ON 5 - r.big > l.big;
 -- What is a range all the same, and what is decided by the residual.
 EXPLAIN (COSTS OFF) SELECT FROM l JOIN r ON l.f BETWEEN r.f - 1 AND r.f + 1;
 EXPLAIN (COSTS OFF) SELECT FROM l JOIN r ON l.t BETWEEN r.t AND r.t + interval '1 month';

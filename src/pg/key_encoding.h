@@ -15,18 +15,18 @@ namespace gpujoin {
 // Numbers travel in plans, but never to another version of the library.
 enum class KeyEncoding : uint8_t {
     None = 0,
-    Bool,      // 1 byte
-    Char1,     // "char", 1 byte
-    Int16,     // int2 = int2
-    Int32,     // int2/int4 combinations, date
-    Int64,     // any integer combination with int8, time, timestamp, timestamptz
-    Oid32,     // oid, enum (equality only)
-    Float64,   // float4/float8 in all combinations; -0 to +0, one NaN
-    Float32,   // float4 = float4
-    Numeric,   // stripped of scale
-    Text,      // text, varchar under a deterministic collation: the bytes
-    Bpchar,    // trailing blanks stripped
-    Name,      // name, and name against text: the bytes up to the zero
+    Bool,     // 1 byte
+    Char1,    // "char", 1 byte
+    Int16,    // int2 = int2
+    Int32,    // int2/int4 combinations, date
+    Int64,    // any integer combination with int8, time, timestamp, timestamptz
+    Oid32,    // oid, enum (equality only)
+    Float64,  // float4/float8 in all combinations; -0 to +0, one NaN
+    Float32,  // float4 = float4
+    Numeric,  // stripped of scale
+    Text,     // text, varchar under a deterministic collation: the bytes
+    Bpchar,   // trailing blanks stripped
+    Name,     // name, and name against text: the bytes up to the zero
     Bytea,
     Uuid,           // 16 bytes
     DateTimestamp,  // date against timestamp, as timestamps; a date beyond their range sorts just below
@@ -39,6 +39,22 @@ enum class KeyEncoding : uint8_t {
     BoundInt128,   // int8, float4, float8, time, timestamp, timestamptz
     BoundNumeric,  // numeric
 };
+
+// The comparison with its sides changed.
+inline Comparison commuted(Comparison comparison) {
+    switch (comparison) {
+        case Comparison::Less:
+            return Comparison::Greater;
+        case Comparison::LessEqual:
+            return Comparison::GreaterEqual;
+        case Comparison::Greater:
+            return Comparison::Less;
+        case Comparison::GreaterEqual:
+            return Comparison::LessEqual;
+        default:
+            return comparison;
+    }
+}
 
 inline bool is_bound(KeyEncoding encoding) {
     return encoding >= KeyEncoding::BoundInt64 && encoding <= KeyEncoding::BoundNumeric;

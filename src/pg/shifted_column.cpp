@@ -129,4 +129,26 @@ bool find_shifted_column(Node* expression, KeyEncoding encoding, ShiftedColumn* 
     return sums != KeyEncoding::None && (sums == encoding || is_bound(encoding));
 }
 
+bool compares_truly(const ShiftedColumn& shifted, Comparison comparison) {
+    __int128 ends[2];  // of the column
+    switch (shifted.column->vartype) {
+        case INT2OID:
+            ends[0] = PG_INT16_MIN, ends[1] = PG_INT16_MAX;
+            break;
+        case INT4OID:
+            ends[0] = PG_INT32_MIN, ends[1] = PG_INT32_MAX;
+            break;
+        case INT8OID:
+            ends[0] = PG_INT64_MIN, ends[1] = PG_INT64_MAX;
+            break;
+        default:  // dates and timestamps end before what holds them
+            return true;
+    }
+    __int128 lowest = shifted.addend + shifted.sign * ends[shifted.sign < 0];
+    __int128 highest = shifted.addend + shifted.sign * ends[shifted.sign > 0];
+    bool above = comparison == Comparison::Less || comparison == Comparison::GreaterEqual;
+    bool below = comparison == Comparison::LessEqual || comparison == Comparison::Greater;
+    return (highest <= PG_INT64_MAX || above) && (lowest >= PG_INT64_MIN || below);
+}
+
 }  // namespace gpujoin

@@ -22,4 +22,9 @@ struct ShiftedColumn {
 // False when the expression is not of that form, or its sums do not have the encoding.
 bool find_shifted_column(Node* expression, KeyEncoding encoding, ShiftedColumn* found);
 
+// Whether the encoder's values, which stay at the ends of bigint where the true ones are beyond, all compare
+// as those do, with the column on the left: the greatest bigint is a substitute in < and >=, the least in <=
+// and >.
+bool compares_truly(const ShiftedColumn& shifted, Comparison comparison);
+
 }  // namespace gpujoin

@@ -99,21 +99,6 @@ const TypeTraits* find_traits(Oid type) {
     }
 }
 
-Comparison commuted(Comparison comparison) {
-    switch (comparison) {
-        case Comparison::Less:
-            return Comparison::Greater;
-        case Comparison::LessEqual:
-            return Comparison::GreaterEqual;
-        case Comparison::Greater:
-            return Comparison::Less;
-        case Comparison::GreaterEqual:
-            return Comparison::LessEqual;
-        default:
-            return comparison;
-    }
-}
-
 const Expr* strip_relabelling(const void* node) {
     auto* expression = static_cast<const Expr*>(node);
     while (IsA(expression, RelabelType)) expression = reinterpret_cast<const RelabelType*>(expression)->arg;

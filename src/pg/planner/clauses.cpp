@@ -106,12 +106,16 @@ bool can_be_hashed(RestrictInfo* rinfo, OpExpr* clause) {
 
 // The comparison with keys that can be evaluated for every row, also those that no other condition finds a
 // partner for; nullptr when one might raise an error.
-OpExpr* with_total_keys(OpExpr* clause, KeyEncoding encoding) {
+OpExpr* with_total_keys(OpExpr* clause, KeyEncoding encoding, Comparison comparison) {
     OpExpr* result = static_cast<OpExpr*>(copyObjectImpl(clause));
     ListCell* cell;
     foreach (cell, result->args) {
         ShiftedColumn shifted;
-        if (find_shifted_column(static_cast<Node*>(lfirst(cell)), encoding, &shifted)) continue;
+        if (find_shifted_column(static_cast<Node*>(lfirst(cell)), encoding, &shifted)) {
+            bool is_left = foreach_current_index(cell) == 0;
+            if (is_bound(encoding) || compares_truly(shifted, is_left ? comparison : commuted(comparison)))
+                continue;
+        }
         lfirst(cell) = with_saturated_timestamps(static_cast<Expr*>(lfirst(cell)));
         if (!cannot_fail(static_cast<Node*>(lfirst(cell)))) return nullptr;
     }
@@ -124,7 +128,8 @@ bool add_comparison(JoinClauses* clauses, RestrictInfo* rinfo, OpExpr* clause, E
     OperatorEncoding found;
     clause = without_overflow(clause);
     if (!clause || !find_operator_encoding(clause->opno, clause->inputcollid, &found)) return false;
-    if (found.comparison != Comparison::Equal) clause = with_total_keys(clause, found.encoding);
+    if (found.comparison != Comparison::Equal)
+        clause = with_total_keys(clause, found.encoding, found.comparison);
     return clause && add_term(clauses, {rinfo, clause, written, {found.encoding, found.comparison}});
 }
 
@@ -133,7 +138,7 @@ bool add_bounds(JoinClauses* clauses, RestrictInfo* rinfo, OpExpr* clause) {
     PlanTerm terms[2];
     if (!find_bound_terms(clause, terms)) return false;
     auto* written = reinterpret_cast<Expr*>(clause);
-    clause = with_total_keys(clause, terms[0].encoding);
+    clause = with_total_keys(clause, terms[0].encoding, terms[0].comparison);
     return clause && add_term(clauses, {rinfo, clause, written, terms[0]}) &&
            add_term(clauses, {rinfo, clause, written, terms[1]});
 }
