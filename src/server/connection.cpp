@@ -55,8 +55,7 @@ void Connection::flush() {
     update_interest();
 }
 
-// True when the packet needs no more attention: sent, or there is nobody left to send it to (which epoll
-// reports by itself). False: try again later.
+// True when the packet needs no more attention: sent, or the connection is over. False: try again later.
 bool Connection::write_packet(std::span<const std::byte> packet, int fd) {
     iovec part{const_cast<std::byte*>(packet.data()), packet.size()};
     msghdr message{};
@@ -73,7 +72,11 @@ bool Connection::write_packet(std::span<const std::byte> packet, int fd) {
     ssize_t sent;
     do sent = sendmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     while (sent < 0 && errno == EINTR);
-    return sent >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS && errno != ENOMEM);
+    if (sent >= 0) return true;
+    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ENOMEM) return false;
+    // Nobody is left to send it to; or it cannot be sent, and the client must not wait for it.
+    shutdown(socket_.get(), SHUT_WR);
+    return true;
 }
 
 void Connection::finish() {
