@@ -57,7 +57,8 @@ Status CudaCursor::queue_lookup(const WorkContext& context, uint64_t rows) {
                                                          : make_exact_source;
     GPUJOIN_RETURN_IF_FAILED(make_source(context, std::move(work), &source_));
     writer_ = std::make_unique<ResultWriter>(join_->spec_, join_->build_views_.data(), probe_.views().data(),
-                                             join_->row_data(), join_->result_order());
+                                             join_->row_data(), join_->result_order(),
+                                             join_->lookup_.holds_values());
     return {};
 }
 

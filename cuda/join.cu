@@ -126,7 +126,7 @@ Status CudaJoin::seal_build_side(const WorkContext& context) {
 Status CudaJoin::build_lookup(const WorkContext& context, const JoinPlan& plan) {
     Status status =
         lookup_.build(context, spec_, plan, build_.rows(), {build_views_.data(), build_columns_.data()},
-                      required_of(true, build_views_.data()), merge_payload());
+                      required_of(true, build_views_.data()), lookup_payload());
     if (!status.ok()) lookup_ = {};
     lookup_made_ = status.ok();
     return status;
@@ -186,9 +186,10 @@ bool CudaJoin::merges_unordered() const {
            !plan_.tests_candidates();
 }
 
-// Joins that mark build rows or give back some without a partner need row numbers.
-PayloadSource CudaJoin::merge_payload() const {
-    if (!merges_unordered() || spec_.kind != JoinKind::Inner) return {};
+// Joins that mark build rows, give back some without a partner or test candidates need row numbers.
+PayloadSource CudaJoin::lookup_payload() const {
+    if (spec_.kind != JoinKind::Inner || spec_.client_decides || plan_.tests_candidates()) return {};
+    if (plan_.merge && !merges_unordered()) return {};
     return choose_payload(build_views_.data(), spec_.output, spec_.outputs);
 }
 

@@ -61,8 +61,8 @@ class CudaJoin : public Join {
     Status start_cursor(const BatchView& batch, std::unique_ptr<Cursor>* cursor);
     // Whether sides are merged and results come as they are found there.
     bool merges_unordered() const;
-    // What rides along when the build side is sorted to be merged with.
-    PayloadSource merge_payload() const;
+    // What the lookup structure may have in the place of build row numbers.
+    PayloadSource lookup_payload() const;
     OutputOrder result_order() const;
     ProbeWork probe_work(const DeviceColumn* probe, uint64_t rows) const;
     uint64_t row_data() const;

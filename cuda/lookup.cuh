@@ -5,8 +5,10 @@
 //
 // Leaders are found in a direct array indexed by the key where keys are dense integers, else in an
 // open-addressing table of 8-byte slots: a 32-bit tag (the key itself if it has 4 bytes, else bits of its
-// hash) and the leader. Unique keys need no groups: the leader is the match. Without equalities there is one
-// group of all rows. Inside a group, rows may be sorted by an order key and narrowed by search.
+// hash) and the leader. Unique keys need no groups: the leader is the match. Of unique keys of 4 bytes the
+// table may hold a value of 4 bytes in the place of the leader, where a join asks for nothing but that column
+// of the build side: one random access a row, not two. Without equalities there is one group of all rows.
+// Inside a group, rows may be sorted by an order key and narrowed by search.
 #pragma once
 
 #include <cstdint>
@@ -147,6 +149,12 @@ GPUJOIN_HD bool same_key(const LookupView& view, uint32_t build_row, const Key& 
 GPUJOIN_HD inline uint32_t leader_in(uint64_t slot) {
     return static_cast<uint32_t>(slot);
 }
+GPUJOIN_HD inline uint32_t tag_in(uint64_t slot) {
+    return static_cast<uint32_t>(slot >> 32);
+}
+GPUJOIN_HD inline uint64_t make_slot(uint32_t tag, uint32_t leader) {
+    return uint64_t{tag} << 32 | leader;
+}
 
 // The slot of a direct array, or false when the key lies outside it.
 GPUJOIN_HD inline bool direct_slot(const LookupView& view, const DeviceColumn& column, uint64_t row,
@@ -156,25 +164,34 @@ GPUJOIN_HD inline bool direct_slot(const LookupView& view, const DeviceColumn& c
     return key >= view.direct_first && key <= view.direct_last;
 }
 
-// The leader of a probe row's key; kNoRow if no build row has it.
+// What the table's slot of a key holds; kEmptySlot if no build row has the key. probe, row: where it is from.
 template <typename Key>
-GPUJOIN_HD uint32_t find_leader(const LookupView& view, const DeviceColumn* probe, uint64_t row) {
-    if (view.direct) {
-        uint64_t slot;
-        bool inside = direct_slot(view, probe[view.layout.part[0].probe_column], row, &slot);
-        return inside ? view.direct[slot] : kNoRow;
-    }
-    Key key = read_key<Key, false>(view.layout, probe, row);
+GPUJOIN_HD uint64_t find_slot(const LookupView& view, const Key& key, const DeviceColumn* probe,
+                              uint64_t row) {
     uint64_t hash = hash_of(key);
     uint32_t tag = tag_of(key, hash);
     uint64_t slot = multiply_high(hash, view.capacity);
     while (true) {
         uint64_t held = view.slots[slot];
-        if (held == kEmptySlot) return kNoRow;
-        if (held >> 32 == tag && same_key<Key, false>(view, leader_in(held), key, probe, row))
-            return leader_in(held);
+        if (held == kEmptySlot) return kEmptySlot;
+        if (tag_in(held) == tag && same_key<Key, false>(view, leader_in(held), key, probe, row)) return held;
         slot = slot + 1 == view.capacity ? 0 : slot + 1;
     }
+}
+
+// Whether a build row has a probe row's key. leader: of that key, or the value that is held in its place.
+template <typename Key>
+GPUJOIN_HD bool find_leader(const LookupView& view, const DeviceColumn* probe, uint64_t row,
+                            uint32_t* leader) {
+    if (view.direct) {
+        uint64_t slot;
+        bool inside = direct_slot(view, probe[view.layout.part[0].probe_column], row, &slot);
+        *leader = inside ? view.direct[slot] : kNoRow;
+        return *leader != kNoRow;
+    }
+    uint64_t held = find_slot(view, read_key<Key, false>(view.layout, probe, row), probe, row);
+    *leader = leader_in(held);
+    return held != kEmptySlot;
 }
 
 // How many of the sorted keys lie before a cut that is near the beginning: one by one at first, as there are

@@ -15,8 +15,8 @@ namespace gpujoin {
 
 class Lookup {
   public:
-    // Builds for `rows` rows of a concatenated build side. payload: rides along where rows are sorted to be
-    // merged; no search by row number follows if it is a value.
+    // Builds for `rows` rows of a concatenated build side. payload: a value only where nothing else is asked
+    // for by row number; it rides along where rows are sorted to be merged, and may be held by the table.
     Status build(const WorkContext& context, const JoinSpec& spec, const JoinPlan& plan, uint64_t rows,
                  const BuildColumns& columns, RequiredColumns required, const PayloadSource& payload);
 
@@ -26,6 +26,8 @@ class Lookup {
     // No two build rows share a key: no probe row has more than one candidate.
     bool unique() const { return unique_; }
     bool by_key() const { return by_key_; }
+    // Candidates begin at the payload's values, not at positions.
+    bool holds_values() const { return holds_values_; }
     bool has_bounds() const { return bounds_.size() > 0; }
     // The build side where it is to be merged with, and the probe column to sort by for that; -1: the
     // equality columns.
@@ -37,6 +39,7 @@ class Lookup {
                         RequiredColumns required);
     Status make_table(const WorkContext& context, const BuildColumns& columns, uint64_t rows,
                       RequiredColumns required);
+    Status hold_values(const WorkContext& context, const uint32_t* values);
     Status make_groups(const WorkContext& context, uint64_t rows, DeviceArray<uint32_t>* begins);
     Status scatter_rows(const WorkContext& context, uint64_t rows);
     template <typename Key>
@@ -50,6 +53,7 @@ class Lookup {
     const DeviceColumn* build_ = nullptr;
     bool by_key_ = false;
     bool unique_ = false;
+    bool holds_values_ = false;
     bool merge_ = false;
     bool merge_cut_after_ = false;
     int merge_probe_column_ = -1;
@@ -72,7 +76,7 @@ class Lookup {
     TileKeys tiles_;
 };
 
-// The candidates of every row of a probe batch: positions [begin, begin + count).
+// The candidates of every row of a probe batch: positions [begin, begin + count), or one value.
 struct Candidates {
     DeviceArray<uint32_t> begin;
     DeviceArray<uint32_t> count;

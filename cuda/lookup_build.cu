@@ -60,7 +60,7 @@ __device__ uint32_t insert_slot(const LookupView& view, uint32_t row) {
     Key key = read_key<Key, true>(view.layout, view.build, row);
     uint64_t hash = hash_of(key);
     uint32_t tag = tag_of(key, hash);
-    uint64_t entry = uint64_t{tag} << 32 | row;
+    uint64_t entry = make_slot(tag, row);
     uint64_t slot = multiply_high(hash, view.capacity);
     while (true) {
         uint64_t held = view.slots[slot];
@@ -68,7 +68,7 @@ __device__ uint32_t insert_slot(const LookupView& view, uint32_t row) {
             held = atomicCAS(reinterpret_cast<unsigned long long*>(view.slots + slot), kEmptySlot, entry);
             if (held == kEmptySlot) return row;
         }
-        if (held >> 32 == tag && same_key<Key, true>(view, leader_in(held), key, view.build, row))
+        if (tag_in(held) == tag && same_key<Key, true>(view, leader_in(held), key, view.build, row))
             return leader_in(held);
         slot = slot + 1 == view.capacity ? 0 : slot + 1;
     }
@@ -104,6 +104,32 @@ Status insert_rows(const WorkContext& context, const LookupView& view, RequiredC
         default:
             return insert_rows<HashedKey>(context, view, required, rows, leaders, counts, figures);
     }
+}
+
+// Whether the entry of the greatest key would look like an empty slot if it held its value.
+Status find_ambiguous(const WorkContext& context, const LookupView& view, const uint32_t* values,
+                      bool* ambiguous) {
+    DeviceArray<uint32_t> answer;
+    GPUJOIN_RETURN_IF_FAILED(answer.allocate(context.account, 1, context.handle()));
+    uint32_t* to = answer.data();
+    GPUJOIN_RETURN_IF_FAILED(for_each(context.handle(), 1, [=] __device__(uint64_t) {
+        uint32_t key = tag_in(kEmptySlot);
+        uint64_t held = find_slot(view, key, nullptr, 0);
+        *to = held != kEmptySlot && make_slot(key, values[leader_in(held)]) == kEmptySlot;
+    }));
+    uint32_t found = 0;
+    GPUJOIN_RETURN_IF_FAILED(read_back(context, to, &found));
+    *ambiguous = found != 0;
+    return {};
+}
+
+// Puts the value of each leader in its place.
+Status replace_leaders(const WorkContext& context, const uint32_t* values, DeviceArray<uint64_t>* slots) {
+    uint64_t* slot = slots->data();
+    return for_each(context.handle(), slots->size(), [=] __device__(uint64_t i) {
+        uint64_t held = slot[i];
+        if (held != kEmptySlot) slot[i] = make_slot(tag_in(held), values[leader_in(held)]);
+    });
 }
 
 // The build rows that can match, in row order.
@@ -201,6 +227,9 @@ Status Lookup::build(const WorkContext& context, const JoinSpec& spec, const Joi
                 : make_order(context, column, rows, required, &order_keys_, &order_fences_));
     } else if (by_key_ && !unique_) {
         GPUJOIN_RETURN_IF_FAILED(scatter_rows(context, rows));
+    } else if (by_key_ && payload.values && payload.bytes == sizeof(uint32_t) &&
+               spec.estimated_probe_rows >= rows) {
+        GPUJOIN_RETURN_IF_FAILED(hold_values(context, reinterpret_cast<const uint32_t*>(payload.values)));
     }
     if (plan.range_column >= 0) GPUJOIN_RETURN_IF_FAILED(make_bounds(context, spec, plan));
     leaders_.reset();
@@ -255,6 +284,17 @@ Status Lookup::make_table(const WorkContext& context, const BuildColumns& column
     }
     GPUJOIN_RETURN_IF_FAILED(slots_.allocate(context.account, 2 * rows + 1, context.handle()));
     return fill_bytes(context.handle(), slots_.data(), 0xff, slots_.size());
+}
+
+// Lets a table of exact keys hold values in the place of leaders. Fetching them costs a random access a build
+// row; each probe row saves one.
+Status Lookup::hold_values(const WorkContext& context, const uint32_t* values) {
+    bool ambiguous = direct_.data() || layout_.bytes != sizeof(uint32_t);
+    if (!ambiguous) GPUJOIN_RETURN_IF_FAILED(find_ambiguous(context, view(), values, &ambiguous));
+    if (ambiguous) return {};
+    GPUJOIN_RETURN_IF_FAILED(replace_leaders(context, values, &slots_));
+    holds_values_ = true;
+    return {};
 }
 
 // Lays the groups out in the order of their leaders. begins: the same starts once more, by leader.

@@ -13,9 +13,10 @@ template <typename Key>
 Status find_groups(const WorkContext& context, const LookupView& view, const DeviceColumn* probe,
                    RequiredColumns required, uint64_t rows, uint32_t* begin, uint32_t* count) {
     return for_each(context.handle(), rows, [=] __device__(uint64_t row) {
-        uint32_t leader = required.present(probe, row) ? find_leader<Key>(view, probe, row) : kNoRow;
-        Group group{leader, leader != kNoRow};
-        if (view.groups && leader != kNoRow) group = view.groups[leader];
+        uint32_t leader = kNoRow;
+        bool found = required.present(probe, row) && find_leader<Key>(view, probe, row, &leader);
+        Group group{leader, found};
+        if (view.groups && found) group = view.groups[leader];
         begin[row] = group.begin;
         count[row] = group.count;
     });

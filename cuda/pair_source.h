@@ -38,7 +38,8 @@ struct BuildMarks {
     unsigned long long* coverage = nullptr;
 };
 
-// Pairs [first, last) are there and wait to be written out. kNoRow: no build row.
+// Pairs [first, last) are there and wait to be written out. build: row numbers, kNoRow for none; or the
+// values that the lookup holds.
 struct PairBuffer {
     DeviceArray<uint32_t> probe;
     DeviceArray<uint32_t> build;

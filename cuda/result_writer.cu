@@ -49,9 +49,10 @@ Status find_cut(const WorkContext& context, const ResultShape& shape, const Data
 }  // namespace
 
 ResultWriter::ResultWriter(const JoinSpec& spec, const DeviceColumn* build, const DeviceColumn* probe,
-                           uint64_t row_data, OutputOrder order)
+                           uint64_t row_data, OutputOrder order, bool held_values)
     : probe_rows_(probe && order == OutputOrder::Probe),
       build_rows_(spec.client_decides),
+      held_values_(held_values),
       row_data_(row_data) {
     for (uint32_t i = 0; i < spec.outputs; i++)
         outputs_.push_back({build[spec.output[i]], false, result_column(spec, i)});
@@ -128,11 +129,15 @@ Status ResultWriter::gather(const WorkContext& context, const PairBuffer& pairs,
     for (size_t i = 0; i < outputs_.size(); i++) {
         const OutputColumn& output = outputs_[i];
         const ColumnBuffers& buffers = result.columns[i];
-        const uint32_t* from = output.from_probe ? probe : build;
+        bool held = held_values_ && !output.from_probe;
+        const uint32_t* from = output.from_probe || held ? probe : build;  // any row is none of kNoRow
         if (output.shape.nullable)
             GPUJOIN_RETURN_IF_FAILED(
                 gather_validity(context, output.source, from, rows, target + buffers.validity));
-        if (output.source.width) {
+        if (held) {
+            GPUJOIN_CHECK_CUDA(cudaMemcpyAsync(target + buffers.values, build, rows * sizeof(uint32_t),
+                                               cudaMemcpyDeviceToDevice, context.handle()));
+        } else if (output.source.width) {
             GPUJOIN_RETURN_IF_FAILED(
                 gather_fixed(context, output.source, from, rows, target + buffers.values));
         } else {

@@ -22,8 +22,9 @@ class ResultWriter {
   public:
     // build, probe: views of all columns of each side; probe is null in scans of the build side. row_data:
     // bytes of Bytes columns a build row has on average. order: None leaves out the probe row numbers.
+    // held_values: pairs have the value of the one build column, of 4 bytes and not NULL, for its row.
     ResultWriter(const JoinSpec& spec, const DeviceColumn* build, const DeviceColumn* probe,
-                 uint64_t row_data, OutputOrder order);
+                 uint64_t row_data, OutputOrder order, bool held_values = false);
 
     // How many pairs to have ready for a sink; at least 1.
     uint64_t wanted_pairs(uint64_t sink_bytes) const;
@@ -43,6 +44,7 @@ class ResultWriter {
     ResultShape shape_;
     bool probe_rows_;
     bool build_rows_;
+    bool held_values_;
     uint64_t row_data_;
     uint64_t measured_ = 0;              // pairs that data_starts_ is for
     DeviceArray<uint64_t> data_starts_;  // (measured_ + 1) for each Bytes column

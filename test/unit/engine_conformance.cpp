@@ -65,15 +65,22 @@ class EqualityJoin : public EngineTest {
             for (OutputOrder order : {OutputOrder::Probe, OutputOrder::None}) {
                 JoinSpec spec = equality_spec(kind, Algorithm::Auto, tables, keys);
                 if (order == OutputOrder::None) carry_all(spec);
-                auto expected = reference_join(spec, tables.probe, tables.build, candidates);
-                for (Algorithm algorithm : kAlgorithms) {
-                    spec.algorithm = algorithm;
-                    std::vector<ResultRow> actual;
-                    run_join(*engine_, spec, limits(), tables.probe, tables.build, pacing, &actual);
-                    if (HasFatalFailure()) return;
-                    expect_same(expected, actual, describe(spec));
-                }
+                run(spec, tables, candidates, pacing);
+                if (HasFatalFailure()) return;
             }
+        }
+    }
+
+    // One spec with every algorithm. candidates: the build rows that may match a probe row.
+    template <typename Candidates>
+    void run(JoinSpec spec, const TablePair& tables, const Candidates& candidates, const Pacing& pacing) {
+        auto expected = reference_join(spec, tables.probe, tables.build, candidates);
+        for (Algorithm algorithm : kAlgorithms) {
+            spec.algorithm = algorithm;
+            std::vector<ResultRow> actual;
+            run_join(*engine_, spec, limits(), tables.probe, tables.build, pacing, &actual);
+            if (HasFatalFailure()) return;
+            expect_same(expected, actual, describe(spec));
         }
     }
 };
@@ -84,6 +91,37 @@ TEST_P(EqualityJoin, KeysOfEveryType) {
 
 TEST_P(EqualityJoin, UniqueKeysOfEveryType) {
     for (const KeyCase& key : key_cases(1'000'000'000, 0.0)) run(key, 100, 60);
+}
+
+// One value of four bytes for each key, which an engine may keep in the place of a row number, and every
+// value is one, even all bits of key and value.
+TEST_P(EqualityJoin, OneValueOfUniqueKeys) {
+    constexpr int32_t kKeys = 300;
+    const ColumnPlan key{fixed_column(ColumnType::Fixed4), kKeys, true, 0.1};
+    Random random(17);
+    for (int32_t value_of_last_key : {-1, 5}) {
+        for (bool nullable : {false, true}) {
+            TablePair tables;
+            tables.probe.columns = {make_column(key, 2 * kKeys, random)};
+            tables.probe.columns[0].values[7] = value_of(-1);
+            tables.build.columns = {{key.spec, {}},
+                                    {fixed_column(ColumnType::Fixed4, ValueOrder::Signed, nullable), {}}};
+            for (int32_t i = 0; i < kKeys; i += 2) {
+                tables.build.columns[0].values.push_back(nth_value(key, i));
+                tables.build.columns[1].values.push_back(value_of(i % 3 ? i : -1));
+            }
+            tables.build.columns[0].values[11] = value_of(-1);
+            tables.build.columns[1].values[11] = value_of(value_of_last_key);
+            const auto candidates = equal_rows(tables.probe, tables.build, 1);
+            for (JoinKind kind : kKinds) {
+                JoinSpec spec = equality_spec(kind, Algorithm::Auto, tables, 1);
+                spec.outputs = 1;
+                spec.output[0] = 1;
+                spec.estimated_probe_rows = tables.probe.rows();
+                run(spec, tables, candidates, {.probe_batch = 50, .sink_bytes = 1 << 10});
+            }
+        }
+    }
 }
 
 // Keys of every width, by their names above, with as many rows on both sides, or the next number of them.
