@@ -45,9 +45,10 @@ struct RangeBound {
 struct LookupView {
     KeyLayout layout;
     const DeviceColumn* build = nullptr;  // all build columns
-    const uint32_t* direct = nullptr;     // leader by key - direct_first, or null
-    uint64_t direct_first = 0;
-    uint64_t direct_last = 0;
+    bool has_span = false;                // keys are numbers, and none lies outside [first_key, last_key]
+    uint64_t first_key = 0;               // as order keys
+    uint64_t last_key = 0;
+    const uint32_t* direct = nullptr;  // leader by key - first_key, or null
     uint64_t* slots = nullptr;
     uint64_t capacity = 0;
     const Group* groups = nullptr;            // by leader; null: unique keys, or no equalities
@@ -156,12 +157,12 @@ GPUJOIN_HD inline uint64_t make_slot(uint32_t tag, uint32_t leader) {
     return uint64_t{tag} << 32 | leader;
 }
 
-// The slot of a direct array, or false when the key lies outside it.
-GPUJOIN_HD inline bool direct_slot(const LookupView& view, const DeviceColumn& column, uint64_t row,
-                                   uint64_t* slot) {
+// A key's place in the span, which is its slot in a direct array; false when it lies outside.
+GPUJOIN_HD inline bool place_in_span(const LookupView& view, const DeviceColumn& column, uint64_t row,
+                                     uint64_t* place) {
     uint64_t key = order_key(column.spec, column.value(row));
-    *slot = key - view.direct_first;
-    return key >= view.direct_first && key <= view.direct_last;
+    *place = key - view.first_key;
+    return key >= view.first_key && key <= view.last_key;
 }
 
 // What the table's slot of a key holds; kEmptySlot if no build row has the key. probe, row: where it is from.
@@ -183,10 +184,11 @@ GPUJOIN_HD uint64_t find_slot(const LookupView& view, const Key& key, const Devi
 template <typename Key>
 GPUJOIN_HD bool find_leader(const LookupView& view, const DeviceColumn* probe, uint64_t row,
                             uint32_t* leader) {
+    uint64_t place = 0;
+    if (view.has_span && !place_in_span(view, probe[view.layout.part[0].probe_column], row, &place))
+        return false;
     if (view.direct) {
-        uint64_t slot;
-        bool inside = direct_slot(view, probe[view.layout.part[0].probe_column], row, &slot);
-        *leader = inside ? view.direct[slot] : kNoRow;
+        *leader = view.direct[place];
         return *leader != kNoRow;
     }
     uint64_t held = find_slot(view, read_key<Key, false>(view.layout, probe, row), probe, row);

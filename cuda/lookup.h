@@ -37,8 +37,9 @@ class Lookup {
   private:
     Status make_leaders(const WorkContext& context, const BuildColumns& columns, uint64_t rows,
                         RequiredColumns required);
-    Status make_table(const WorkContext& context, const BuildColumns& columns, uint64_t rows,
-                      RequiredColumns required);
+    Status find_span(const WorkContext& context, const BuildColumns& columns, uint64_t rows,
+                     RequiredColumns required);
+    Status make_table(const WorkContext& context, uint64_t rows);
     Status hold_values(const WorkContext& context, const uint32_t* values);
     Status make_groups(const WorkContext& context, uint64_t rows, DeviceArray<uint32_t>* begins);
     Status scatter_rows(const WorkContext& context, uint64_t rows);
@@ -58,8 +59,9 @@ class Lookup {
     bool merge_cut_after_ = false;
     int merge_probe_column_ = -1;
     uint64_t positions_ = 0;
-    uint64_t direct_first_ = 0;
-    uint64_t direct_last_ = 0;
+    bool has_span_ = false;
+    uint64_t first_key_ = 0;
+    uint64_t last_key_ = 0;
     DeviceArray<uint32_t> direct_;
     DeviceArray<uint64_t> slots_;
     DeviceArray<uint32_t> leaders_;  // by build row, while building

@@ -48,7 +48,7 @@ Status find_key_span(const WorkContext& context, DeviceColumn column, const Devi
 // Enters a row into the direct array; returns the leader of its key.
 __device__ uint32_t insert_direct(const LookupView& view, uint32_t row) {
     uint64_t slot;
-    direct_slot(view, view.build[view.layout.part[0].build_column], row, &slot);
+    place_in_span(view, view.build[view.layout.part[0].build_column], row, &slot);
     uint32_t held = atomicCAS(const_cast<uint32_t*>(view.direct) + slot, kNoRow, row);
     return held == kNoRow ? row : held;
 }
@@ -245,7 +245,8 @@ Status Lookup::build(const WorkContext& context, const JoinSpec& spec, const Joi
 
 Status Lookup::make_leaders(const WorkContext& context, const BuildColumns& columns, uint64_t rows,
                             RequiredColumns required) {
-    GPUJOIN_RETURN_IF_FAILED(make_table(context, columns, rows, required));
+    GPUJOIN_RETURN_IF_FAILED(find_span(context, columns, rows, required));
+    GPUJOIN_RETURN_IF_FAILED(make_table(context, rows));
     GPUJOIN_RETURN_IF_FAILED(leaders_.allocate(context.account, rows, context.handle()));
     GPUJOIN_RETURN_IF_FAILED(counts_.allocate(context.account, rows, context.handle()));
     GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), counts_.data(), 0, rows));
@@ -260,27 +261,32 @@ Status Lookup::make_leaders(const WorkContext& context, const BuildColumns& colu
     return {};
 }
 
-// An empty direct array where the key is one dense integer, else an empty table, at most half full.
-Status Lookup::make_table(const WorkContext& context, const BuildColumns& columns, uint64_t rows,
-                          RequiredColumns required) {
+// The span of the keys that can match, where they are numbers and there are any. It costs one pass over the
+// keys, and spares the search of every probe row outside it.
+Status Lookup::find_span(const WorkContext& context, const BuildColumns& columns, uint64_t rows,
+                         RequiredColumns required) {
     const DeviceColumn& column = columns.host[layout_.part[0].build_column];
-    if (layout_.parts == 1 && order_key_is_exact(column.spec)) {
-        DeviceArray<BuildFigures> figures;
-        GPUJOIN_RETURN_IF_FAILED(figures.allocate(context.account, 1, context.handle()));
-        GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), &figures.data()->least, 0xff, 1));
-        GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), &figures.data()->greatest, 0, 1));
+    if (layout_.parts != 1 || !order_key_is_exact(column.spec)) return {};
+    DeviceArray<BuildFigures> figures;
+    GPUJOIN_RETURN_IF_FAILED(figures.allocate(context.account, 1, context.handle()));
+    GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), &figures.data()->least, 0xff, 1));
+    GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), &figures.data()->greatest, 0, 1));
+    GPUJOIN_RETURN_IF_FAILED(find_key_span(context, column, columns.device, required, rows, figures.data()));
+    BuildFigures found;
+    GPUJOIN_RETURN_IF_FAILED(read_back(context, figures.data(), &found));
+    has_span_ = found.least <= found.greatest;
+    first_key_ = found.least;
+    last_key_ = found.greatest;
+    return {};
+}
+
+// An empty direct array where keys are dense numbers, else an empty table, at most half full.
+Status Lookup::make_table(const WorkContext& context, uint64_t rows) {
+    uint64_t most = std::max(kDirectSlotsPerRow * rows, kDirectSlotsAtLeast);
+    if (has_span_ && last_key_ - first_key_ < most) {
         GPUJOIN_RETURN_IF_FAILED(
-            find_key_span(context, column, columns.device, required, rows, figures.data()));
-        BuildFigures found;
-        GPUJOIN_RETURN_IF_FAILED(read_back(context, figures.data(), &found));
-        uint64_t most = std::max(kDirectSlotsPerRow * rows, kDirectSlotsAtLeast);
-        if (found.least <= found.greatest && found.greatest - found.least < most) {
-            direct_first_ = found.least;
-            direct_last_ = found.greatest;
-            uint64_t slots = found.greatest - found.least + 1;
-            GPUJOIN_RETURN_IF_FAILED(direct_.allocate(context.account, slots, context.handle()));
-            return fill_bytes(context.handle(), direct_.data(), 0xff, slots);
-        }
+            direct_.allocate(context.account, last_key_ - first_key_ + 1, context.handle()));
+        return fill_bytes(context.handle(), direct_.data(), 0xff, direct_.size());
     }
     GPUJOIN_RETURN_IF_FAILED(slots_.allocate(context.account, 2 * rows + 1, context.handle()));
     return fill_bytes(context.handle(), slots_.data(), 0xff, slots_.size());
@@ -380,9 +386,10 @@ LookupView Lookup::view() const {
     LookupView view;
     view.layout = layout_;
     view.build = build_;
+    view.has_span = has_span_;
+    view.first_key = first_key_;
+    view.last_key = last_key_;
     view.direct = direct_.data();
-    view.direct_first = direct_first_;
-    view.direct_last = direct_last_;
     view.slots = slots_.data();
     view.capacity = slots_.size();
     view.groups = groups_.data();
