@@ -7,6 +7,7 @@
 
 #include "engine/cpu/filter_test.h"
 #include "engine/cpu/queue_cursor.h"
+#include "engine/cpu/simd.h"
 
 namespace gpujoin::cpu {
 
@@ -43,6 +44,28 @@ Emission emission_of(const JoinSpec& spec) {
         default:
             return {.marks = true};
     }
+}
+
+// Lists first + i for each i < candidates with keep[i]; returns how many. Mostly few are kept: groups with
+// none are passed over as one.
+GPUJOIN_VECTOR uint32_t list_kept(const uint8_t* keep, uint32_t candidates, uint32_t first,
+                                  uint32_t* numbers) {
+    constexpr uint32_t kGroup = 64;
+    uint32_t kept = 0;
+    for (uint32_t begin = 0; begin < candidates; begin += kGroup) {
+        const uint32_t rows = std::min(kGroup, candidates - begin);
+        const uint8_t* group = keep + begin;
+        uint8_t any = 0;
+        if (rows == kGroup) {
+            for (uint32_t i = 0; i < kGroup; i++) any |= group[i];
+            if (!any) continue;
+        }
+        for (uint32_t i = 0; i < rows; i++) {
+            numbers[kept] = first + begin + i;
+            kept += group[i];
+        }
+    }
+    return kept;
 }
 
 class ProbeCursor final : public QueueCursor {
@@ -256,11 +279,7 @@ void ProbeCursor::expand_run() {
     std::memset(scratch.keep, 1, rows);
     for (const TermTest& test : tests_) test.test_run(probe_row, first, rows, scratch.keep);
     if (filter_) undecided_ |= filter_->test_run(probe_row, first, rows, scratch.keep);
-    uint32_t passed = 0;
-    for (uint32_t i = 0; i < rows; i++) {
-        scratch.build[passed] = first + i;
-        passed += scratch.keep[i];
-    }
+    const uint32_t passed = list_kept(scratch.keep, rows, first, scratch.build);
     std::memset(scratch.keep, 1, passed);
     segments_[0] = {passed, taken_ + rows, rows == left()};
 }

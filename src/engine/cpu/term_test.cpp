@@ -6,11 +6,7 @@
 #include <limits>
 
 #include "engine/compare.h"
-
-// The loops over runs are written to be vectorised, which -O2 alone does only for the simplest.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3")
-#endif
+#include "engine/cpu/simd.h"
 
 namespace gpujoin::cpu {
 
@@ -123,6 +119,26 @@ void with_type(const ColumnSpec& column, const Use& use) {
     }
 }
 
+// flatten: what is not inlined is compiled for the plainest processor only.
+GPUJOIN_VECTOR __attribute__((flatten)) void test_key_pairs(const ColumnSource& probe_side,
+                                                            const ColumnSource& build_side,
+                                                            Comparison comparison, const uint32_t* probe,
+                                                            const uint32_t* build, uint32_t pairs,
+                                                            uint8_t* keep) {
+    with_type(probe_side.spec, [&]<typename T, ValueOrder kOrder>() {
+        pairs_of<T, kOrder>(probe_side.values, build_side.values, comparison, probe, build, pairs, keep);
+    });
+}
+
+GPUJOIN_VECTOR __attribute__((flatten)) void test_key_run(const ColumnSource& probe_side,
+                                                          const ColumnSource& build_side,
+                                                          Comparison comparison, uint32_t probe,
+                                                          uint32_t first, uint32_t rows, uint8_t* keep) {
+    with_type(probe_side.spec, [&]<typename T, ValueOrder kOrder>() {
+        run_of<T, kOrder>(probe_side.values, build_side.values, comparison, probe, first, rows, keep);
+    });
+}
+
 bool test_values(const ColumnSpec& column, Comparison comparison, ValueRef probe, ValueRef build) {
     if (comparison == Comparison::Equal) return equal_values(probe, build);
     if (comparison == Comparison::NotEqual) return !equal_values(probe, build);
@@ -145,9 +161,7 @@ void TermTest::test_pairs(const uint32_t* probe, const uint32_t* build, uint32_t
                       test_values(probe_.spec, comparison_, probe_.value(probe[i]), build_.value(build[i]));
         return;
     }
-    with_type(probe_.spec, [&]<typename T, ValueOrder kOrder>() {
-        pairs_of<T, kOrder>(probe_.values, build_.values, comparison_, probe, build, pairs, keep);
-    });
+    test_key_pairs(probe_, build_, comparison_, probe, build, pairs, keep);
 }
 
 void TermTest::test_run(uint32_t probe, uint32_t first, uint32_t rows, uint8_t* keep) const {
@@ -157,9 +171,7 @@ void TermTest::test_run(uint32_t probe, uint32_t first, uint32_t rows, uint8_t* 
             keep[i] = keep[i] && test_values(probe_.spec, comparison_, value, build_.value(first + i));
         return;
     }
-    with_type(probe_.spec, [&]<typename T, ValueOrder kOrder>() {
-        run_of<T, kOrder>(probe_.values, build_.values, comparison_, probe, first, rows, keep);
-    });
+    test_key_run(probe_, build_, comparison_, probe, first, rows, keep);
 }
 
 }  // namespace gpujoin::cpu

@@ -84,7 +84,7 @@ int run(int argc, char** argv) {
     if (cpu_scale <= 0) cpu_scale = session.device ? options.scale / 8 : options.scale;
     constexpr double kFewerRows = 0.125, kPrimitiveRows = 16 << 20;
     const WorkloadSizes workloads{make_workloads(options.scale), make_workloads(cpu_scale),
-                                  make_workloads(cpu_scale * (session.device ? 1 : kFewerRows))};
+                                  make_workloads(cpu_scale * kFewerRows)};
     add_join_cases(session, workloads);
     add_primitive_cases(session, static_cast<uint64_t>(kPrimitiveRows * options.scale),
                         static_cast<uint64_t>(kPrimitiveRows * cpu_scale));
