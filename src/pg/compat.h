@@ -15,6 +15,7 @@ extern "C" {
 #include "nodes/extensible.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
+#include "optimizer/pathnode.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
 #if PG_VERSION_NUM >= 170000
@@ -97,6 +98,23 @@ inline void set_join_conditions([[maybe_unused]] CustomPath* path, [[maybe_unuse
 inline void add_disabled_nodes([[maybe_unused]] Path* path, [[maybe_unused]] const Path* input) {
 #if PG_VERSION_NUM >= 180000
     path->disabled_nodes += input->disabled_nodes;
+#endif
+}
+
+// Whether a relation may keep a path of at least these costs. Disabled nodes are not counted: from 18 on the
+// answer is yes more often than it need be.
+inline bool passes_precheck(RelOptInfo* rel, Cost startup_cost, Cost total_cost) {
+#if PG_VERSION_NUM >= 180000
+    return add_path_precheck(rel, 0, startup_cost, total_cost, NIL, nullptr);
+#else
+    return add_path_precheck(rel, startup_cost, total_cost, NIL, nullptr);
+#endif
+}
+inline bool passes_partial_precheck(RelOptInfo* rel, Cost total_cost) {
+#if PG_VERSION_NUM >= 180000
+    return add_partial_path_precheck(rel, 0, total_cost, NIL);
+#else
+    return add_partial_path_precheck(rel, total_cost, NIL);
 #endif
 }
 

@@ -194,7 +194,8 @@ bool take_condition(JoinClauses* clauses, RestrictInfo* rinfo, const JoinSides& 
 
 // Takes a condition on pairs that an engine can evaluate.
 bool take_pair_condition(JoinClauses* clauses, RestrictInfo* rinfo, const JoinSides& sides) {
-    if (!add_condition(&clauses->compiled, rinfo->clause, sides)) return false;
+    if (!clauses->compiled) clauses->compiled = static_cast<JoinFilter*>(palloc0(sizeof(JoinFilter)));
+    if (!add_condition(clauses->compiled, rinfo->clause, sides)) return false;
     clauses->conditions = lappend(clauses->conditions, rinfo);
     return true;
 }
@@ -238,6 +239,11 @@ JoinClauses* classify_clauses(List* restrictlist, const JoinSides& sides) {
             clauses->residual = insert_by_security(clauses->residual, rinfo);
     }
     return can_be_searched(clauses) || link_sides(clauses->conditions, sides) ? clauses : nullptr;
+}
+
+const JoinFilter& filter_of(const JoinClauses* clauses) {
+    static const JoinFilter none = {};
+    return clauses->compiled ? *clauses->compiled : none;
 }
 
 bool can_be_searched(const JoinClauses* clauses) {

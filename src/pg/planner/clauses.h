@@ -30,13 +30,13 @@ struct JoinTerm {
 
 // Lists live in the planner's memory context.
 struct JoinClauses {
-    List* equalities;   // of JoinTerm
-    List* ranges;       // of JoinTerm
-    List* filters;      // of JoinTerm
-    List* conditions;   // of RestrictInfo, in the order of the program that they were compiled to
-    List* residual;     // of RestrictInfo, by security level
-    List* pushed_down;  // of RestrictInfo, by security level
-    JoinFilter compiled;
+    List* equalities;      // of JoinTerm
+    List* ranges;          // of JoinTerm
+    List* filters;         // of JoinTerm
+    List* conditions;      // of RestrictInfo, in the order of the program that they were compiled to
+    List* residual;        // of RestrictInfo, by security level
+    List* pushed_down;     // of RestrictInfo, by security level
+    JoinFilter* compiled;  // the conditions' program; nullptr: there are none (see filter_of)
 };
 
 // What a condition is classified against.
@@ -51,6 +51,9 @@ struct JoinSides {
 // Puts a join's restrictlist into normal form. nullptr when nothing in it can drive a join here: no equality,
 // no range and no condition between the two sides.
 JoinClauses* classify_clauses(List* restrictlist, const JoinSides& sides);
+
+// The program of the conditions, empty where there are none.
+const JoinFilter& filter_of(const JoinClauses* clauses);
 
 // Whether a search can find the partners of a row: whether there is an equality or a range between the sides.
 bool can_be_searched(const JoinClauses* clauses);

@@ -103,7 +103,8 @@ struct RowShape {
 
 RowShape key_shape(const JoinClauses* clauses, bool of_build) {
     RowShape shape;
-    const PlanValues& values = of_build ? clauses->compiled.build.values : clauses->compiled.probe.values;
+    const JoinFilter& filter = filter_of(clauses);
+    const PlanValues& values = of_build ? filter.build.values : filter.probe.values;
     shape.values = values.count;
     for (int i = 0; i < values.count; i++)
         shape.bytes += fixed_width(column_of(values.value[i].encoding).type);
@@ -140,7 +141,7 @@ RowShape wanted_shape(const PathTarget* target) {
 
 // Whether PostgreSQL may have to look at pairs that the engine finds.
 bool needs_columns(const JoinClauses* clauses) {
-    return clauses->residual || may_be_undecided(clauses->compiled.program);
+    return clauses->residual || may_be_undecided(filter_of(clauses).program);
 }
 
 // Wanted columns travel with the build side, unless only whether a row matched matters.
@@ -239,6 +240,14 @@ double parallel_shares(int workers) {
     return workers + (parallel_leader_participation ? std::max(0.0, 1 - 0.3 * workers) : 0);
 }
 
+Cost set_up_cost(const EngineRates& rates) {
+    return setting_startup_cost + engine_costs(rates).setup;
+}
+
+Cost reading_cost(const Path* input) {
+    return input->total_cost - read_saving(input);
+}
+
 JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const JoinInputs& inputs,
                            const EngineRates& rates) {
     EngineCosts engine = engine_costs(rates);
@@ -259,13 +268,13 @@ JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const Jo
 
     JoinEstimate estimate = {};
     double* terms = estimate.terms.cost;
-    terms[kSetUpTerm] = startup + setting_startup_cost + engine.setup;
-    terms[kWorkersTerm] = inputs.workers > 0 ? setting_startup_cost + engine.setup : 0;
-    terms[kReadBuildTerm] = inputs.build->total_cost - read_saving(inputs.build);
+    terms[kSetUpTerm] = startup + set_up_cost(rates);
+    terms[kWorkersTerm] = inputs.workers > 0 ? set_up_cost(rates) : 0;
+    terms[kReadBuildTerm] = reading_cost(inputs.build);
     terms[kEncodeBuildTerm] = encode_cost(build_rows, build_keys) + encode_cost(build_rows, payload);
     terms[kTransferBuildTerm] = built_rows * (build_keys.bytes + payload.bytes) / kMegabyte * engine.megabyte;
     terms[kBuildTerm] = built_rows * engine.build_row * depth;
-    terms[kReadProbeTerm] = inputs.probe->total_cost - read_saving(inputs.probe);
+    terms[kReadProbeTerm] = reading_cost(inputs.probe);
     terms[kEncodeProbeTerm] = encode_cost(probe_rows, probe_keys) + encode_cost(probe_rows, kept);
     terms[kTransferProbeTerm] =
         (probe_rows * probe_keys.bytes + results * payload.bytes) * shares / kMegabyte * engine.megabyte;

@@ -44,4 +44,9 @@ struct JoinEstimate {
 JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const JoinInputs& inputs,
                            const EngineRates& rates);
 
+// Two terms that do not depend on the join's conditions, so that all others come on top of them: setting up a
+// join, and the workers once more, and reading an input.
+Cost set_up_cost(const EngineRates& rates);
+Cost reading_cost(const Path* input);
+
 }  // namespace gpujoin

@@ -167,6 +167,7 @@ OpExpr* compare_in_bigint(OpExpr* clause) {
 }  // namespace
 
 OpExpr* without_overflow(OpExpr* clause) {
+    if (IsA(linitial(clause->args), Var) && IsA(lsecond(clause->args), Var)) return clause;
     int strategy;
     if (!integer_strategy(clause->opno, &strategy)) return clause;
     clause = with_one_constant(clause, strategy);

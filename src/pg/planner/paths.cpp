@@ -187,9 +187,9 @@ bool wants_matched_row(const JoinCall& call) {
 // A batch of the build side has a column for each key and each column that may be wanted above.
 bool fits_batches(const JoinInputs& inputs) {
     const JoinClauses* clauses = inputs.clauses;
+    const JoinFilter& filter = filter_of(clauses);
     int keys = list_length(clauses->equalities) + list_length(clauses->ranges) +
-               list_length(clauses->filters) +
-               Max(clauses->compiled.probe.values.count, clauses->compiled.build.values.count);
+               list_length(clauses->filters) + Max(filter.probe.values.count, filter.build.values.count);
     return keys + list_length(inputs.build->pathtarget->exprs) <= int{kMaxColumns};
 }
 
@@ -226,6 +226,26 @@ void propose(const JoinCall& call, const Proposal& proposal) {
     if (inputs.build) add_copied_build(call, inputs, probe_rel);
 }
 
+// What a participant of a parallel join may have to read at least.
+Cost least_reading_cost(const RelOptInfo* rel) {
+    Cost whole = reading_cost(rel->cheapest_total_path);
+    if (rel->partial_pathlist == NIL) return whole;
+    return std::min(whole, reading_cost(static_cast<Path*>(linitial(rel->partial_pathlist))));
+}
+
+// Whether the cheapest join that is conceivable might be kept. Asked first, as core asks before it costs a
+// join of its own: small relations have a better path already, and their conditions take longer to look at.
+bool may_win(const JoinCall& call) {
+    Cost setup = set_up_cost(call.server.rates);
+    Cost reading =
+        reading_cost(call.outer->cheapest_total_path) + reading_cost(call.inner->cheapest_total_path);
+    if (passes_precheck(call.joinrel, setup, setup + reading)) return true;
+    if (!call.joinrel->consider_parallel) return false;
+    if (call.outer->partial_pathlist == NIL && call.inner->partial_pathlist == NIL) return false;
+    reading = least_reading_cost(call.outer) + least_reading_cost(call.inner);
+    return passes_partial_precheck(call.joinrel, 2 * setup + reading);
+}
+
 // Conditions that the planner would forget if the join were made here.
 bool loses_conditions(const List* restrictlist) {
     if (kTestsPseudoconstants) return false;
@@ -244,6 +264,7 @@ void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel,
     JoinCall call = {root, joinrel, outerrel, innerrel, extra, {}};
     read_server_facts(&call.server);
     if (setting_force) call.server.rates = {};  // a forced plan has the same shape on every machine
+    if (!setting_force && !may_win(call)) return;
     List *paths = joinrel->pathlist, *partial_paths = joinrel->partial_pathlist;
     if (setting_force) {
         joinrel->pathlist = only_ours(paths);

@@ -31,8 +31,8 @@ List* append_target_list(List* scan_tlist, const List* child_tlist) {
 List* custom_expressions(const JoinClauses* clauses) {
     List* lists = list_make4(term_clauses(clauses->equalities), term_clauses(clauses->ranges),
                              term_clauses(clauses->filters), get_actual_clauses(clauses->conditions));
-    lists = lappend(lists, clauses->compiled.probe.expressions);
-    lists = lappend(lists, clauses->compiled.build.expressions);
+    lists = lappend(lists, filter_of(clauses).probe.expressions);
+    lists = lappend(lists, filter_of(clauses).build.expressions);
     lists = lappend(lists, get_actual_clauses(clauses->residual));
     for (const List* terms : {clauses->equalities, clauses->ranges, clauses->filters})
         lists = lappend(lists, written_conditions(terms));
@@ -42,6 +42,7 @@ List* custom_expressions(const JoinClauses* clauses) {
 
 PlanData plan_data_of(const GpuJoinPath* path, const List* probe_tlist) {
     const JoinClauses* clauses = path->clauses;
+    const JoinFilter& filter = filter_of(clauses);
     const List* paths = path->path.custom_paths;
     PlanData data = {};
     data.kind = path->kind;
@@ -49,9 +50,9 @@ PlanData plan_data_of(const GpuJoinPath* path, const List* probe_tlist) {
     data.equalities = list_length(clauses->equalities);
     data.ranges = list_length(clauses->ranges);
     data.filters = list_length(clauses->filters);
-    data.program = clauses->compiled.program;
-    data.probe_values = clauses->compiled.probe.values;
-    data.build_values = clauses->compiled.build.values;
+    data.program = filter.program;
+    data.probe_values = filter.probe.values;
+    data.build_values = filter.build.values;
     data.estimated_probe_rows = static_cast<Path*>(linitial(paths))->rows * path->shares;
     data.estimated_build_rows = static_cast<Path*>(lsecond(paths))->rows * path->shares;
     data.estimated_result_rows = path->path.path.rows * path->shares;
