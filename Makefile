@@ -17,8 +17,8 @@ CUDA_ARCHS ?= 75 80 86 89 90 100 120
 
 # What objects are compiled with, apart from their sources, is kept in $(BUILD)/choices: another choice compiles them
 # again, and installing alone, perhaps with another PATH, goes by what was built.
-print_choices = printf '%s = %s\n' NVCC '$(NVCC)' CUDA_ARCHS '$(if $(NVCC),$(CUDA_ARCHS))' FAULTS '$(FAULTS)' SANITIZE '$(SANITIZE)'
-ifneq ($(filter-out install uninstall,$(or $(MAKECMDGOALS),all)),)
+print_choices = printf '%s = %s\n' PG_CONFIG '$(PG_CONFIG)' NVCC '$(NVCC)' CUDA_ARCHS '$(if $(NVCC),$(CUDA_ARCHS))' FAULTS '$(FAULTS)' SANITIZE '$(SANITIZE)'
+ifneq ($(filter-out install uninstall installcheck,$(or $(MAKECMDGOALS),all)),)
 $(shell $(print_choices) | cmp -s - $(BUILD)/choices || { mkdir -p $(BUILD) && $(print_choices) >$(BUILD)/choices; })
 else
 -include $(BUILD)/choices

@@ -39,7 +39,7 @@ Status cuda_status(cudaError_t error, const char* what) {
     cudaGetLastError();  // an error that does not stay must not be found again by the next call
     if (error == cudaErrorMemoryAllocation)
         return failure(Fault::DeviceMemory, "53200", "out of device memory")
-            .with_detail("%s: %s", what, cudaGetErrorString(error));
+            .with_detail("The call was %s.", what);
     Fault fault = poisons_context(error) ? Fault::DeviceLost : Fault::Error;
     return failure(fault, "58000", "CUDA error: %s", cudaGetErrorString(error))
         .with_detail("The call was %s.", what);

@@ -2,7 +2,8 @@
 # clusters. Sourced, not run; the caller has `set -u`.
 #
 #   PG_CONFIG    which PostgreSQL to build for and run (default: Debian's 15, else the one on PATH)
-#   CUDA_ARCHS   architectures to build the CUDA engine for, where nvcc is found (default here: 90)
+#   CUDA_ARCHS   architectures to build the CUDA engine for, where nvcc is found (default here: those of this
+#                machine's GPUs, or 90; all that are supported take minutes)
 #   NVCC         the CUDA compiler; empty: build without the CUDA engine (default: where one is found)
 #   JOBS         parallel jobs of make (default: processors)
 #
@@ -10,6 +11,8 @@
 # on no address, and is gone when the script ends, however it ends.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+find_archs() { nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d . | sort -u | paste -sd' '; }
+CUDA_ARCHS="${CUDA_ARCHS:-$(find_archs)}"
 export CUDA_ARCHS="${CUDA_ARCHS:-90}"
 JOBS="${JOBS:-$(nproc)}"
 

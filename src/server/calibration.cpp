@@ -120,7 +120,7 @@ class CalibrationJoin {
         while (!result.done) {
             GPUJOIN_RETURN_IF_FAILED(cursor->next({space_.output, space_.bytes, space_.memory}, &result));
             if (result.rows == 0 && !result.done)
-                return failure(Fault::Error, "XX000", "calibration: a row needs %llu bytes",
+                return failure(Fault::Error, "XX000", "could not calibrate: a row needs %llu bytes",
                                static_cast<unsigned long long>(result.bytes_needed));
         }
         return {};

@@ -65,7 +65,7 @@ Status guarded(Function&& function) noexcept {
         return failure(Fault::HostMemory, "53200", "out of memory");
     } catch (const std::exception& error) {
         return failure(Fault::Error, "XX000", "unexpected failure in the CPU join engine")
-            .with_detail("%s", error.what());
+            .with_detail("The exception was: %s.", error.what());
     }
 }
 

@@ -63,7 +63,7 @@ Reply no_descriptor(Status* why) {
 
 Status server_lost() {
     return failure(Fault::Error, "58000", "lost the connection to the gpujoin server")
-        .with_detail("The server process has ended; a new one is started at once.")
+        .with_detail("The server process has ended; a new one is being started.")
         .with_hint("Retry the query. It is planned without gpujoin until the server is back.");
 }
 
@@ -143,7 +143,7 @@ Reply channel_receive(Channel* channel, Message* message, int* descriptor, Statu
     if (packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
         *why = malformed_answer("It is too long.");
     else if (Status checked = decode({incoming, static_cast<size_t>(bytes)}, message); !checked.ok())
-        *why = malformed_answer(checked.detail[0] ? checked.detail : checked.message);
+        *why = checked.detail[0] ? malformed_answer(checked.detail) : checked;
     else
         return Reply::Got;
     if (*descriptor >= 0) close(*descriptor);

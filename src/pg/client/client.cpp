@@ -385,7 +385,7 @@ Status server_is_down(const ServerFacts& facts) {
     Status status = failure(Fault::Error, "58000", "the gpujoin server is not running");
     if (facts.phase == ServerPhase::NotPreloaded)
         return status.with_detail("gpujoin is not in shared_preload_libraries.");
-    if (facts.last_words[0] != '\0') status.with_detail("Its last words were: %s", facts.last_words);
+    if (facts.last_words[0] != '\0') status.with_detail("The server's last words were: %s", facts.last_words);
     return status.with_hint("Retry the query. It is planned without gpujoin until the server is back.");
 }
 
