@@ -125,14 +125,16 @@ struct Keys {
     uint64_t domain = 1;
     double parameter = 0;  // Zipf: the exponent; Hot: the share of the hot key
     double match = 1;      // the share of rows that have an even index, where stride is 2
-    uint32_t stride = 1;   // 2 in both relations of a join whose match share is below 1
+    uint32_t stride = 1;   // 2 in both relations of a join whose match share is set
     uint64_t multiplier = 1;
+    uint64_t other_seed = 0;  // of the relation it is joined with, uniform over the same domain
+    uint64_t other_rows = 0;  // Uniform: rows that match have the keys of so many rows there; 0: of their own
     Permutation permutation{};
     Zipf zipf{};
 
     // The base index of a row.
     GPUJOIN_HD uint64_t base(uint64_t row) const {
-        uint64_t random = mix(seed ^ (row * 0xd1342543de82ef95));
+        uint64_t random = random_of(seed, row);
         switch (distribution) {
             case Distribution::Unique:
                 return permutation(row);
@@ -142,9 +144,11 @@ struct Keys {
                 if (unit(mix(random)) < parameter) return hot();
                 break;
             case Distribution::Uniform:
+                if (other_rows > 0 && matches(row))
+                    random = random_of(other_seed, scaled(random, other_rows));
                 break;
         }
-        return scaled(random);
+        return scaled(random, domain);
     }
 
     // May the row match? The others have odd indexes, which no row of the other relation has.
@@ -163,8 +167,11 @@ struct Keys {
     GPUJOIN_HD uint64_t hot() const { return domain / 3; }
 
   private:
-    // random * domain / 2^64, for domains below 2^32.
-    GPUJOIN_HD uint64_t scaled(uint64_t random) const { return (random >> 32) * domain >> 32; }
+    GPUJOIN_HD static uint64_t random_of(uint64_t seed, uint64_t row) {
+        return mix(seed ^ (row * 0xd1342543de82ef95));
+    }
+    // random * size / 2^64, for sizes below 2^32.
+    GPUJOIN_HD static uint64_t scaled(uint64_t random, uint64_t size) { return (random >> 32) * size >> 32; }
 };
 
 // Fills in what the distribution precomputes. Rows may not exceed the domain with Unique; domain < 2^32.

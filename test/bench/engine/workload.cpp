@@ -56,10 +56,15 @@ Workload& sparse(Workload& workload) {
     return workload;
 }
 
-// Lets only a share of the probe rows find a match.
+// Lets a share of the probe rows find a match, each having the key of some build row, and no other. Both
+// relations are uniform over the same domain, and their keys below twice that.
 Workload& matching(Workload& workload, double share) {
-    workload.probe.keys.stride = workload.build.keys.stride = 2;
-    workload.probe.keys.match = share;
+    Keys& probe = workload.probe.keys;
+    const Relation& build = workload.build;
+    probe.stride = workload.build.keys.stride = 2;
+    probe.match = share;
+    probe.other_seed = build.keys.seed;
+    probe.other_rows = build.rows;
     return workload;
 }
 
@@ -94,8 +99,10 @@ void add_uniform(Catalogue& list) {
     spread.unordered = true;
     everywhere(spread);
     list.add("W1", "1M", {uniform(few, 1), few}, {uniform(few, 2), few}, {NestedLoop});
-    for (double share : {0.0, 0.25, 0.5, 1.0})
-        matching(sparse(list.add("W2", percent(share) + " match", s, r, {Hash})), share);
+    for (double share : {0.0, 0.25, 0.5, 1.0}) {
+        Workload& w = sparse(list.add("W2", percent(share) + " match", s, r, {Hash}));
+        matching(w, share).unordered = true;
+    }
     for (double share : {0.25, 0.5, 1.0}) {
         // Each key once in S, so that the rows with the hot key surely find one match, and only one.
         Keys hot = make_keys(Distribution::Hot, n, 3, share);
@@ -125,21 +132,24 @@ void add_texts(Catalogue& list) {
     sparse(texts).format = Format::Text;
 }
 
-// Keys in [0, 2^30) of which one probe row in a thousand matches.
+// Keys in [0, 2^30), times the scale, of which one probe row in a thousand matches. Nested loops end at 2M
+// rows: 8M rows a side are 64 T pairs, many seconds on any GPU.
 void add_selective(Catalogue& list) {
-    constexpr double kShare = 0.001;
-    for (auto [millions, algorithms] : {std::pair{128, std::vector{Hash, Index}}, {64, {SortMerge}}}) {
+    auto add = [&](double millions, uint64_t domain, Format format, std::vector<Algorithm> algorithms) {
         uint64_t n = list.rows(millions);
-        Keys keys = uniform(list.rows(512), 1), other_keys = uniform(list.rows(512), 2);
-        std::string variant = std::to_string(millions) + "M, 0.1% match";
-        matching(list.add("W7", variant, {keys, n}, {other_keys, n}, algorithms), kShare);
-    }
-    uint64_t few = list.rows(1);
-    for (Format format : {Format::Float4, Format::Float8}) {
-        std::string variant = format == Format::Float4 ? "1M float4, 0.1% match" : "1M float8, 0.1% match";
-        Workload& w = list.add("W7", variant, {uniform(few, 1), few}, {uniform(few, 2), few}, {NestedLoop});
-        matching(w, kShare).format = format;
-    }
+        std::string type = format == Format::Int4 ? "" : format == Format::Float4 ? " float4" : " float8";
+        std::string variant = short_number(millions) + "M" + type + ", 0.1% match";
+        matching(list.add("W7", variant, {uniform(domain, 1), n}, {uniform(domain, 2), n}, algorithms), 0.001)
+            .format = format;
+    };
+    const uint64_t half = list.rows(512);
+    constexpr uint64_t kExactFloats = 1 << 23;  // half of the integers that are float4 exactly
+    add(16, half, Format::Int4, {Hash, Index, SortMerge});
+    add(64, half, Format::Int4, {SortMerge});
+    add(128, half, Format::Int4, {Hash, Index});
+    for (int millions : {1, 2}) add(millions, half, Format::Int4, {NestedLoop});
+    add(1, std::min(half, kExactFloats), Format::Float4, {NestedLoop});
+    add(1, half, Format::Float8, {NestedLoop});
 }
 
 // Unique shuffled keys, one match a row; several matches a row.
