@@ -101,7 +101,7 @@ enum class Distribution : uint8_t {
     Uniform,
     Unique,  // each index at most once, shuffled
     Zipf,
-    Hot,  // a share of the rows has one key, the others are uniform
+    Hot,  // a share of the rows has one key, that of the other relation's first row; the others are uniform
 };
 
 // How a key is stored. Integers are signed; a text is 16 hexadecimal digits.
@@ -141,7 +141,7 @@ struct Keys {
             case Distribution::Zipf:
                 return permutation(zipf(random) - 1);
             case Distribution::Hot:
-                if (unit(mix(random)) < parameter) return hot();
+                if (unit(mix(random)) < parameter) random = random_of(other_seed, 0);
                 break;
             case Distribution::Uniform:
                 if (other_rows > 0 && matches(row))
@@ -163,8 +163,6 @@ struct Keys {
         if (format == Format::Float4) return std::bit_cast<uint32_t>(static_cast<float>(index));
         return index * multiplier;
     }
-
-    GPUJOIN_HD uint64_t hot() const { return domain / 3; }
 
   private:
     GPUJOIN_HD static uint64_t random_of(uint64_t seed, uint64_t row) {
