@@ -103,15 +103,15 @@ void add_device_joins(Session& session, const Workload& workload) {
     }
 }
 
-// The CPU engine's memory is the host's: resident and whole are the same thing.
+// The CPU engine's memory is the host's: resident and whole are the same thing, and so are both streams.
+// Other than whole, inputs come from as many threads as there are processors.
 void add_cpu_joins(Session& session, const Workload& workload, const Workload& workload_for_pairs) {
     for (Transport transport : workload.transports) {
-        bool in_batches = transport == Transport::Batches;
-        if (transport != Transport::Resident && !in_batches) continue;
+        if (transport == Transport::Whole || transport == Transport::StreamReturned) continue;
         for (Algorithm algorithm : workload.algorithms) {
             JoinCase join_case{&workload, algorithm};
             if (algorithm == Algorithm::NestedLoop) join_case.workload = &workload_for_pairs;
-            if (in_batches) {
+            if (transport != Transport::Resident) {
                 join_case.transport = transport;
                 join_case.threads = session.options.threads;
             }

@@ -1,6 +1,7 @@
 // Running one join through the engine contract.
 #include "join_run.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -137,7 +138,8 @@ Columns make_columns(const Workload& workload, const Relation& relation, bool wi
     return maker.take();
 }
 
-// Rows [first, first + rows) of the first specs.size() columns; all rows where one is a text.
+// Rows [first, first + rows) of the first specs.size() columns. Offsets of texts, which are all of one
+// length, serve any rows of a relation.
 struct Slice {
     std::vector<ColumnView> views;
     BatchView batch;
@@ -146,7 +148,12 @@ struct Slice {
           Memory memory) {
         for (size_t i = 0; i < specs.size(); i++) {
             views.push_back(columns.views[i]);
-            if (specs[i].type != ColumnType::Bytes) views[i].values += first * fixed_width(specs[i].type);
+            if (specs[i].type == ColumnType::Bytes) {
+                views[i].data += first * kTextBytes;
+                views[i].data_bytes = rows * kTextBytes;
+            } else {
+                views[i].values += first * fixed_width(specs[i].type);
+            }
         }
         batch = {rows, views, memory};
     }
@@ -223,9 +230,11 @@ JoinRun::JoinRun(Engine& engine, const JoinCase& join_case, const Inputs& inputs
     for (uint32_t thread = 0; thread < case_.threads; thread++) sinks_.push_back(to_.allocate(sink_bytes_));
 }
 
+// In batches, no thread goes without one.
 uint64_t JoinRun::batch_rows(uint64_t rows) const {
     if (!case_.is_streamed()) return std::max<uint64_t>(rows, 1);
-    return case_.transport == Transport::Batches ? kTargetBatchRows : kMaxBatchRows;
+    if (case_.is_build_given()) return kMaxBatchRows;
+    return std::clamp<uint64_t>(align_buffer(rows / case_.threads), kBufferAlignment, kTargetBatchRows);
 }
 
 Outcome JoinRun::run(bool take_checksum) {
@@ -233,14 +242,12 @@ Outcome JoinRun::run(bool take_checksum) {
     cancel_ = false;
     Watchdog watchdog(&cancel_, case_.timeout);
     std::unique_ptr<Join> join;
-    bool build_is_given =
-        case_.transport == Transport::StreamKept || case_.transport == Transport::StreamReturned;
     auto execute = [&]() -> Status {
         Stopwatch build_time;
         GPUJOIN_RETURN_IF_FAILED(engine_.open(spec_, {&host_memory_, &device_memory_, &cancel_}, &join));
         GPUJOIN_RETURN_IF_FAILED(build_side(*join));
         GPUJOIN_RETURN_IF_FAILED(join->seal(&outcome.seal));
-        if (!build_is_given) outcome.seconds = build_time.seconds();
+        if (!case_.is_build_given()) outcome.seconds = build_time.seconds();
         GPUJOIN_RETURN_IF_FAILED(probe_side(*join, take_checksum, &outcome));
         outcome.stats = join->stats();
         return {};

@@ -37,6 +37,9 @@ struct JoinCase {
     uint32_t threads = 1;  // that append and probe at once; 1 unless in batches
     double timeout = 20;   // seconds after which a run is cancelled
 
+    bool is_build_given() const {
+        return transport == Transport::StreamKept || transport == Transport::StreamReturned;
+    }
     bool is_streamed() const { return transport != Transport::Resident && transport != Transport::Whole; }
 };
 

@@ -51,9 +51,7 @@ double transfer_seconds(const JoinCase& join_case, uint64_t result_rows, const B
 uint64_t input_bytes(const JoinCase& join_case) {
     const Workload& workload = *join_case.workload;
     uint64_t probe = probe_rows(workload) * probe_row_bytes(join_case);
-    bool build_is_given =
-        join_case.transport == Transport::StreamKept || join_case.transport == Transport::StreamReturned;
-    return build_is_given ? probe : probe + workload.build.rows * workload.row_width();
+    return join_case.is_build_given() ? probe : probe + workload.build.rows * workload.row_width();
 }
 
 uint64_t result_bytes(const JoinCase& join_case, uint64_t rows) {

@@ -1,6 +1,7 @@
 // The benchmark's report: one line a case as it finishes, and at the end a markdown table with, for each
 // case, its rates, its share of the machine's limit, and its ratio to the legacy algorithms and to the CPU
-// engine.
+// engine: how many times the rate of the fastest of their cases with the same workload and algorithm, whatever
+// its data and order. On the CPU engine that is mostly one in which all processors take part.
 #pragma once
 
 #include <benchmark/benchmark.h>

@@ -22,7 +22,7 @@ class Catalogue {
         return std::max<uint64_t>(4096, std::llround(millions * kMillion * scale_));
     }
 
-    // A workload of 4+4 B rows. Both relations get the same multiplier, stride and share of matching rows.
+    // A workload of 4+4 B rows, with and without host transfer.
     Workload& add(std::string id, std::string variant, Relation probe, Relation build,
                   std::vector<Algorithm> algorithms) {
         Workload workload;
@@ -31,7 +31,7 @@ class Catalogue {
         workload.probe = probe;
         workload.build = build;
         workload.algorithms = std::move(algorithms);
-        workload.transports = {Resident};
+        workload.transports = {Resident, Batches};
         workloads_.push_back(std::move(workload));
         return workloads_.back();
     }

@@ -20,7 +20,7 @@ struct Relation {
 enum class Transport : uint8_t {
     Resident,        // inputs in the engine's own memory (the device's), one batch each; results stay there
     Whole,           // inputs in host memory, one batch each; results return to it
-    Batches,         // the same in batches of kTargetBatchRows, from several threads
+    Batches,         // the same in batches of kTargetBatchRows at most, from several threads
     StreamKept,      // built beforehand; probe rows come from host memory in batches, results stay
     StreamReturned,  // the same, results return
 };
