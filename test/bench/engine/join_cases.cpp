@@ -12,7 +12,7 @@ void set_counters(benchmark::State& state, const JoinCase& join_case, uint64_t r
     if (!measured.failure.empty()) return;
     const Workload& workload = *join_case.workload;
     double probe_rows = static_cast<double>(workload.probe.rows) * workload.repeats;
-    double build_rows = static_cast<double>(workload.build.rows);
+    double build_rows = join_case.is_build_given() ? 0 : static_cast<double>(workload.build.rows);
     double bytes = static_cast<double>(input_bytes(join_case)) +
                    static_cast<double>(result_bytes(join_case, result_rows));
     bool by_pairs = join_case.algorithm == Algorithm::NestedLoop;

@@ -27,7 +27,7 @@ struct Label {
 
 // Names of the counters that benchmarks set and the report reads. Rates are per second of measured time.
 inline constexpr const char* kOutputRows = "output_rows";  // a run
-inline constexpr const char* kInputRows = "input_rows";    // a run
+inline constexpr const char* kInputRows = "input_rows";    // a run; without what was built beforehand
 inline constexpr const char* kWork = "work";               // rows, or pairs compared, a second
 inline constexpr const char* kBytes = "bytes";             // input and output bytes a second
 inline constexpr const char* kLimit = "limit";             // share of the limit; 0 where none is known
