@@ -48,6 +48,15 @@ class Stream {
     cudaStream_t stream_ = nullptr;
 };
 
+double instructions_per_second() {
+    constexpr double kIssuedPerClock = 4 * 32;  // by a multiprocessor of any kind since Volta
+    int device = 0, multiprocessors = 0, kilohertz = 0;
+    cuda_check(cudaGetDevice(&device));
+    cuda_check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+    cuda_check(cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, device));
+    return kIssuedPerClock * multiprocessors * kilohertz * 1e3;
+}
+
 Bandwidths measure_bandwidths() {
     constexpr size_t kBytes = size_t{1} << 30, kHostBytes = size_t{256} << 20;
     DeviceArray<std::byte> from(kBytes), to(kBytes);
@@ -60,11 +69,16 @@ Bandwidths measure_bandwidths() {
     measured.memory = bandwidth(2.0 * kBytes, [&] {
         cuda_check(cudaMemcpyAsync(to.data(), from.data(), kBytes, cudaMemcpyDeviceToDevice, up));
     });
+    measured.writes = bandwidth(2.0 * kBytes, [&] {
+        cuda_check(cudaMemsetAsync(from.data(), 0, kBytes, up));
+        cuda_check(cudaMemsetAsync(to.data(), 0, kBytes, up));
+    });
     measured.to_device = bandwidth(kHostBytes, copy_in);
     measured.both_ways = bandwidth(2.0 * kHostBytes, [&] {
         copy_in();
         cuda_check(cudaMemcpyAsync(out.get(), from.data(), kHostBytes, cudaMemcpyDeviceToHost, down));
     });
+    measured.instructions = instructions_per_second();
     return measured;
 }
 

@@ -25,13 +25,22 @@ void set_counters(benchmark::State& state, const JoinCase& join_case, uint64_t r
     state.counters[kLimit] = limit_seconds / measured.seconds;
 }
 
+void set_device_counters(benchmark::State& state, const JoinCase& join_case, uint64_t result_rows,
+                         const Measured& measured, const Bandwidths& bandwidths) {
+    set_counters(state, join_case, result_rows, measured, device_limit(join_case, result_rows, bandwidths));
+    if (!measured.failure.empty() || !join_case.workload->writes_most) return;
+    if (join_case.transport != Transport::Resident) return;
+    double bytes = static_cast<double>(result_bytes(join_case, result_rows));
+    state.counters[kWrites] = bytes / measured.seconds / bandwidths.writes;
+}
+
 void run_on_cpu(benchmark::State& state, Session& session, const JoinCase& join_case) {
     const Inputs& inputs = session.inputs(*join_case.workload, *session.host);
     JoinRun run(*session.cpu_engine, join_case, inputs, *session.host, *session.host);
     Measured measured = measure(state, inputs.expected, join_case.is_streamed(),
                                 [&](bool take_checksum) { return run.run(take_checksum); });
     set_counters(state, join_case, inputs.expected.rows, measured,
-                 cpu_limit(join_case, session.options.threads));
+                 cpu_limit(join_case, inputs.expected.rows, session.host_bandwidth));
 }
 
 void run_on_device(benchmark::State& state, Session& session, const JoinCase& join_case) {
@@ -44,8 +53,7 @@ void run_on_device(benchmark::State& state, Session& session, const JoinCase& jo
     JoinRun run(device.engine(), join_case, inputs, from, to);
     Measured measured =
         measure(state, inputs.expected, true, [&](bool take_checksum) { return run.run(take_checksum); });
-    set_counters(state, join_case, inputs.expected.rows, measured,
-                 device_limit(join_case, inputs.expected.rows, device.bandwidths()));
+    set_device_counters(state, join_case, inputs.expected.rows, measured, device.bandwidths());
 }
 
 void run_legacy(benchmark::State& state, Session& session, const JoinCase& join_case) {
@@ -54,8 +62,7 @@ void run_legacy(benchmark::State& state, Session& session, const JoinCase& join_
     Measured measured = measure(state, inputs.expected, true, [&](bool) {
         return device.run_legacy(*join_case.workload, join_case.algorithm, inputs);
     });
-    set_counters(state, join_case, inputs.expected.rows, measured,
-                 device_limit(join_case, inputs.expected.rows, device.bandwidths()));
+    set_device_counters(state, join_case, inputs.expected.rows, measured, device.bandwidths());
 }
 
 using Runner = void (*)(benchmark::State&, Session&, const JoinCase&);

@@ -7,9 +7,6 @@ namespace gpujoin::bench {
 
 namespace {
 
-constexpr double kPairsPerSecond = 3e12;
-constexpr double kCpuRowsPerSecond = 45e6;
-
 uint64_t probe_rows(const Workload& workload) {
     return workload.probe.rows * workload.repeats;
 }
@@ -62,16 +59,17 @@ uint64_t result_bytes(const JoinCase& join_case, uint64_t rows) {
 double device_limit(const JoinCase& join_case, uint64_t result_rows, const Bandwidths& bandwidths) {
     const Workload& workload = *join_case.workload;
     if (join_case.algorithm == Algorithm::NestedLoop)
-        return static_cast<double>(workload.build.rows) * probe_rows(workload) / kPairsPerSecond;
+        return static_cast<double>(workload.build.rows) * probe_rows(workload) / bandwidths.instructions;
     if (join_case.transport != Transport::Resident)
         return transfer_seconds(join_case, result_rows, bandwidths);
     return memory_bytes(join_case, result_rows) / bandwidths.memory;
 }
 
-double cpu_limit(const JoinCase& join_case, uint32_t cores) {
+double cpu_limit(const JoinCase& join_case, uint64_t result_rows, double bandwidth) {
     const Workload& workload = *join_case.workload;
     if (join_case.algorithm != Algorithm::Hash) return 0;
-    return (workload.build.rows + probe_rows(workload)) / (kCpuRowsPerSecond * cores);
+    uint64_t rows = probe_rows(workload) + (join_case.is_build_given() ? 0 : workload.build.rows);
+    return (3.0 * workload.row_width() * rows + result_bytes(join_case, result_rows)) / bandwidth;
 }
 
 }  // namespace gpujoin::bench

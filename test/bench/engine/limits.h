@@ -4,9 +4,10 @@
 //                the key for a histogram, 5 reads or writes of the row; every result written once
 //   sort_merge   a full radix sort of both: a read and a write of each row per key byte, one read of the key
 //   index        the same sort of the build side, one read of the probe side; every result written once
-//   nested_loop  3 T pairs a second, about what a compiled tile kernel does on 132 multiprocessors
+//   nested_loop  one instruction for each pair, of the four times 32 that a multiprocessor issues each clock
 //   transfers    input bytes one way over the bus, or input and result bytes at once where results return
-//   CPU engine   hash only: 45 M rows a second and core, what prototypes of the same algorithm did
+//   CPU engine   hash only: one radix pass over both inputs (a read, a write, a read); every result written
+//   once
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,10 @@ namespace gpujoin::bench {
 // Bytes per second, measured on the machine.
 struct Bandwidths {
     double memory = 0;  // device memory, read and written
+    double writes = 0;  // device memory, only written
     double to_device = 0;
     double both_ways = 0;
+    double instructions = 0;  // that all threads together may issue a second, by the device's highest clock
 };
 
 // Bytes that a join takes in and gives out: rows of both inputs as they are handed over, and results.
@@ -29,7 +32,7 @@ uint64_t result_bytes(const JoinCase& join_case, uint64_t rows);
 // Seconds at least, on a device.
 double device_limit(const JoinCase& join_case, uint64_t result_rows, const Bandwidths& bandwidths);
 
-// Seconds at least, on `cores` cores; 0 where nothing is known.
-double cpu_limit(const JoinCase& join_case, uint32_t cores);
+// Seconds at least, where host memory is copied at `bandwidth`, read and written; 0 where nothing is known.
+double cpu_limit(const JoinCase& join_case, uint64_t result_rows, double bandwidth);
 
 }  // namespace gpujoin::bench

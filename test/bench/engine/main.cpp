@@ -60,13 +60,16 @@ Options parse(Arguments& arguments) {
 }
 
 void print_heading(const Session& session, double cpu_scale) {
-    printf("scale %g (CPU engine %g), CPU: %s, %u threads", session.options.scale, cpu_scale,
-           session.cpu_engine->describe().name.c_str(), session.options.threads);
+    printf("scale %g (CPU engine %g), CPU: %s, %u threads, copies %.1f GB/s", session.options.scale,
+           cpu_scale, session.cpu_engine->describe().name.c_str(), session.options.threads,
+           session.host_bandwidth / 1e9);
     if (session.device) {
         Bandwidths bandwidths = session.device->bandwidths();
-        printf(", GPU: %s, device copies %.2f TB/s, transfers %.1f GB/s one way and %.1f GB/s both ways",
-               session.device->name().c_str(), bandwidths.memory / 1e12, bandwidths.to_device / 1e9,
-               bandwidths.both_ways / 1e9);
+        printf(
+            ", GPU: %s, device copies %.2f TB/s, writes %.2f TB/s, transfers %.1f GB/s one way and %.1f GB/s "
+            "both ways",
+            session.device->name().c_str(), bandwidths.memory / 1e12, bandwidths.writes / 1e12,
+            bandwidths.to_device / 1e9, bandwidths.both_ways / 1e9);
     }
     printf("\n\n");
     fflush(stdout);

@@ -36,6 +36,9 @@ class Place {
 // The ordinary memory of this machine.
 std::unique_ptr<Place> make_host_place();
 
+// Bytes per second, read and written, of copies in the memory of this machine by all processors.
+double host_copy_bandwidth();
+
 // Host memory that `allocate` pins.
 std::unique_ptr<Place> make_pinned_place(std::function<Buffer(uint64_t)> allocate);
 

@@ -3,6 +3,8 @@
 
 #include <sys/mman.h>
 
+#include <chrono>
+#include <cstring>
 #include <new>
 
 namespace gpujoin::bench {
@@ -39,6 +41,21 @@ class HostPlace final : public PlaceOf<HostExecutor> {
 
 std::unique_ptr<Place> make_host_place() {
     return std::make_unique<HostPlace>(Memory::Host, allocate_pages);
+}
+
+double host_copy_bandwidth() {
+    constexpr uint64_t kBytes = uint64_t{256} << 20, kPart = 1 << 20;
+    Buffer from = allocate_pages(kBytes), to = allocate_pages(kBytes);
+    double best = 0;
+    for (int i = 0; i < 8; i++) {
+        auto start = std::chrono::steady_clock::now();
+        tbb::parallel_for(uint64_t{0}, kBytes / kPart, [&](uint64_t part) {
+            memcpy(to.get() + part * kPart, from.get() + part * kPart, kPart);
+        });
+        std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+        best = std::max(best, 2.0 * kBytes / seconds.count());
+    }
+    return best;
 }
 
 std::unique_ptr<Place> make_pinned_place(std::function<Buffer(uint64_t)> allocate) {

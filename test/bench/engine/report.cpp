@@ -30,6 +30,13 @@ std::string percent(double share) {
     return share > 0 ? text : "";
 }
 
+// "64 %", and for what mostly writes "64 % (writes 51 %)".
+std::string limit_text(const std::map<std::string, double>& counters) {
+    auto writes = counters.find(kWrites);
+    std::string text = percent(counters.at(kLimit));
+    return writes == counters.end() ? text : text + " (writes " + percent(writes->second) + ")";
+}
+
 // The algorithm asked for, and the one used where that is another.
 std::string algorithm_text(const Label& label, const std::map<std::string, double>& counters) {
     auto used = counters.find(kAlgorithm);
@@ -90,7 +97,7 @@ void Report::print(const Line& line) {
     const auto& counters = line.counters;
     printf(" %s | %s | %.3g | %s/s | %sB/s | %s | %s | %s |\n", human(counters.at(kInputRows)).c_str(),
            human(counters.at(kOutputRows)).c_str(), line.milliseconds, human(counters.at(kWork)).c_str(),
-           human(counters.at(kBytes)).c_str(), percent(counters.at(kLimit)).c_str(),
+           human(counters.at(kBytes)).c_str(), limit_text(counters).c_str(),
            ratio(ratio_to(line, "legacy")).c_str(), ratio(ratio_to(line, "cpu")).c_str());
 }
 

@@ -1,7 +1,7 @@
 // The benchmark's report: one line a case as it finishes, and at the end a markdown table with, for each
 // case, its rates, its share of the machine's limit, and its ratio to the legacy algorithms and to the CPU
-// engine: how many times the rate of the fastest of their cases with the same workload and algorithm, whatever
-// its data and order. On the CPU engine that is mostly one in which all processors take part.
+// engine: how many times the rate of the fastest of their cases with the same workload and algorithm,
+// whatever its data and order. On the CPU engine that is mostly one in which all processors take part.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -31,6 +31,7 @@ inline constexpr const char* kInputRows = "input_rows";    // a run; without wha
 inline constexpr const char* kWork = "work";               // rows, or pairs compared, a second
 inline constexpr const char* kBytes = "bytes";             // input and output bytes a second
 inline constexpr const char* kLimit = "limit";             // share of the limit; 0 where none is known
+inline constexpr const char* kWrites = "writes";           // results' share of the write bandwidth, if set
 inline constexpr const char* kAlgorithm = "algorithm";     // the Algorithm that the engine says it used
 
 class Report final : public benchmark::BenchmarkReporter {

@@ -34,6 +34,7 @@ class Session {
 
     const Options& options;
     std::unique_ptr<Place> host;
+    const double host_bandwidth = host_copy_bandwidth();
     std::unique_ptr<Engine> cpu_engine;
     std::unique_ptr<Device> device;  // null: none
     Report report;

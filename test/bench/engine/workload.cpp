@@ -167,9 +167,10 @@ void add_unique(Catalogue& list) {
     }
     for (int factor : {1, 4, 16}) {
         uint64_t n = list.rows(64), domain = n / factor;
-        sparse(list.add("W9", "64M, output " + std::to_string(factor) + "X", {uniform(domain, 1), n},
-                        {uniform(domain, 2), n}, {Hash}))
-            .unordered = true;
+        Workload& w = list.add("W9", "64M, output " + std::to_string(factor) + "X", {uniform(domain, 1), n},
+                               {uniform(domain, 2), n}, {Hash});
+        sparse(w).unordered = true;
+        w.writes_most = true;
     }
 }
 

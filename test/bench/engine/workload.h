@@ -37,8 +37,9 @@ struct Workload {
     bool is_filter = false;  // the condition as a filter program that comes down to equality
     std::vector<Algorithm> algorithms;
     std::vector<Transport> transports;
-    bool unordered = false;  // also OutputOrder::None
-    uint32_t repeats = 1;    // how often the probe side is streamed past the build side
+    bool unordered = false;    // also OutputOrder::None
+    bool writes_most = false;  // results on a device are also set against the rate at which it writes
+    uint32_t repeats = 1;      // how often the probe side is streamed past the build side
 
     uint32_t row_width() const { return width_of(format) + id_width; }
 };
