@@ -1,47 +1,12 @@
 // Conformance of the engines: equality joins of every kind, with every algorithm and type of key, at the
 // sizes where code tends to break, against the reference.
-#include <algorithm>
 #include <set>
 
-#include "engine_collisions.h"
 #include "engine_harness.h"
-#include "engine_tables.h"
+#include "engine_keys.h"
 
 namespace gpujoin::test {
 namespace {
-
-struct KeyCase {
-    const char* name;
-    std::vector<ColumnPlan> columns;
-};
-
-// Keys of every width, packed and hashed, dense and sparse.
-std::vector<KeyCase> key_cases(uint64_t distinct, double nulls) {
-    auto fixed = [&](ColumnType type, bool spread, ValueOrder order = ValueOrder::Signed) {
-        return ColumnPlan{fixed_column(type, order), distinct, spread, nulls};
-    };
-    ColumnPlan bytes{bytes_column(), distinct, true, nulls};
-    ColumnPlan few{bytes_column(), 3, false, nulls};
-    return {
-        {"1 byte", {fixed(ColumnType::Fixed1, false)}},
-        {"2 bytes", {fixed(ColumnType::Fixed2, false, ValueOrder::Unsigned)}},
-        {"4 bytes dense", {fixed(ColumnType::Fixed4, false)}},
-        {"4 bytes sparse", {fixed(ColumnType::Fixed4, true)}},
-        {"8 bytes dense", {fixed(ColumnType::Fixed8, false)}},
-        {"8 bytes sparse", {fixed(ColumnType::Fixed8, true)}},
-        {"double", {fixed(ColumnType::Fixed8, false, ValueOrder::Float)}},
-        {"16 bytes", {fixed(ColumnType::Fixed16, true, ValueOrder::Bytes)}},
-        {"bytes", {bytes}},
-        {"4 + 4 bytes", {fixed(ColumnType::Fixed4, true), fixed(ColumnType::Fixed4, false)}},
-        {"8 + 2 bytes", {fixed(ColumnType::Fixed8, false), fixed(ColumnType::Fixed2, false)}},
-        {"16 + 8 bytes", {fixed(ColumnType::Fixed16, true), fixed(ColumnType::Fixed8, false)}},
-        {"bytes + 4 bytes", {few, fixed(ColumnType::Fixed4, false)}},
-        {"1 + 4 + 1 bytes",
-         {{fixed_column(ColumnType::Fixed1), 2},
-          fixed(ColumnType::Fixed4, true),
-          {fixed_column(ColumnType::Fixed1), 2}}},
-    };
-}
 
 JoinSpec equality_spec(JoinKind kind, Algorithm algorithm, const TablePair& tables, size_t keys) {
     JoinSpec spec = make_spec(kind, algorithm, tables.probe, tables.build);
@@ -73,15 +38,28 @@ class EqualityJoin : public EngineTest {
 
     // One spec with every algorithm. candidates: the build rows that may match a probe row.
     template <typename Candidates>
-    void run(JoinSpec spec, const TablePair& tables, const Candidates& candidates, const Pacing& pacing) {
+    void run(const JoinSpec& spec, const TablePair& tables, const Candidates& candidates,
+             const Pacing& pacing) {
         auto expected = reference_join(spec, tables.probe, tables.build, candidates);
+        for (const JoinSpec& form : forms_of(spec)) {
+            std::vector<ResultRow> actual;
+            run_join(*engine_, form, limits(), tables.probe, tables.build, pacing, &actual);
+            if (HasFatalFailure()) return;
+            expect_same(expected, actual, describe(form));
+        }
+    }
+
+    // The spec for each algorithm. An index searches ranges: it is asked for the same join in these words,
+    // and where there are several columns also with an equality on the first one.
+    static std::vector<JoinSpec> forms_of(JoinSpec spec) {
+        std::vector<JoinSpec> forms;
         for (Algorithm algorithm : kAlgorithms) {
             spec.algorithm = algorithm;
-            std::vector<ResultRow> actual;
-            run_join(*engine_, spec, limits(), tables.probe, tables.build, pacing, &actual);
-            if (HasFatalFailure()) return;
-            expect_same(expected, actual, describe(spec));
+            forms.push_back(algorithm == Algorithm::Index ? with_equalities_as_ranges(spec) : spec);
         }
+        spec.algorithm = Algorithm::Index;
+        if (spec.equalities > 1) forms.push_back(with_equalities_as_ranges(spec, 1));
+        return forms;
     }
 };
 
@@ -90,7 +68,8 @@ TEST_P(EqualityJoin, KeysOfEveryType) {
 }
 
 TEST_P(EqualityJoin, UniqueKeysOfEveryType) {
-    for (const KeyCase& key : key_cases(1'000'000'000, 0.0)) run(key, 100, 60);
+    for (const KeyCase& key : key_cases(0, 0.0))
+        run(key.name, make_unique_tables(key, 100, 60), key.columns.size());
 }
 
 // One value of four bytes for each key, which an engine may keep in the place of a row number, and every
@@ -140,16 +119,8 @@ TEST_P(EqualityJoin, AwkwardSizes) {
 
 // Keys of which all hashes, or the bits of them that choose a place, are the same.
 TEST_P(EqualityJoin, AdversarialHashes) {
-    for (const CollidingKeys& keys : colliding_keys(150)) {
-        TablePair tables = make_tables({}, 0, 0, 0);
-        tables.probe.columns.push_back(keys.column);
-        tables.build.columns = {keys.column, number_column(keys.column.values.size())};
-        std::reverse(tables.build.columns[0].values.begin(), tables.build.columns[0].values.end());
-        // Some keys that are only on one side, and some that come twice.
-        for (size_t i = 0; i < keys.column.values.size(); i += 7)
-            tables.build.columns[0].values[i] = keys.column.values[i / 2];
-        run(keys.name, tables, 1);
-    }
+    for (const CollidingKeys& keys : colliding_keys(150))
+        for (bool repeated : {false, true}) run(keys.name, make_colliding_tables(keys, repeated), 1);
 }
 
 TEST_P(EqualityJoin, AllKeysEqual) {

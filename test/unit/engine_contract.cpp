@@ -357,6 +357,8 @@ TEST_P(Contract, ForcedAlgorithms) {
     EXPECT_EQ(algorithm_of(Algorithm::Index, true, false), Algorithm::Hash);
     EXPECT_EQ(algorithm_of(Algorithm::SortMerge, true, false), Algorithm::SortMerge);
     EXPECT_EQ(algorithm_of(Algorithm::SortMerge, false, true), Algorithm::SortMerge);
+    EXPECT_EQ(algorithm_of(Algorithm::SortMerge, true, true),
+              GetParam() == "cuda" ? Algorithm::Index : Algorithm::SortMerge);
     EXPECT_EQ(algorithm_of(Algorithm::NestedLoop, true, true), Algorithm::NestedLoop);
 }
 

@@ -102,6 +102,16 @@ inline void add_equality(JoinSpec& spec, uint16_t probe, uint16_t build) {
 inline void add_range(JoinSpec& spec, uint16_t probe, Comparison comparison, uint16_t build) {
     spec.range[spec.ranges++] = {probe, build, comparison, {}};
 }
+// The same equalities, but for the first few, as pairs of ranges: what an index searches.
+inline JoinSpec with_equalities_as_ranges(JoinSpec spec, uint16_t kept = 0) {
+    for (uint16_t i = kept; i < spec.equalities; i++) {
+        const Term& term = spec.equality[i];
+        add_range(spec, term.probe_column, Comparison::GreaterEqual, term.build_column);
+        add_range(spec, term.probe_column, Comparison::LessEqual, term.build_column);
+    }
+    spec.equalities = kept;
+    return spec;
+}
 inline void add_filter(JoinSpec& spec, uint16_t probe, Comparison comparison, uint16_t build) {
     spec.filter[spec.filters++] = {probe, build, comparison, {}};
 }
