@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "engine_collisions.h"
 #include "engine_harness.h"
@@ -28,66 +29,112 @@ uint64_t random_number(uint64_t row) {
     return mix(row + 12345) >> 8;
 }
 
-// How numbers become keys: the type, and what they are multiplied by (an odd number keeps them different).
+// How numbers become keys: of one column, or of two that share the bits; and what they are multiplied by (an
+// odd number keeps them different).
 struct KeyForm {
     ColumnType type;
     uint64_t multiplier = 0x9e3779b97f4a7c15u;
+    std::optional<ColumnType> second = {};
+
+    uint16_t columns() const { return second ? 2 : 1; }
+    ColumnType type_of(uint16_t column) const { return column ? *second : type; }
+    uint64_t part(uint64_t number, uint16_t column) const {
+        return (!second ? number : column ? number % 1024 : number / 1024) * multiplier;
+    }
 };
 
-// A relation in memory: key, row number. A batch of all rows, or of some.
-class Relation {
+std::string describe(const KeyForm& form) {
+    std::string text = "key of type " + std::to_string(static_cast<int>(form.type));
+    if (form.second) text += " and " + std::to_string(static_cast<int>(*form.second));
+    return text + (form.multiplier == 1 ? ", dense" : "");
+}
+
+// A column of values in memory.
+class Values {
   public:
-    Relation(const Numbers& numbers, const KeyForm& form) : form_(form) {
-        const uint32_t width = fixed_width(form.type);
-        for (uint64_t row = 0; row < numbers.size(); row++) {
-            const bool null = numbers[row] == kNone;
-            has_nulls_ |= null;
-            const uint64_t number = null ? 0 : numbers[row] * form.multiplier;
-            std::byte bytes[16] = {};
-            std::memcpy(bytes, &number, 8);
-            if (width == 16) std::memcpy(bytes + 8, &number, 8);
-            if (!null || width)
-                values_.insert(values_.end(), bytes, bytes + (width ? width : 8 + number % 5));
-            offsets_.push_back(static_cast<uint32_t>(values_.size()));
-            nulls_.push_back(null);
-            ids_.push_back(static_cast<uint32_t>(row));
-        }
+    Values(ColumnType type, uint64_t rows) : width_(fixed_width(type)) {
+        values_.reserve(rows * (width_ ? width_ : 12));
+        offsets_.reserve(rows + 1);
+        offsets_.push_back(0);
     }
 
-    uint64_t rows() const { return ids_.size(); }
+    void add(uint64_t number, bool null) {
+        std::byte bytes[16] = {};
+        if (!null) std::memcpy(bytes, &number, 8);
+        if (!null && width_ == 16) std::memcpy(bytes + 8, &number, 8);
+        if (!null || width_) values_.insert(values_.end(), bytes, bytes + (width_ ? width_ : 8 + number % 5));
+        offsets_.push_back(static_cast<uint32_t>(values_.size()));
+        nulls_.push_back(null);
+        has_nulls_ |= null;
+    }
 
-    // Rows [first, first + rows); what the view points into lives until the next call.
-    BatchView batch(uint64_t first, uint64_t rows) {
-        const uint32_t width = fixed_width(form_.type);
-        views_[0] = {};
-        if (width) {
-            views_[0].values = values_.data() + first * width;
+    // Of rows [first, first + rows); what it points into lives until the next call.
+    ColumnView view(uint64_t first, uint64_t rows) {
+        ColumnView view{};
+        if (width_) {
+            view.values = values_.data() + first * width_;
         } else {
-            const uint32_t start = first ? offsets_[first - 1] : 0;
-            batch_offsets_ = {0};
-            for (uint64_t i = 0; i < rows; i++) batch_offsets_.push_back(offsets_[first + i] - start);
-            views_[0].offsets = batch_offsets_.data();
-            views_[0].data = values_.data() + start;
-            views_[0].data_bytes = batch_offsets_.back();
+            const uint32_t start = offsets_[first];
+            view_offsets_.clear();
+            for (uint64_t i = 0; i <= rows; i++) view_offsets_.push_back(offsets_[first + i] - start);
+            view.offsets = view_offsets_.data();
+            view.data = values_.data() + start;
+            view.data_bytes = view_offsets_.back();
         }
         if (has_nulls_) {
             validity_.assign(validity_bytes(rows), 0);
             for (uint64_t i = 0; i < rows; i++)
                 validity_[i / 8] |= static_cast<uint8_t>(!nulls_[first + i] << (i % 8));
-            views_[0].validity = validity_.data();
+            view.validity = validity_.data();
         }
-        views_[1].values = reinterpret_cast<const std::byte*>(ids_.data() + first);
+        return view;
+    }
+
+  private:
+    const uint32_t width_;
+    bool has_nulls_ = false;
+    std::vector<std::byte> values_;
+    std::vector<uint32_t> offsets_, view_offsets_;
+    std::vector<bool> nulls_;
+    std::vector<uint8_t> validity_;
+};
+
+// A relation in memory: the columns of the key, row number, and where a band is wanted the key's high end.
+class Relation {
+  public:
+    Relation(const Numbers& numbers, const KeyForm& form, std::optional<uint64_t> band = {})
+        : rows_(numbers.size()) {
+        for (uint16_t c = 0; c < form.columns(); c++)
+            add(
+                form.type_of(c), [&](uint64_t row) { return form.part(numbers[row], c); },
+                [&](uint64_t row) { return numbers[row] == kNone && row % form.columns() == c; });
+        add(
+            ColumnType::Fixed4, [](uint64_t row) { return row; }, [](uint64_t) { return false; });
+        if (band)
+            add(
+                form.type, [&](uint64_t row) { return form.part(numbers[row] + *band, 0); },
+                [&](uint64_t row) { return numbers[row] == kNone; });
+    }
+
+    uint64_t rows() const { return rows_; }
+
+    // Rows [first, first + rows); what the view points into lives until the next call.
+    BatchView batch(uint64_t first, uint64_t rows) {
+        views_.clear();
+        for (Values& column : columns_) views_.push_back(column.view(first, rows));
         return {rows, views_, Memory::Host};
     }
 
   private:
-    const KeyForm form_;
-    bool has_nulls_ = false;
-    std::vector<std::byte> values_;
-    std::vector<uint32_t> offsets_, ids_, batch_offsets_;
-    std::vector<bool> nulls_;
-    std::vector<uint8_t> validity_;
-    ColumnView views_[2];
+    template <typename Number, typename Null>
+    void add(ColumnType type, const Number& number, const Null& null) {
+        Values& column = columns_.emplace_back(type, rows_);
+        for (uint64_t row = 0; row < rows_; row++) column.add(number(row), null(row));
+    }
+
+    const uint64_t rows_;
+    std::vector<Values> columns_;
+    std::vector<ColumnView> views_;
 };
 
 struct Total {
@@ -98,36 +145,54 @@ struct Total {
         rows++;
         sum += mix(build * 0x9e3779b97f4a7c15u + mix(probe));
     }
+    Total& operator+=(const Total& more) {
+        rows += more.rows;
+        sum += more.sum;
+        return *this;
+    }
 };
 std::ostream& operator<<(std::ostream& out, const Total& total) {
     return out << total.rows << " rows with sum " << total.sum;
 }
 
-// What a join of any kind must give; probe.key <= build.key <= probe.key + band.
-Total expected_total(JoinKind kind, const Numbers& build, const Numbers& probe, uint64_t band) {
+// What a join must give, whatever its kind.
+struct Expected {
+    Total pairs;
+    Total probes[2], builds[2];  // rows without a match, and with one
+
+    Total of(JoinKind kind) const {
+        Total total;
+        if (kind == JoinKind::Inner || kind == JoinKind::Left || kind == JoinKind::Right ||
+            kind == JoinKind::Full)
+            total += pairs;
+        if (kind == JoinKind::Left || kind == JoinKind::Full || kind == JoinKind::Anti) total += probes[0];
+        if (kind == JoinKind::Semi) total += probes[1];
+        if (kind == JoinKind::Right || kind == JoinKind::Full || kind == JoinKind::RightAnti)
+            total += builds[0];
+        if (kind == JoinKind::RightSemi) total += builds[1];
+        return total;
+    }
+};
+
+// Of probe.key <= build.key <= probe.key + band.
+Expected expect(const Numbers& build, const Numbers& probe, uint64_t band) {
     std::vector<std::pair<uint64_t, uint64_t>> sorted;
     for (uint64_t row = 0; row < build.size(); row++)
         if (build[row] != kNone) sorted.emplace_back(build[row], row);
     std::sort(sorted.begin(), sorted.end());
-    const bool pairs = kind == JoinKind::Inner || kind == JoinKind::Left || kind == JoinKind::Right ||
-                       kind == JoinKind::Full;
-    const bool lonely_probes = kind == JoinKind::Left || kind == JoinKind::Full || kind == JoinKind::Anti;
-    const bool lonely_builds =
-        kind == JoinKind::Right || kind == JoinKind::Full || kind == JoinKind::RightAnti;
-    Total total;
+    Expected expected;
     std::vector<bool> matched(build.size());
     for (uint64_t row = 0; row < probe.size(); row++) {
         bool any = false;
         auto first = std::lower_bound(sorted.begin(), sorted.end(), std::pair{probe[row], uint64_t{0}});
         for (; probe[row] != kNone && first != sorted.end() && first->first <= probe[row] + band; ++first) {
             any = matched[first->second] = true;
-            if (pairs) total.add(first->second, row);
+            expected.pairs.add(first->second, row);
         }
-        if (any ? kind == JoinKind::Semi : lonely_probes) total.add(kNone, row);
+        expected.probes[any].add(kNone, row);
     }
-    for (uint64_t row = 0; row < build.size(); row++)
-        if (matched[row] ? kind == JoinKind::RightSemi : lonely_builds) total.add(row, kNone);
-    return total;
+    for (uint64_t row = 0; row < build.size(); row++) expected.builds[matched[row]].add(row, kNone);
+    return expected;
 }
 
 struct Case {
@@ -144,27 +209,32 @@ constexpr Case kUnordered{.order = OutputOrder::None, .batch_rows = kMillion};
 
 class LargeJoin : public EngineTest {
   protected:
-    // Two columns a side: key, and row number, which is given back.
+    // The columns of relations; row numbers are given back. An index is asked for equality in its words: the
+    // last column of the key, or the only one, is no less and no greater.
     static JoinSpec make_spec(const Case& c, const KeyForm& form) {
         JoinSpec spec{};
         spec.kind = c.kind;
         spec.algorithm = c.algorithm;
         spec.order = c.order;
-        spec.probe_columns = spec.build_columns = 2;
-        const ValueOrder order = form.type == ColumnType::Bytes ? ValueOrder::Bytes : ValueOrder::Unsigned;
-        spec.probe[0] = spec.build[0] = {form.type, order, 1, 0};
-        spec.probe[1] = spec.build[1] = fixed_column(ColumnType::Fixed4, ValueOrder::Unsigned, false);
+        const uint16_t keys = form.columns();
+        for (uint16_t i = 0; i < keys; i++) {
+            const bool bytes = form.type_of(i) == ColumnType::Bytes;
+            spec.probe[i] = {form.type_of(i), bytes ? ValueOrder::Bytes : ValueOrder::Unsigned, 1, 0};
+            if (!c.is_band) add_equality(spec, i, i);
+        }
+        spec.probe[keys] = fixed_column(ColumnType::Fixed4, ValueOrder::Unsigned, false);
+        std::copy_n(spec.probe, keys + 1, spec.build);
+        spec.probe_columns = spec.build_columns = keys + 1;
         if (c.is_band) {
-            spec.probe_columns = 3;
-            spec.probe[2] = spec.probe[0];
+            spec.probe[spec.probe_columns++] = spec.probe[0];
             add_range(spec, 0, Comparison::LessEqual, 0);
             add_range(spec, 2, Comparison::GreaterEqual, 0);
-        } else {
-            add_equality(spec, 0, 0);
+        } else if (c.algorithm == Algorithm::Index) {
+            spec = with_equalities_as_ranges(spec, keys - 1);
         }
-        spec.output[spec.outputs++] = 1;
+        spec.output[spec.outputs++] = keys;
         if (c.order == OutputOrder::None) {
-            spec.carry[spec.carried++] = 1;
+            spec.carry[spec.carried++] = keys;
             spec.estimated_probe_rows = kMillion;
         }
         return spec;
@@ -198,32 +268,26 @@ class LargeJoin : public EngineTest {
 
     void run(const Case& c, const KeyForm& form, const Numbers& build, const Numbers& probe,
              uint64_t band = 0) {
-        run(c, form, build, probe, band, expected_total(c.kind, build, probe, band));
+        Relation builds(build, form);
+        Relation probes(probe, form, c.is_band ? std::optional(band) : std::nullopt);
+        run(c, form, &builds, &probes, expect(build, probe, band));
     }
-    void run(const Case& c, const KeyForm& form, const Numbers& build, const Numbers& probe, uint64_t band,
-             const Total& expected) {
+    void run(const Case& c, const KeyForm& form, Relation* builds, Relation* probes,
+             const Expected& expected) {
         const JoinSpec spec = make_spec(c, form);
-        SCOPED_TRACE(describe(spec) + ", key of type " + std::to_string(static_cast<int>(form.type)));
+        SCOPED_TRACE(test::describe(spec) + ", " + describe(form));
         ASSERT_OK(validate(spec));
-        Relation builds(build, form), probes(probe, form);
-        std::vector<ColumnView> views;
-        Numbers highs = probe;
-        for (uint64_t& number : highs) number += number == kNone ? 0 : band;
-        Relation high_keys(highs, form);
         std::unique_ptr<Join> join;
         SealReport report;
         ASSERT_OK(engine_->open(spec, limits(), &join));
-        for (uint64_t first = 0; first < build.size(); first += c.batch_rows)
-            ASSERT_OK(join->append(builds.batch(first, std::min(c.batch_rows, build.size() - first))));
-        ASSERT_OK(join->seal(&report));
+        for (uint64_t first = 0; first < builds->rows(); first += c.batch_rows)
+            ASSERT_OK(join->append(builds->batch(first, std::min(c.batch_rows, builds->rows() - first))));
+        seal(*join, spec, &report);
         Total total;
-        for (uint64_t first = 0; first < probe.size(); first += c.batch_rows) {
-            const uint64_t rows = std::min(c.batch_rows, probe.size() - first);
-            const BatchView batch = probes.batch(first, rows), high = high_keys.batch(first, rows);
-            std::vector<ColumnView> columns(batch.columns.begin(), batch.columns.end());
-            if (c.is_band) columns.push_back(high.columns[0]);
+        for (uint64_t first = 0; first < probes->rows(); first += c.batch_rows) {
+            const uint64_t rows = std::min(c.batch_rows, probes->rows() - first);
             std::unique_ptr<Cursor> cursor;
-            ASSERT_OK(join->probe({rows, columns, Memory::Host}, &cursor));
+            ASSERT_OK(join->probe(probes->batch(first, rows), &cursor));
             read(*cursor, spec, first, c.sink_bytes, &total);
         }
         if (c.kind == JoinKind::Right || c.kind == JoinKind::Full || c.kind == JoinKind::RightSemi ||
@@ -232,11 +296,12 @@ class LargeJoin : public EngineTest {
             ASSERT_OK(join->scan_build(c.kind == JoinKind::RightSemi, &cursor));
             read(*cursor, spec, 0, c.sink_bytes, &total);
         }
-        EXPECT_EQ(total, expected);
+        EXPECT_EQ(total, expected.of(c.kind));
         join.reset();
         EXPECT_EQ(host_memory_.used(), 0u);
     }
 
+    void run_every_kind(const KeyForm& form);
     void run_within_limits(const Case& c);
 };
 
@@ -252,17 +317,46 @@ const Numbers& some_numbers(uint64_t rows, bool duplicates) {
     return numbers;
 }
 
-TEST_P(LargeJoin, KeysOfEveryWidthInEveryAlgorithm) {
-    const Numbers &build = some_numbers(kMillion, true), &probe = some_numbers(kMillion / 4, false);
-    const Total full = expected_total(JoinKind::Full, build, probe, 0);
-    const Total inner = expected_total(JoinKind::Inner, build, probe, 0);
-    for (KeyForm form :
-         {KeyForm{ColumnType::Fixed4, 1}, KeyForm{ColumnType::Fixed4}, KeyForm{ColumnType::Fixed8},
-          KeyForm{ColumnType::Fixed16}, KeyForm{ColumnType::Bytes}}) {
-        for (Algorithm algorithm : {Algorithm::Hash, Algorithm::SortMerge})
-            run({.kind = JoinKind::Full, .algorithm = algorithm}, form, build, probe, 0, full);
-        run(kUnordered, form, build, probe, 0, inner);
+// A million rows a side, in every kind of join with every algorithm that does not look at all pairs: in probe
+// order, and in any order where an engine then has another way. What must come is found once.
+void LargeJoin::run_every_kind(const KeyForm& form) {
+    const Numbers &build = some_numbers(kMillion, true), &probe = some_numbers(kMillion, false);
+    static const Expected expected = expect(build, probe, 0);
+    Relation builds(build, form), probes(probe, form);
+    for (Algorithm algorithm : {Algorithm::Hash, Algorithm::SortMerge, Algorithm::Index})
+        for (JoinKind kind : kKinds)
+            run({.kind = kind, .algorithm = algorithm}, form, &builds, &probes, expected);
+    Case unordered = kUnordered;
+    run(unordered, form, &builds, &probes, expected);
+    if (GetParam() != "cuda") return;
+    unordered.algorithm = Algorithm::SortMerge;
+    for (JoinKind kind : kKinds) {
+        unordered.kind = kind;
+        run(unordered, form, &builds, &probes, expected);
     }
+}
+
+TEST_P(LargeJoin, DenseKeysInEveryKind) {
+    run_every_kind({ColumnType::Fixed4, 1});
+}
+TEST_P(LargeJoin, KeysOf4BytesInEveryKind) {
+    run_every_kind({ColumnType::Fixed4});
+}
+TEST_P(LargeJoin, KeysOf8BytesInEveryKind) {
+    run_every_kind({ColumnType::Fixed8});
+}
+TEST_P(LargeJoin, KeysOf16BytesInEveryKind) {
+    run_every_kind({ColumnType::Fixed16});
+}
+TEST_P(LargeJoin, KeysOfBytesInEveryKind) {
+    run_every_kind({ColumnType::Bytes});
+}
+// Two columns that are packed into one key, and two that are hashed.
+TEST_P(LargeJoin, KeysOf4And4BytesInEveryKind) {
+    run_every_kind({.type = ColumnType::Fixed4, .second = ColumnType::Fixed4});
+}
+TEST_P(LargeJoin, KeysOf16And4BytesInEveryKind) {
+    run_every_kind({.type = ColumnType::Fixed16, .second = ColumnType::Fixed4});
 }
 
 TEST_P(LargeJoin, EveryKind) {
