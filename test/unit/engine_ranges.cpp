@@ -29,6 +29,25 @@ class RangeJoin : public EngineTest {
             }
         }
     }
+    // In every kind with each algorithm that does ranges itself. The matches are found once.
+    void run_searches(JoinSpec spec, const TablePair& tables) {
+        std::vector<std::vector<uint64_t>> matches(tables.probe.rows());
+        for (uint64_t p = 0; p < tables.probe.rows(); p++)
+            for (uint64_t b = 0; b < tables.build.rows(); b++)
+                if (rows_match(spec, tables.probe, p, tables.build, b)) matches[p].push_back(b);
+        for (JoinKind kind : kKinds) {
+            spec.kind = kind;
+            const auto expected = reference_join(spec, tables.probe, tables.build,
+                                                 [&](uint64_t probe_row) { return matches[probe_row]; });
+            for (Algorithm algorithm : {Algorithm::SortMerge, Algorithm::Index, Algorithm::NestedLoop}) {
+                spec.algorithm = algorithm;
+                std::vector<ResultRow> actual;
+                run_join(*engine_, spec, limits(), tables.probe, tables.build, {}, &actual);
+                if (HasFatalFailure()) return;
+                expect_same(expected, actual, describe(spec));
+            }
+        }
+    }
     void run_every_kind(const JoinSpec& spec, const TablePair& tables, const Pacing& pacing = {}) {
         run(spec, tables, {std::begin(kKinds), std::end(kKinds)}, pacing);
     }
@@ -332,6 +351,51 @@ TEST_P(RangeJoin, AwkwardSizes) {
         add_range(spec, 0, Comparison::GreaterEqual, 0);
         add_range(spec, 0, Comparison::LessEqual, 1);
         run(spec, tables, {JoinKind::Full, JoinKind::Anti});
+    }
+}
+
+// probe[0] <= build[0] <= probe[1], a band that is a few values wide.
+TablePair band_tables_of(const ColumnPlan& plan, uint64_t probe_rows, uint64_t build_rows) {
+    Random random(probe_rows * 31 + build_rows);
+    TablePair tables;
+    tables.build.columns = {make_column(plan, build_rows, random), number_column(build_rows)};
+    Column low{plan.spec, {}}, high = low;
+    for (uint64_t i = 0; i < probe_rows; i++) {
+        const uint64_t n = random() % plan.distinct;
+        low.values.push_back(i % 20 == 7 ? Value() : nth_value(plan, n));
+        high.values.push_back(i % 20 == 9 ? Value() : nth_value(plan, n + 3));
+    }
+    tables.probe.columns = {low, high};
+    return tables;
+}
+
+// Values of every width, with every number of rows on both sides.
+TEST_P(RangeJoin, AwkwardSizesOfEveryWidth) {
+    using enum ColumnType;
+    const ColumnPlan plans[] = {
+        {fixed_column(Fixed1, ValueOrder::Unsigned), 250, false, 0.05},
+        {fixed_column(Fixed2), 1000, false, 0.05},
+        {fixed_column(Fixed4), 1000, false, 0.05},
+        {fixed_column(Fixed4, ValueOrder::Float), 1000, true, 0.05},
+        {fixed_column(Fixed8, ValueOrder::Unsigned), 1000, false, 0.05},
+        {fixed_column(Fixed8, ValueOrder::Float), 1000, false, 0.05},
+        {fixed_column(Fixed16), 1000, false, 0.05},
+        {bytes_column(), 1000, true, 0.05},
+    };
+    const uint64_t sizes[] = {0, 1, 31, 32, 33, 1000};
+    for (const ColumnPlan& plan : plans) {
+        for (uint64_t probe_rows : sizes) {
+            for (uint64_t build_rows : sizes) {
+                SCOPED_TRACE("type " + std::to_string(static_cast<int>(plan.spec.type)) + ", order " +
+                             std::to_string(static_cast<int>(plan.spec.order)) + ", " +
+                             std::to_string(probe_rows) + " x " + std::to_string(build_rows) + " rows");
+                TablePair tables = band_tables_of(plan, probe_rows, build_rows);
+                JoinSpec spec = spec_of(tables);
+                add_band(spec, 0);
+                run_searches(spec, tables);
+                if (HasFatalFailure()) return;
+            }
+        }
     }
 }
 
