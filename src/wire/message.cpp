@@ -121,6 +121,7 @@ Status decode(std::span<const std::byte> packet, Message* message) {
     if (header->magic != kMessageMagic) return malformed("The magic number", header->magic);
     if (header->version != kProtocolVersion)
         return failure(Fault::Protocol, "08P01", "unexpected protocol version %u", header->version)
+            .with_detail("The library and the server are of different versions of gpujoin.")
             .with_hint("Restart PostgreSQL after upgrading gpujoin.");
     if (header->bytes != packet.size()) return malformed("The size given in the header", header->bytes);
     uint32_t fixed = body_bytes(header->type);

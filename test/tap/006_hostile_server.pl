@@ -53,6 +53,7 @@ for my $stage ('hello', 'open', 'append', 'seal', 'probe')
 	misbehave("$stage:text", 'malformed', '58000');
 	misbehave("$stage:silent", 'canceling statement due to statement timeout', '57014');
 }
+misbehave('hello:version', 'HINT:  Restart PostgreSQL after upgrading gpujoin.', '58000');
 misbehave("$_:close", 'lost the connection to the gpujoin server', '58000') for ('append', 'seal', 'probe');
 misbehave("hello:$_", $malformed, '58000') for ('no_descriptor', 'unsealed', 'too_small');
 misbehave("open:$_", $malformed, '58000') for ('block_outside', 'block_overflow');

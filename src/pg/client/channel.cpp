@@ -143,7 +143,7 @@ Reply channel_receive(Channel* channel, Message* message, int* descriptor, Statu
     if (packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
         *why = malformed_answer("It is too long.");
     else if (Status checked = decode({incoming, static_cast<size_t>(bytes)}, message); !checked.ok())
-        *why = checked.detail[0] ? malformed_answer(checked.detail) : checked;
+        *why = malformed_answer(checked.detail).with_hint("%s", checked.hint);
     else
         return Reply::Got;
     if (*descriptor >= 0) close(*descriptor);
