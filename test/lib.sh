@@ -11,7 +11,10 @@
 # on no address, and is gone when the script ends, however it ends.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-find_archs() { nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d . | sort -u | paste -sd' '; }
+# Nothing where there is no GPU, or no driver that answers; the callers may have `set -e` and pipefail.
+find_archs() {
+    nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d . | grep -xE '[0-9]+' | sort -u | paste -sd' ' || true
+}
 CUDA_ARCHS="${CUDA_ARCHS:-$(find_archs)}"
 export CUDA_ARCHS="${CUDA_ARCHS:-90}"
 JOBS="${JOBS:-$(nproc)}"
