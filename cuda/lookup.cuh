@@ -45,22 +45,21 @@ struct RangeBound {
 struct LookupView {
     KeyLayout layout;
     const DeviceColumn* build = nullptr;  // all build columns
-    bool has_span = false;                // keys are numbers, and none lies outside [first_key, last_key]
-    uint64_t first_key = 0;               // as order keys
-    uint64_t last_key = 0;
-    const uint32_t* direct = nullptr;  // leader by key - first_key, or null
+    const uint32_t* direct = nullptr;     // leader by the key's place, or null
     uint64_t* slots = nullptr;
     uint64_t capacity = 0;
     const Group* groups = nullptr;            // by leader; null: unique keys, or no equalities
     const uint32_t* rows = nullptr;           // by position; null: a position is a build row
     uint64_t positions = 0;                   // of the one group when there are no equalities
-    const uint32_t* narrow_keys = nullptr;    // order keys by position, if they are 32 bits wide
+    KeySpan span;                             // by which order keys are rebased
+    const uint32_t* narrow_keys = nullptr;    // order keys by position, if they fit 32 bits
     const uint64_t* order_keys = nullptr;     // else
     const uint32_t* narrow_fences = nullptr;  // of narrow_keys, if there is one large group
     const uint64_t* order_fences = nullptr;   // of order_keys
     const RangeBound* bounds = nullptr;
     uint32_t bound_count = 0;
     bool merge = false;            // keys are there to be merged with (merge_search.h)
+    int merge_bits = 0;            // of the keys, on either side
     bool merge_cut_after = false;  // by the first bound
 
     GPUJOIN_HD uint32_t row_at(uint64_t position) const {
@@ -101,12 +100,30 @@ GPUJOIN_HD Key read_key(const KeyLayout& layout, const DeviceColumn* columns, ui
     }
 }
 
-// What rows are sorted by to be merged on their equality columns: the packed key, else a hash.
+// The place of a row's key; false when it has none, since no build row has such a key.
+template <bool Build>
+GPUJOIN_HD bool find_place(const KeyLayout& layout, const DeviceColumn* columns, uint64_t row,
+                           uint64_t* place) {
+    *place = 0;
+    for (uint32_t i = 0; i < layout.parts; i++) {
+        const DeviceColumn& column = key_column<Build>(layout.part[i], columns);
+        if (!layout.places.add(i, order_key(column.spec, column.value(row)), place)) return false;
+    }
+    return true;
+}
+
+// What rows are sorted by to be merged on their equality columns: the key's place, which is one more than the
+// last where it has none, else the packed key, else a hash.
 inline bool has_exact_sort_key(const KeyLayout& layout) {
-    return layout.bytes == 4 || layout.bytes == 8;
+    return layout.places.parts > 0 || layout.bytes == 4 || layout.bytes == 8;
 }
 template <typename Key, bool Build>
 GPUJOIN_HD Key read_sort_key(const KeyLayout& layout, const DeviceColumn* columns, uint64_t row) {
+    if (layout.places.parts > 0) {
+        uint64_t place;
+        return static_cast<Key>(find_place<Build>(layout, columns, row, &place) ? place
+                                                                                : layout.places.last + 1);
+    }
     if (layout.bytes == sizeof(Key)) return read_key<Key, Build>(layout, columns, row);
     return static_cast<Key>(read_key<HashedKey, Build>(layout, columns, row).hash);
 }
@@ -157,14 +174,6 @@ GPUJOIN_HD inline uint64_t make_slot(uint32_t tag, uint32_t leader) {
     return uint64_t{tag} << 32 | leader;
 }
 
-// A key's place in the span, which is its slot in a direct array; false when it lies outside.
-GPUJOIN_HD inline bool place_in_span(const LookupView& view, const DeviceColumn& column, uint64_t row,
-                                     uint64_t* place) {
-    uint64_t key = order_key(column.spec, column.value(row));
-    *place = key - view.first_key;
-    return key >= view.first_key && key <= view.last_key;
-}
-
 // What the table's slot of a key holds; kEmptySlot if no build row has the key. probe, row: where it is from.
 template <typename Key>
 GPUJOIN_HD uint64_t find_slot(const LookupView& view, const Key& key, const DeviceColumn* probe,
@@ -185,8 +194,7 @@ template <typename Key>
 GPUJOIN_HD bool find_leader(const LookupView& view, const DeviceColumn* probe, uint64_t row,
                             uint32_t* leader) {
     uint64_t place = 0;
-    if (view.has_span && !place_in_span(view, probe[view.layout.part[0].probe_column], row, &place))
-        return false;
+    if (view.layout.places.parts > 0 && !find_place<false>(view.layout, probe, row, &place)) return false;
     if (view.direct) {
         *leader = view.direct[place];
         return *leader != kNoRow;
@@ -225,7 +233,7 @@ GPUJOIN_HD Group narrow(const LookupView& view, const Key* order_keys, Group gro
     for (uint32_t i = first_bound; i < view.bound_count && begin < end; i++) {
         const RangeBound& bound = view.bounds[i];
         const DeviceColumn& column = probe[bound.probe_column];
-        auto key = static_cast<Key>(order_key(column.spec, column.value(row)));
+        auto key = static_cast<Key>(view.span.rebase(order_key(column.spec, column.value(row))));
         uint32_t inside = end - begin;
         uint32_t cut;
         if (tree && inside == group.count)

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "cuda/key_span.h"
 #include "cuda/lookup.cuh"
 #include "cuda/memory.h"
 #include "cuda/packed_columns.h"
@@ -35,10 +36,8 @@ class Lookup {
     int merge_probe_column() const { return merge_probe_column_; }
 
   private:
-    Status make_leaders(const WorkContext& context, const BuildColumns& columns, uint64_t rows,
-                        RequiredColumns required);
-    Status find_span(const WorkContext& context, const BuildColumns& columns, uint64_t rows,
-                     RequiredColumns required);
+    Status make_leaders(const WorkContext& context, const SpanInput& input);
+    Status find_rebasing(const WorkContext& context, const JoinPlan& plan, const SpanInput& input);
     Status make_table(const WorkContext& context, uint64_t rows);
     Status hold_values(const WorkContext& context, const uint32_t* values);
     Status make_groups(const WorkContext& context, uint64_t rows, DeviceArray<uint32_t>* begins);
@@ -59,9 +58,7 @@ class Lookup {
     bool merge_cut_after_ = false;
     int merge_probe_column_ = -1;
     uint64_t positions_ = 0;
-    bool has_span_ = false;
-    uint64_t first_key_ = 0;
-    uint64_t last_key_ = 0;
+    KeySpan span_;
     DeviceArray<uint32_t> direct_;
     DeviceArray<uint64_t> slots_;
     DeviceArray<uint32_t> leaders_;  // by build row, while building

@@ -17,38 +17,10 @@ namespace {
 constexpr uint64_t kDirectSlotsPerRow = 4;
 constexpr uint64_t kDirectSlotsAtLeast = 1024;
 
-// Figures that kernels report.
-struct BuildFigures {
-    unsigned long long least;
-    unsigned long long greatest;
-    uint32_t duplicates;
-    uint32_t reserved;
-};
-
-// The least and greatest order key of a column among the rows that can match. Each thread takes several rows
-// before it meets the others at one address.
-Status find_key_span(const WorkContext& context, DeviceColumn column, const DeviceColumn* build,
-                     RequiredColumns required, uint64_t rows, BuildFigures* figures) {
-    constexpr uint64_t kRowsPerThread = 64;
-    uint64_t threads = (rows + kRowsPerThread - 1) / kRowsPerThread;
-    return for_each(context.handle(), threads, [=] __device__(uint64_t thread) {
-        unsigned long long least = ~0ull;
-        unsigned long long greatest = 0;
-        for (uint64_t row = thread; row < rows; row += threads) {
-            if (!required.present(build, row)) continue;
-            unsigned long long key = order_key(column.spec, column.value(row));
-            least = key < least ? key : least;
-            greatest = key > greatest ? key : greatest;
-        }
-        atomicMin(&figures->least, least);
-        atomicMax(&figures->greatest, greatest);
-    });
-}
-
 // Enters a row into the direct array; returns the leader of its key.
 __device__ uint32_t insert_direct(const LookupView& view, uint32_t row) {
     uint64_t slot;
-    place_in_span(view, view.build[view.layout.part[0].build_column], row, &slot);
+    find_place<true>(view.layout, view.build, row, &slot);
     uint32_t held = atomicCAS(const_cast<uint32_t*>(view.direct) + slot, kNoRow, row);
     return held == kNoRow ? row : held;
 }
@@ -77,7 +49,7 @@ __device__ uint32_t insert_slot(const LookupView& view, uint32_t row) {
 // Enters every row that can match, notes its leader and counts the rows of each leader.
 template <typename Key>
 Status insert_rows(const WorkContext& context, const LookupView& view, RequiredColumns required,
-                   uint64_t rows, uint32_t* leaders, uint32_t* counts, BuildFigures* figures) {
+                   uint64_t rows, uint32_t* leaders, uint32_t* counts, uint32_t* duplicates) {
     return for_each_in_pieces(context.stream, context.cancel, rows, [=] __device__(uint64_t i) {
         auto row = static_cast<uint32_t>(i);
         if (!required.present(view.build, row)) {
@@ -87,22 +59,21 @@ Status insert_rows(const WorkContext& context, const LookupView& view, RequiredC
         uint32_t leader = view.direct ? insert_direct(view, row) : insert_slot<Key>(view, row);
         leaders[row] = leader;
         count_together(counts, leader);
-        if (leader != row && *static_cast<volatile uint32_t*>(&figures->duplicates) == 0)
-            figures->duplicates = 1;
+        if (leader != row && *static_cast<volatile uint32_t*>(duplicates) == 0) *duplicates = 1;
     });
 }
 
 Status insert_rows(const WorkContext& context, const LookupView& view, RequiredColumns required,
-                   uint64_t rows, uint32_t* leaders, uint32_t* counts, BuildFigures* figures) {
+                   uint64_t rows, uint32_t* leaders, uint32_t* counts, uint32_t* duplicates) {
     switch (view.layout.bytes) {
         case 4:
-            return insert_rows<uint32_t>(context, view, required, rows, leaders, counts, figures);
+            return insert_rows<uint32_t>(context, view, required, rows, leaders, counts, duplicates);
         case 8:
-            return insert_rows<uint64_t>(context, view, required, rows, leaders, counts, figures);
+            return insert_rows<uint64_t>(context, view, required, rows, leaders, counts, duplicates);
         case 16:
-            return insert_rows<Key16>(context, view, required, rows, leaders, counts, figures);
+            return insert_rows<Key16>(context, view, required, rows, leaders, counts, duplicates);
         default:
-            return insert_rows<HashedKey>(context, view, required, rows, leaders, counts, figures);
+            return insert_rows<HashedKey>(context, view, required, rows, leaders, counts, duplicates);
     }
 }
 
@@ -214,15 +185,18 @@ Status Lookup::build(const WorkContext& context, const JoinSpec& spec, const Joi
     by_key_ = plan.by_key;
     merge_ = plan.merge;
     positions_ = rows;
-    if (by_key_) GPUJOIN_RETURN_IF_FAILED(make_leaders(context, columns, rows, required));
+    const SpanInput counted{columns, required, rows};
+    if (by_key_) GPUJOIN_RETURN_IF_FAILED(make_leaders(context, counted));
+    GPUJOIN_RETURN_IF_FAILED(find_rebasing(context, plan, counted));
     if (merge_) {
-        SortInput input{layout_, plan.range_column, true, columns.host, columns.device, required, rows};
+        SortInput input{layout_,      plan.range_column, span_,    true,
+                        columns.host, columns.device,    required, rows};
         GPUJOIN_RETURN_IF_FAILED(merge_side_.sort(context, input, payload, false));
         positions_ = merge_side_.tuples();
     } else if (plan.range_column >= 0) {
         const DeviceColumn& column = columns.host[plan.range_column];
         GPUJOIN_RETURN_IF_FAILED(
-            has_narrow_order_keys(column)
+            order_key_bits(column, span_) <= 32
                 ? make_order(context, column, rows, required, &narrow_keys_, &narrow_fences_)
                 : make_order(context, column, rows, required, &order_keys_, &order_fences_));
     } else if (by_key_ && !unique_) {
@@ -243,49 +217,40 @@ Status Lookup::build(const WorkContext& context, const JoinSpec& spec, const Joi
     return context.stream.synchronize();
 }
 
-Status Lookup::make_leaders(const WorkContext& context, const BuildColumns& columns, uint64_t rows,
-                            RequiredColumns required) {
-    GPUJOIN_RETURN_IF_FAILED(find_span(context, columns, rows, required));
+// Places of single keys cost one pass over them, and spare the search of every probe row that has none.
+Status Lookup::make_leaders(const WorkContext& context, const SpanInput& input) {
+    if (layout_.parts == 1)
+        GPUJOIN_RETURN_IF_FAILED(find_key_places(context, input, layout_, &layout_.places));
+    uint64_t rows = input.rows;
     GPUJOIN_RETURN_IF_FAILED(make_table(context, rows));
     GPUJOIN_RETURN_IF_FAILED(leaders_.allocate(context.account, rows, context.handle()));
     GPUJOIN_RETURN_IF_FAILED(counts_.allocate(context.account, rows, context.handle()));
     GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), counts_.data(), 0, rows));
-    DeviceArray<BuildFigures> figures;
-    GPUJOIN_RETURN_IF_FAILED(figures.allocate(context.account, 1, context.handle()));
-    GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), figures.data(), 0, 1));
-    GPUJOIN_RETURN_IF_FAILED(
-        insert_rows(context, view(), required, rows, leaders_.data(), counts_.data(), figures.data()));
-    BuildFigures found;
-    GPUJOIN_RETURN_IF_FAILED(read_back(context, figures.data(), &found));
-    unique_ = found.duplicates == 0;
+    DeviceArray<uint32_t> duplicates;
+    GPUJOIN_RETURN_IF_FAILED(duplicates.allocate(context.account, 1, context.handle()));
+    GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), duplicates.data(), 0, 1));
+    GPUJOIN_RETURN_IF_FAILED(insert_rows(context, view(), input.required, rows, leaders_.data(),
+                                         counts_.data(), duplicates.data()));
+    uint32_t found = 0;
+    GPUJOIN_RETURN_IF_FAILED(read_back(context, duplicates.data(), &found));
+    unique_ = found == 0;
     return {};
 }
 
-// The span of the keys that can match, where they are numbers and there are any. It costs one pass over the
-// keys, and spares the search of every probe row outside it.
-Status Lookup::find_span(const WorkContext& context, const BuildColumns& columns, uint64_t rows,
-                         RequiredColumns required) {
-    const DeviceColumn& column = columns.host[layout_.part[0].build_column];
-    if (layout_.parts != 1 || !order_key_is_exact(column.spec)) return {};
-    DeviceArray<BuildFigures> figures;
-    GPUJOIN_RETURN_IF_FAILED(figures.allocate(context.account, 1, context.handle()));
-    GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), &figures.data()->least, 0xff, 1));
-    GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), &figures.data()->greatest, 0, 1));
-    GPUJOIN_RETURN_IF_FAILED(find_key_span(context, column, columns.device, required, rows, figures.data()));
-    BuildFigures found;
-    GPUJOIN_RETURN_IF_FAILED(read_back(context, figures.data(), &found));
-    has_span_ = found.least <= found.greatest;
-    first_key_ = found.least;
-    last_key_ = found.greatest;
-    return {};
+// What is sorted is rebased first.
+Status Lookup::find_rebasing(const WorkContext& context, const JoinPlan& plan, const SpanInput& input) {
+    if (plan.range_column >= 0)
+        return unique_ ? Status{}
+                       : find_sort_span(context, input, input.columns.host[plan.range_column], &span_);
+    return merge_ && layout_.parts == 1 ? find_sort_places(context, input, &layout_) : Status{};
 }
 
 // An empty direct array where keys are dense numbers, else an empty table, at most half full.
 Status Lookup::make_table(const WorkContext& context, uint64_t rows) {
     uint64_t most = std::max(kDirectSlotsPerRow * rows, kDirectSlotsAtLeast);
-    if (has_span_ && last_key_ - first_key_ < most) {
+    if (layout_.places.parts > 0 && layout_.places.last < most) {
         GPUJOIN_RETURN_IF_FAILED(
-            direct_.allocate(context.account, last_key_ - first_key_ + 1, context.handle()));
+            direct_.allocate(context.account, layout_.places.last + 1, context.handle()));
         return fill_bytes(context.handle(), direct_.data(), 0xff, direct_.size());
     }
     GPUJOIN_RETURN_IF_FAILED(slots_.allocate(context.account, 2 * rows + 1, context.handle()));
@@ -327,15 +292,15 @@ Status Lookup::make_order(const WorkContext& context, const DeviceColumn& column
                           RequiredColumns required, DeviceArray<Key>* order_keys, DeviceArray<Key>* fences) {
     if (!unique_) GPUJOIN_RETURN_IF_FAILED(list_rows(context, build_, required, rows, &rows_, &positions_));
     GPUJOIN_RETURN_IF_FAILED(order_keys->allocate(context.account, positions_, context.handle()));
-    GPUJOIN_RETURN_IF_FAILED(find_order_keys(context, column, rows_.data(), positions_, order_keys->data()));
-    if (unique_) return {};
-    int bits = order_key_is_exact(column.spec) ? static_cast<int>(8 * column.width) : 64;
     GPUJOIN_RETURN_IF_FAILED(
-        sort_pairs(context.account, context.handle(), order_keys, &rows_, positions_, bits));
+        find_order_keys(context, column, rows_.data(), positions_, order_keys->data(), span_));
+    if (unique_) return {};
+    GPUJOIN_RETURN_IF_FAILED(sort_pairs(context.account, context.handle(), order_keys, &rows_, positions_,
+                                        order_key_bits(column, span_)));
     GPUJOIN_RETURN_IF_FAILED(check_cancelled(context.cancel));
     if (!by_key_) return make_fences(context, *order_keys, fences);
     GPUJOIN_RETURN_IF_FAILED(group_rows(context, rows));
-    return find_order_keys(context, column, rows_.data(), positions_, order_keys->data());
+    return find_order_keys(context, column, rows_.data(), positions_, order_keys->data(), span_);
 }
 
 // Sorts rows by leader, and keeps their order inside each group: groups are laid out in the order of their
@@ -386,9 +351,7 @@ LookupView Lookup::view() const {
     LookupView view;
     view.layout = layout_;
     view.build = build_;
-    view.has_span = has_span_;
-    view.first_key = first_key_;
-    view.last_key = last_key_;
+    view.span = span_;
     view.direct = direct_.data();
     view.slots = slots_.data();
     view.capacity = slots_.size();
@@ -401,6 +364,7 @@ LookupView Lookup::view() const {
     view.order_fences = order_fences_.data();
     view.bounds = bounds_.data();
     view.merge = merge_;
+    view.merge_bits = merge_side_.key_bits();
     view.merge_cut_after = merge_cut_after_;
     view.bound_count = static_cast<uint32_t>(bounds_.size());
     return view;

@@ -24,7 +24,7 @@ struct ProbeKeys {
         if (!required.present(probe, row)) return 0;
         if (lookup.bound_count > 0) {
             const DeviceColumn& column = probe[lookup.bounds[0].probe_column];
-            return static_cast<Key>(order_key(column.spec, column.value(row)));
+            return static_cast<Key>(lookup.span.rebase(order_key(column.spec, column.value(row))));
         }
         return read_sort_key<Key, false>(lookup.layout, probe, row);
     }
@@ -226,7 +226,7 @@ Status sort_probe(const WorkContext& context, const ProbeKeys<Key>& key_of, uint
         to_keys[row] = key_of(row);
         to_rows[row] = static_cast<uint32_t>(row);
     }));
-    return sort_pairs(context.account, context.handle(), keys, order, rows, 8 * sizeof(Key));
+    return sort_pairs(context.account, context.handle(), keys, order, rows, key_of.lookup.merge_bits);
 }
 
 template <typename Key>
@@ -275,14 +275,14 @@ Status find_sorted(const WorkContext& context, const ProbeWork& work, const Key*
 
 Status find_by_merge(const WorkContext& context, const LookupView& lookup, const DeviceColumn* probe,
                      RequiredColumns required, uint64_t rows, Candidates* candidates) {
-    return lookup.narrow_keys
+    return lookup.merge_bits <= 32
                ? find_by_merge(context, lookup, lookup.narrow_keys, probe, required, rows, candidates)
                : find_by_merge(context, lookup, lookup.order_keys, probe, required, rows, candidates);
 }
 
 Status find_sorted(const WorkContext& context, const ProbeWork& work, const SortedSide& probe,
                    SortedCandidates* candidates) {
-    return probe.narrow_keys()
+    return probe.key_bits() <= 32
                ? find_sorted(context, work, work.lookup.narrow_keys, probe.narrow_keys(), probe, candidates)
                : find_sorted(context, work, work.lookup.order_keys, probe.wide_keys(), probe, candidates);
 }

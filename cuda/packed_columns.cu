@@ -35,16 +35,18 @@ uint64_t groups_of(uint64_t elements, uint64_t size) {
 
 template <typename Key>
 Status find_order_keys(const WorkContext& context, DeviceColumn column, const uint32_t* rows,
-                       uint64_t positions, Key* keys) {
+                       uint64_t positions, Key* keys, const KeySpan& span) {
     return for_each(context.handle(), positions, [=] __device__(uint64_t position) {
         uint64_t row = rows ? rows[position] : position;
-        keys[position] =
-            static_cast<Key>(column.is_valid(row) ? order_key(column.spec, column.value(row)) : 0);
+        uint64_t key = column.is_valid(row) ? order_key(column.spec, column.value(row)) : 0;
+        keys[position] = static_cast<Key>(span.rebase(key));
     });
 }
 
-template Status find_order_keys(const WorkContext&, DeviceColumn, const uint32_t*, uint64_t, uint32_t*);
-template Status find_order_keys(const WorkContext&, DeviceColumn, const uint32_t*, uint64_t, uint64_t*);
+template Status find_order_keys(const WorkContext&, DeviceColumn, const uint32_t*, uint64_t, uint32_t*,
+                                const KeySpan&);
+template Status find_order_keys(const WorkContext&, DeviceColumn, const uint32_t*, uint64_t, uint64_t*,
+                                const KeySpan&);
 
 // Several terms may share a column.
 Status PackedColumns::pack(const WorkContext& context, const std::vector<Term>& terms,

@@ -46,11 +46,11 @@ class PackedColumns {
     uint64_t level_first_[kZoneLevels] = {};
 };
 
-// The order keys of the rows at each position; those of columns of up to 4 bytes fit uint32_t. rows: null
-// when a position is a row.
+// The order keys of the rows at each position, rebased; those of columns of up to 4 bytes fit uint32_t. rows:
+// null when a position is a row.
 template <typename Key>
 Status find_order_keys(const WorkContext& context, DeviceColumn column, const uint32_t* rows,
-                       uint64_t positions, Key* keys);
+                       uint64_t positions, Key* keys, const KeySpan& span = {});
 inline bool has_narrow_order_keys(const DeviceColumn& column) {
     return column.width > 0 && column.width <= sizeof(uint32_t);
 }

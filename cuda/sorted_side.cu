@@ -4,9 +4,9 @@
 
 #include <utility>
 
+#include "cuda/key_span.h"
 #include "cuda/launch.cuh"
 #include "cuda/number_rows.cuh"
-#include "cuda/packed_columns.h"
 #include "cuda/primitives.h"
 
 namespace gpujoin {
@@ -18,11 +18,13 @@ template <typename Key>
 struct RowKey {
     KeyLayout layout;
     int column;
+    KeySpan span;
     bool build;
     const DeviceColumn* columns;
 
     __device__ Key operator()(uint64_t row) const {
-        if (column >= 0) return static_cast<Key>(order_key(columns[column].spec, columns[column].value(row)));
+        if (column >= 0)
+            return static_cast<Key>(span.rebase(order_key(columns[column].spec, columns[column].value(row))));
         return build ? read_sort_key<Key, true>(layout, columns, row)
                      : read_sort_key<Key, false>(layout, columns, row);
     }
@@ -30,27 +32,18 @@ struct RowKey {
 
 template <typename Key>
 RowKey<Key> row_key(const SortInput& input) {
-    return {input.layout, input.column, input.build, input.device};
+    return {input.layout, input.column, input.span, input.build, input.device};
 }
 
-bool is_narrow(const SortInput& input) {
-    return input.column >= 0 ? has_narrow_order_keys(input.host[input.column]) : input.layout.bytes == 4;
-}
-
-// Bits of a key that may differ.
-int key_bits(const SortInput& input) {
-    if (input.column >= 0) {
-        const DeviceColumn& column = input.host[input.column];
-        return order_key_is_exact(column.spec) ? static_cast<int>(8 * column.width) : 64;
-    }
-    if (!has_exact_sort_key(input.layout)) return 64;
-    const KeyPart& last = input.layout.part[input.layout.parts - 1];
-    return 8 * (last.offset + last.width);
+int key_bits_of(const SortInput& input) {
+    return input.column >= 0 ? order_key_bits(input.host[input.column], input.span)
+                             : sort_key_bits(input.layout);
 }
 
 // The keys of all rows, if they lie in a column just so; else null.
 template <typename Key>
 const Key* keys_in_place(const SortInput& input) {
+    if (input.layout.places.parts > 0 || input.span != KeySpan{}) return nullptr;
     const KeyPart& part = input.layout.part[0];
     bool single = input.column < 0 && input.layout.parts == 1;
     if (input.column < 0 && !single) return nullptr;
@@ -111,12 +104,12 @@ Status SortedSide::sort_all(const WorkContext& context, const SortInput& input, 
     if (!key_column && !value_column) {
         *keys = std::move(made_keys);
         *payloads = std::move(made_payloads);
-        return sort_pairs(context.account, context.handle(), keys, payloads, tuples_, key_bits(input));
+        return sort_pairs(context.account, context.handle(), keys, payloads, tuples_, key_bits_);
     }
     GPUJOIN_RETURN_IF_FAILED(keys->allocate(context.account, tuples_, context.handle()));
     GPUJOIN_RETURN_IF_FAILED(payloads->allocate(context.account, tuples_, context.handle()));
     return sort_pairs_into(context.account, context.handle(), key_column ? key_column : made_keys.data(),
-                           value_column ? value_column : made_payloads.data(), tuples_, key_bits(input),
+                           value_column ? value_column : made_payloads.data(), tuples_, key_bits_,
                            keys->data(), payloads->data());
 }
 
@@ -141,12 +134,12 @@ Status SortedSide::sort_present(const WorkContext& context, const SortInput& inp
     if (entries_ == tuples_) {
         *keys = std::move(made_keys);
         *payloads = std::move(made_payloads);
-        return sort_pairs(context.account, context.handle(), keys, payloads, tuples_, key_bits(input));
+        return sort_pairs(context.account, context.handle(), keys, payloads, tuples_, key_bits_);
     }
     GPUJOIN_RETURN_IF_FAILED(keys->allocate(context.account, tuples_, context.handle()));
     GPUJOIN_RETURN_IF_FAILED(payloads->allocate(context.account, entries_, context.handle()));
     GPUJOIN_RETURN_IF_FAILED(sort_pairs_into(context.account, context.handle(), made_keys.data(),
-                                             made_payloads.data(), tuples_, key_bits(input), keys->data(),
+                                             made_payloads.data(), tuples_, key_bits_, keys->data(),
                                              payloads->data()));
     GPUJOIN_CHECK_CUDA(cudaMemcpyAsync(payloads->data() + tuples_, made_payloads.data() + tuples_,
                                        (entries_ - tuples_) * sizeof(Payload), cudaMemcpyDeviceToDevice,
@@ -167,8 +160,9 @@ Status SortedSide::sort_by(const WorkContext& context, const SortInput& input, b
 Status SortedSide::sort(const WorkContext& context, const SortInput& input, const PayloadSource& payload,
                         bool keep_absent) {
     payload_ = payload;
-    return is_narrow(input) ? sort_by(context, input, keep_absent, &keys4_)
-                            : sort_by(context, input, keep_absent, &keys8_);
+    key_bits_ = key_bits_of(input);
+    return key_bits_ <= 32 ? sort_by(context, input, keep_absent, &keys4_)
+                           : sort_by(context, input, keep_absent, &keys8_);
 }
 
 void SortedSide::forget_keys() {

@@ -18,6 +18,7 @@ namespace gpujoin {
 struct SortInput {
     KeyLayout layout;                      // of the key, unless a column is named
     int column = -1;                       // the column whose order key is the key
+    KeySpan span;                          // by which it is rebased
     bool build = false;                    // which side's columns these are
     const DeviceColumn* host = nullptr;    // all of the side's
     const DeviceColumn* device = nullptr;  // the same on the device
@@ -33,13 +34,14 @@ class SortedSide {
     // Gives the keys back when they have done their work.
     void forget_keys();
 
-    // One of the two is not null, unless there are no tuples.
+    // Narrow keys have at most 32 bits.
     const uint32_t* narrow_keys() const { return keys4_.data(); }
     const uint64_t* wide_keys() const { return keys8_.data(); }
     const void* payloads() const;
     const PayloadSource& payload() const { return payload_; }
     // The numbers of the rows; null where values ride along instead.
     const uint32_t* row_numbers() const { return payload_.values ? nullptr : payloads4_.data(); }
+    int key_bits() const { return key_bits_; }  // that may differ
     uint64_t tuples() const { return tuples_; }
     uint64_t entries() const { return entries_; }  // with those that cannot match
 
@@ -55,6 +57,7 @@ class SortedSide {
                         DeviceArray<Key>* keys, DeviceArray<Payload>* payloads);
 
     PayloadSource payload_;
+    int key_bits_ = 0;
     uint64_t tuples_ = 0;
     uint64_t entries_ = 0;
     DeviceArray<uint32_t> keys4_, payloads4_;

@@ -50,14 +50,15 @@ Status UnorderedCursor::start_radix(const WorkContext& context, uint64_t rows) {
 Status UnorderedCursor::start_merge(const WorkContext& context, uint64_t rows) {
     const JoinSpec& spec = join_->spec_;
     const Lookup& lookup = join_->lookup_;
-    SortInput input{make_key_layout(spec),
+    ProbeWork work = join_->probe_work(probe_.device_views(), rows);
+    SortInput input{work.lookup.layout,
                     lookup.merge_probe_column(),
+                    work.lookup.span,
                     false,
                     probe_.views().data(),
                     probe_.device_views(),
                     join_->required_of(false, probe_.views().data()),
                     rows};
-    ProbeWork work = join_->probe_work(probe_.device_views(), rows);
     PayloadSource payload;
     if (work.lookup.bound_count < 2)
         payload = choose_payload(probe_.views().data(), spec.carry, spec.carried);

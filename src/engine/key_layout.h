@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "engine/host_device.h"
+#include "engine/key_span.h"
 #include "wire/join_spec.h"
 
 namespace gpujoin {
@@ -32,6 +33,7 @@ struct KeyLayout {
     uint32_t parts = 0;
     uint32_t bytes = 0;  // 4, 8 or 16: packed into uint32_t, uint64_t, Key16; 0: hashed (or no parts at all)
     KeyPart part[kMaxTerms];
+    KeyPlaces places;  // of the build side's keys, where they were looked for
 };
 
 inline KeyLayout make_key_layout(const JoinSpec& spec) {

@@ -208,18 +208,18 @@ TEST(CudaPlan, LittleDependsOnTheColumnThatDrives) {
     }
 }
 
-// The same numbers in 8 bytes.
+// The same numbers times 2^40, which 8 bytes are needed for even if they are rebased.
 void widen(Column* column) {
     column->spec = fixed_column(ColumnType::Fixed8);
     for (Value& value : column->values) {
         int32_t number = 0;
         std::memcpy(&number, value->data(), sizeof number);
-        value = value_of(int64_t{number});
+        value = value_of(int64_t{number} << 40);
     }
 }
 
 // What the join keeps on the device tells which of two bands the first batch has made drive: that one's keys
-// are kept at their width, those of the other as 8 bytes.
+// are kept in 4 bytes if these hold them, those of the other as 8 bytes.
 TEST_P(CudaEngineTest, TheFirstBatchDecidesWhichBandDrives) {
     const uint64_t rows = 20'000;
     for (uint16_t first_band : {0, 1}) {

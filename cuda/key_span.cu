@@ -1,0 +1,118 @@
+// Finding spans.
+#include "cuda/key_span.h"
+
+#include <optional>
+
+#include "cuda/launch.cuh"
+#include "cuda/primitives.h"
+
+namespace gpujoin {
+
+namespace {
+
+constexpr uint64_t kSampleRows = 64 << 10;
+constexpr int kPassBits = 8;  // that a pass of the radix sort looks at
+
+int passes_over(int bits) {
+    return (bits + kPassBits - 1) / kPassBits;
+}
+
+struct SpanFigures {
+    unsigned long long least;
+    unsigned long long greatest;
+};
+
+// Each thread takes several rows before it meets the others at one address, and then has mostly no news.
+Status measure_span(const WorkContext& context, const DeviceColumn& column, const SpanInput& input,
+                    uint64_t step, SpanFigures* figures) {
+    constexpr uint64_t kRowsPerThread = 64;
+    uint64_t rows = (input.rows + step - 1) / step;
+    uint64_t threads = (rows + kRowsPerThread - 1) / kRowsPerThread;
+    return for_each(context.handle(), threads, [=] __device__(uint64_t thread) {
+        unsigned long long least = ~0ull;
+        unsigned long long greatest = 0;
+        for (uint64_t i = thread; i < rows; i += threads) {
+            uint64_t row = i * step;
+            if (!input.required.present(input.columns.device, row)) continue;
+            unsigned long long key = order_key(column.spec, column.value(row));
+            least = key < least ? key : least;
+            greatest = key > greatest ? key : greatest;
+        }
+        const volatile SpanFigures* so_far = figures;
+        if (least < so_far->least) atomicMin(&figures->least, least);
+        if (greatest > so_far->greatest) atomicMax(&figures->greatest, greatest);
+    });
+}
+
+// The span of every step-th row's key; nothing where none of them can match.
+Status find_span(const WorkContext& context, const SpanInput& input, const DeviceColumn& column,
+                 uint64_t step, std::optional<KeySpan>* span) {
+    DeviceArray<SpanFigures> figures;
+    GPUJOIN_RETURN_IF_FAILED(figures.allocate(context.account, 1, context.handle()));
+    GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), &figures.data()->least, 0xff, 1));
+    GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), &figures.data()->greatest, 0, 1));
+    GPUJOIN_RETURN_IF_FAILED(measure_span(context, column, input, step, figures.data()));
+    SpanFigures found;
+    GPUJOIN_RETURN_IF_FAILED(read_back(context, figures.data(), &found));
+    span->reset();
+    if (found.least <= found.greatest) *span = {found.least, found.greatest};
+    return {};
+}
+
+Status find_places(const WorkContext& context, const SpanInput& input, const KeyLayout& layout, uint64_t step,
+                   KeyPlaces* places) {
+    *places = {};
+    if (layout.parts > KeyPlaces::kMaxParts) return {};
+    KeySpan spans[KeyPlaces::kMaxParts];
+    for (uint32_t i = 0; i < layout.parts; i++) {
+        const DeviceColumn& column = input.columns.host[layout.part[i].build_column];
+        if (!order_key_is_exact(column.spec)) return {};
+        std::optional<KeySpan> span;
+        GPUJOIN_RETURN_IF_FAILED(find_span(context, input, column, step, &span));
+        if (!span) return {};
+        spans[i] = *span;
+    }
+    *places = make_key_places(spans, layout.parts);
+    return {};
+}
+
+// Calls find(step, &pays) for a sample of the rows, and if it pays there for all of them.
+template <typename Find>
+Status sample_first(uint64_t rows, const Find& find) {
+    bool pays = true;
+    if (rows > kSampleRows) GPUJOIN_RETURN_IF_FAILED(find(rows / kSampleRows, &pays));
+    return pays ? find(1, &pays) : Status{};
+}
+
+}  // namespace
+
+Status find_key_places(const WorkContext& context, const SpanInput& input, const KeyLayout& layout,
+                       KeyPlaces* places) {
+    return find_places(context, input, layout, 1, places);
+}
+
+Status find_sort_span(const WorkContext& context, const SpanInput& input, const DeviceColumn& column,
+                      KeySpan* span) {
+    const int passes = passes_over(order_key_bits(column, *span));
+    return sample_first(input.rows, [&](uint64_t step, bool* pays) -> Status {
+        std::optional<KeySpan> found;
+        GPUJOIN_RETURN_IF_FAILED(find_span(context, input, column, step, &found));
+        *pays = found && found->last - found->first <= KeySpan{}.last - KeySpan{}.first &&
+                passes_over(found->bits()) < passes;
+        if (*pays && step == 1) *span = *found;
+        return {};
+    });
+}
+
+Status find_sort_places(const WorkContext& context, const SpanInput& input, KeyLayout* layout) {
+    const int passes = passes_over(sort_key_bits(*layout));
+    return sample_first(input.rows, [&](uint64_t step, bool* pays) -> Status {
+        KeyLayout rebased = *layout;
+        GPUJOIN_RETURN_IF_FAILED(find_places(context, input, *layout, step, &rebased.places));
+        *pays = rebased.places.parts > 0 && passes_over(sort_key_bits(rebased)) < passes;
+        if (*pays && step == 1) *layout = rebased;
+        return {};
+    });
+}
+
+}  // namespace gpujoin
