@@ -52,7 +52,7 @@ CudaJoin::CudaJoin(Device* device, const JoinSpec& spec, const Limits& limits)
     : device_(device),
       spec_(spec),
       limits_(limits),
-      plan_(plan_join(spec)),
+      plan_(plan_join(spec, has_exact_sort_key(make_key_layout(spec)))),
       account_(&device->pool(), limits.device_memory),
       build_({spec_.build, spec_.build_columns}) {}
 
@@ -114,6 +114,7 @@ Status CudaJoin::seal_build_side(const WorkContext& context) {
         GPUJOIN_RETURN_IF_FAILED(upload_vector(upload, numbers, &required_numbers_[build]));
         required_[build] = {required_numbers_[build].data(), static_cast<uint32_t>(numbers.size())};
     }
+    GPUJOIN_RETURN_IF_FAILED(choose_layout(context));
     if (plan_.filters)
         GPUJOIN_RETURN_IF_FAILED(upload_vector(upload, std::vector<FilterProgram>{spec_.program}, &program_));
     if (plan_.only_filters())
@@ -122,11 +123,26 @@ Status CudaJoin::seal_build_side(const WorkContext& context) {
     return upload_vector(upload, plan_.residual, &residual_);
 }
 
+// Where keys prove to be exact only now, their columns need no test.
+Status CudaJoin::choose_layout(const WorkContext& context) {
+    layout_ = make_key_layout(spec_);
+    if (layout_.parts == 0 || plan_.algorithm == Algorithm::NestedLoop) return {};
+    GPUJOIN_RETURN_IF_FAILED(shorten_keys(context, build_input(), plan_.merge, &layout_));
+    if (!plan_.merge || !layout_.by_place) return {};
+    JoinPlan exact = plan_join(spec_, true);
+    plan_.packed = std::move(exact.packed);
+    plan_.residual = std::move(exact.residual);
+    return {};
+}
+
+SpanInput CudaJoin::build_input() const {
+    return {
+        {build_views_.data(), build_columns_.data()}, required_of(true, build_views_.data()), build_.rows()};
+}
+
 // What was built by half is given back: another batch may try again, with more luck.
 Status CudaJoin::build_lookup(const WorkContext& context, const JoinPlan& plan) {
-    Status status =
-        lookup_.build(context, spec_, plan, build_.rows(), {build_views_.data(), build_columns_.data()},
-                      required_of(true, build_views_.data()), lookup_payload());
+    Status status = lookup_.build(context, spec_, plan, layout_, build_input(), lookup_payload());
     if (!status.ok()) lookup_ = {};
     lookup_made_ = status.ok();
     return status;
@@ -145,7 +161,7 @@ Status CudaJoin::make_late_lookup(const WorkContext& context, const DeviceColumn
         GPUJOIN_RETURN_IF_FAILED(choose_range_column(
             spec_, static_cast<uint16_t>(plan_.range_column), sampled_side(context, probe, rows),
             sampled_side(context, build_views_.data(), build_.rows()), &column.emplace()));
-    GPUJOIN_RETURN_IF_FAILED(build_lookup(context, plan_join(spec_, column)));
+    GPUJOIN_RETURN_IF_FAILED(build_lookup(context, plan_join(spec_, has_exact_sort_key(layout_), column)));
     peak_seal_memory_ = account_.peak();
     return {};
 }
@@ -159,15 +175,21 @@ RequiredColumns CudaJoin::required_of(bool build, const DeviceColumn* views) con
 
 RadixInput CudaJoin::radix_input(bool build, const DeviceColumn* views, const DeviceColumn* columns,
                                  uint64_t rows) const {
-    RadixInput input{make_key_layout(spec_), build, columns, nullptr, required_of(build, views), rows};
-    const KeyPart& part = input.layout.part[0];
-    if (input.layout.parts == 1 && part.width == input.layout.bytes)
-        input.plain_keys = views[build ? part.build_column : part.probe_column].values;
+    RadixInput input{layout_, build, columns, nullptr, 0, required_of(build, views), rows};
+    if (layout_.parts > 1) return input;
+    const KeyPart& part = layout_.part[0];
+    const DeviceColumn& column = views[build ? part.build_column : part.probe_column];
+    bool integer = column.spec.order == ValueOrder::Signed || column.spec.order == ValueOrder::Unsigned;
+    if (layout_.by_place ? integer && column.width == sizeof(uint64_t) : column.width == layout_.bytes)
+        input.plain_keys = column.values;
+    // The order key of an integer's order key is the integer.
+    uint64_t first = layout_.places.part[0].first;
+    input.plain_first = order_key(column.spec, {reinterpret_cast<const std::byte*>(&first), sizeof first});
     return input;
 }
 
 Status CudaJoin::partition_build_side(const WorkContext& context) {
-    uint32_t bits = plan_radix_bits(spec_, plan_, make_key_layout(spec_), build_.rows(), device_->facts());
+    uint32_t bits = plan_radix_bits(spec_, plan_, layout_, build_.rows(), device_->facts());
     if (bits == 0) return {};
     RadixInput input = radix_input(true, build_views_.data(), build_columns_.data(), build_.rows());
     PayloadSource payload = choose_payload(build_views_.data(), spec_.output, spec_.outputs);

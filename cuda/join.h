@@ -46,6 +46,8 @@ class CudaJoin : public Join {
 
     WorkContext work(const StreamLease& stream);
     Status seal_build_side(const WorkContext& context);
+    Status choose_layout(const WorkContext& context);
+    SpanInput build_input() const;
     Status make_marks(const WorkContext& context);
     Status build_lookup(const WorkContext& context, const JoinPlan& plan);
     // The lookup structure, where it was not built at seal: for the first batch that asks for it, which also
@@ -72,13 +74,14 @@ class CudaJoin : public Join {
     Device* const device_;
     const JoinSpec spec_;
     const Limits limits_;
-    const JoinPlan plan_;
+    JoinPlan plan_;  // its tests are changed at seal, where keys prove to be exact
     MemoryAccount account_;
     JoinCounters counters_;
     std::atomic<uint64_t> peak_seal_memory_{0};
 
     BuildSide build_;
     // From seal on:
+    KeyLayout layout_;
     std::vector<DeviceColumn> build_views_;
     DeviceArray<DeviceColumn> build_columns_;
     DeviceArray<uint16_t> required_numbers_[2];  // probe, build

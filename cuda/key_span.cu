@@ -61,14 +61,15 @@ Status find_span(const WorkContext& context, const SpanInput& input, const Devic
 
 Status find_places(const WorkContext& context, const SpanInput& input, const KeyLayout& layout, uint64_t step,
                    KeyPlaces* places) {
+    auto column = [&](uint32_t i) { return input.columns.host[layout.part[i].build_column]; };
     *places = {};
     if (layout.parts > KeyPlaces::kMaxParts) return {};
+    for (uint32_t i = 0; i < layout.parts; i++)
+        if (!order_key_is_exact(column(i).spec)) return {};
     KeySpan spans[KeyPlaces::kMaxParts];
     for (uint32_t i = 0; i < layout.parts; i++) {
-        const DeviceColumn& column = input.columns.host[layout.part[i].build_column];
-        if (!order_key_is_exact(column.spec)) return {};
         std::optional<KeySpan> span;
-        GPUJOIN_RETURN_IF_FAILED(find_span(context, input, column, step, &span));
+        GPUJOIN_RETURN_IF_FAILED(find_span(context, input, column(i), step, &span));
         if (!span) return {};
         spans[i] = *span;
     }
@@ -76,11 +77,30 @@ Status find_places(const WorkContext& context, const SpanInput& input, const Key
     return {};
 }
 
+// What keys cost: passes where rows are sorted by them, else bytes.
+int cost_of(const KeyLayout& layout, bool sorted) {
+    constexpr int kHashed = sizeof(Key16) + 1;
+    if (sorted) return passes_over(sort_key_bits(layout));
+    return layout.bytes > 0 ? static_cast<int>(layout.bytes) : kHashed;
+}
+
+int least_cost(bool sorted) {
+    return sorted ? 1 : static_cast<int>(sizeof(uint32_t));
+}
+
+KeyLayout by_place(const KeyLayout& layout, const KeyPlaces& places) {
+    KeyLayout placed = layout;
+    placed.places = places;
+    placed.by_place = true;
+    placed.bytes = places.last < UINT32_MAX ? sizeof(uint32_t) : sizeof(uint64_t);
+    return placed;
+}
+
 // Calls find(step, &pays) for a sample of the rows, and if it pays there for all of them.
 template <typename Find>
 Status sample_first(uint64_t rows, const Find& find) {
     bool pays = true;
-    if (rows > kSampleRows) GPUJOIN_RETURN_IF_FAILED(find(rows / kSampleRows, &pays));
+    if (rows > kSampleRows) GPUJOIN_RETURN_IF_FAILED(find((rows - 1) / kSampleRows + 1, &pays));
     return pays ? find(1, &pays) : Status{};
 }
 
@@ -89,6 +109,21 @@ Status sample_first(uint64_t rows, const Find& find) {
 Status find_key_places(const WorkContext& context, const SpanInput& input, const KeyLayout& layout,
                        KeyPlaces* places) {
     return find_places(context, input, layout, 1, places);
+}
+
+// Places that are known stay with the layout even if it does not go by them.
+Status shorten_keys(const WorkContext& context, const SpanInput& input, bool sorted, KeyLayout* layout) {
+    const int cost = cost_of(*layout, sorted);
+    if (cost == least_cost(sorted)) return {};
+    return sample_first(input.rows, [&](uint64_t step, bool* pays) -> Status {
+        KeyPlaces places;
+        GPUJOIN_RETURN_IF_FAILED(find_places(context, input, *layout, step, &places));
+        *pays = places.parts > 0 && cost_of(by_place(*layout, places), sorted) < cost;
+        if (step > 1) return {};
+        layout->places = places;
+        if (*pays) *layout = by_place(*layout, places);
+        return {};
+    });
 }
 
 Status find_sort_span(const WorkContext& context, const SpanInput& input, const DeviceColumn& column,
@@ -100,17 +135,6 @@ Status find_sort_span(const WorkContext& context, const SpanInput& input, const 
         *pays = found && found->last - found->first <= KeySpan{}.last - KeySpan{}.first &&
                 passes_over(found->bits()) < passes;
         if (*pays && step == 1) *span = *found;
-        return {};
-    });
-}
-
-Status find_sort_places(const WorkContext& context, const SpanInput& input, KeyLayout* layout) {
-    const int passes = passes_over(sort_key_bits(*layout));
-    return sample_first(input.rows, [&](uint64_t step, bool* pays) -> Status {
-        KeyLayout rebased = *layout;
-        GPUJOIN_RETURN_IF_FAILED(find_places(context, input, *layout, step, &rebased.places));
-        *pays = rebased.places.parts > 0 && passes_over(sort_key_bits(rebased)) < passes;
-        if (*pays && step == 1) *layout = rebased;
         return {};
     });
 }

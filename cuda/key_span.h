@@ -1,6 +1,5 @@
 // Finding the spans (engine/key_span.h) of the build side's columns, among the rows that can match, and
-// whether it pays to sort by rebased keys. A sample tells mostly that it does not, before a pass over all
-// keys is made.
+// whether rebased keys pay. A sample tells mostly that they do not, before a pass over all keys is made.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +26,7 @@ inline int order_key_bits(const DeviceColumn& column, const KeySpan& span) {
 
 // The same of the keys that rows are sorted by to be merged on their equality columns.
 inline int sort_key_bits(const KeyLayout& layout) {
-    if (layout.places.parts > 0) return std::bit_width(layout.places.last + 1);
+    if (layout.by_place) return std::bit_width(layout.places.last + 1);
     if (!has_exact_sort_key(layout)) return 64;
     const KeyPart& last = layout.part[layout.parts - 1];
     return 8 * (last.offset + last.width);
@@ -37,10 +36,12 @@ inline int sort_key_bits(const KeyLayout& layout) {
 Status find_key_places(const WorkContext& context, const SpanInput& input, const KeyLayout& layout,
                        KeyPlaces* places);
 
-// What to rebase the keys by for sorting, if that saves passes over them; else span is left as it was, or
-// the layout.
+// Lets a layout go by places where these make shorter keys; if rows are sorted by them, where that saves
+// passes. Waits for the stream.
+Status shorten_keys(const WorkContext& context, const SpanInput& input, bool sorted, KeyLayout* layout);
+
+// What to rebase a column's order keys by for sorting, if that saves passes; else span is left as it was.
 Status find_sort_span(const WorkContext& context, const SpanInput& input, const DeviceColumn& column,
                       KeySpan* span);
-Status find_sort_places(const WorkContext& context, const SpanInput& input, KeyLayout* layout);
 
 }  // namespace gpujoin

@@ -3,7 +3,7 @@
 //   key ──► leader (the build row that came first with this key) ──► group (begin, count)
 //       ──► positions rows[begin … begin + count) ──► build rows
 //
-// Leaders are found in a direct array indexed by the key where keys are dense integers, else in an
+// Leaders are found in a direct array indexed by the key's place where these are dense, else in an
 // open-addressing table of 8-byte slots: a 32-bit tag (the key itself if it has 4 bytes, else bits of its
 // hash) and the leader. Unique keys need no groups: the leader is the match. Of unique keys of 4 bytes the
 // table may hold a value of 4 bytes in the place of the leader, where a join asks for nothing but that column
@@ -80,26 +80,6 @@ GPUJOIN_HD const DeviceColumn& key_column(const KeyPart& part, const DeviceColum
     return columns[Build ? part.build_column : part.probe_column];
 }
 
-// Reads the key of a row; Build says which side's columns are given.
-template <typename Key, bool Build>
-GPUJOIN_HD Key read_key(const KeyLayout& layout, const DeviceColumn* columns, uint64_t row) {
-    if constexpr (std::is_same_v<Key, HashedKey>) {
-        uint64_t hash = 0;
-        for (uint32_t i = 0; i < layout.parts; i++) {
-            ValueRef value = key_column<Build>(layout.part[i], columns).value(row);
-            uint32_t width = layout.part[i].width;
-            hash = combine_hashes(
-                hash, width ? hash_fixed(value.data, width) : hash_bytes(value.data, value.bytes));
-        }
-        return {hash};
-    } else {
-        return pack_key<Key>(layout, [&](uint32_t i) {
-            const KeyPart& part = layout.part[i];
-            return key_column<Build>(part, columns).values + row * part.width;
-        });
-    }
-}
-
 // The place of a row's key; false when it has none, since no build row has such a key.
 template <bool Build>
 GPUJOIN_HD bool find_place(const KeyLayout& layout, const DeviceColumn* columns, uint64_t row,
@@ -112,14 +92,40 @@ GPUJOIN_HD bool find_place(const KeyLayout& layout, const DeviceColumn* columns,
     return true;
 }
 
+// Reads the key of a row, which has a place if the layout goes by places; Build says which side's columns are
+// given.
+template <typename Key, bool Build>
+GPUJOIN_HD Key read_key(const KeyLayout& layout, const DeviceColumn* columns, uint64_t row) {
+    if constexpr (std::is_same_v<Key, HashedKey>) {
+        uint64_t hash = 0;
+        for (uint32_t i = 0; i < layout.parts; i++) {
+            ValueRef value = key_column<Build>(layout.part[i], columns).value(row);
+            uint32_t width = layout.part[i].width;
+            hash = combine_hashes(
+                hash, width ? hash_fixed(value.data, width) : hash_bytes(value.data, value.bytes));
+        }
+        return {hash};
+    } else {
+        if constexpr (std::is_integral_v<Key>) {
+            uint64_t place = 0;
+            if (layout.by_place) find_place<Build>(layout, columns, row, &place);
+            if (layout.by_place) return static_cast<Key>(place);
+        }
+        return pack_key<Key>(layout, [&](uint32_t i) {
+            const KeyPart& part = layout.part[i];
+            return key_column<Build>(part, columns).values + row * part.width;
+        });
+    }
+}
+
 // What rows are sorted by to be merged on their equality columns: the key's place, which is one more than the
 // last where it has none, else the packed key, else a hash.
 inline bool has_exact_sort_key(const KeyLayout& layout) {
-    return layout.places.parts > 0 || layout.bytes == 4 || layout.bytes == 8;
+    return layout.bytes == 4 || layout.bytes == 8;
 }
 template <typename Key, bool Build>
 GPUJOIN_HD Key read_sort_key(const KeyLayout& layout, const DeviceColumn* columns, uint64_t row) {
-    if (layout.places.parts > 0) {
+    if (layout.by_place) {
         uint64_t place;
         return static_cast<Key>(find_place<Build>(layout, columns, row, &place) ? place
                                                                                 : layout.places.last + 1);

@@ -16,10 +16,11 @@ namespace gpujoin {
 
 class Lookup {
   public:
-    // Builds for `rows` rows of a concatenated build side. payload: a value only where nothing else is asked
-    // for by row number; it rides along where rows are sorted to be merged, and may be held by the table.
-    Status build(const WorkContext& context, const JoinSpec& spec, const JoinPlan& plan, uint64_t rows,
-                 const BuildColumns& columns, RequiredColumns required, const PayloadSource& payload);
+    // Builds for the rows of a concatenated build side. layout: of the equality keys. payload: a value only
+    // where nothing else is asked for by row number; it rides along where rows are sorted to be merged, and
+    // may be held by the table.
+    Status build(const WorkContext& context, const JoinSpec& spec, const JoinPlan& plan,
+                 const KeyLayout& layout, const SpanInput& side, const PayloadSource& payload);
 
     LookupView view() const;
     PackedTerms packed() const { return packed_.view(); }
@@ -37,7 +38,6 @@ class Lookup {
 
   private:
     Status make_leaders(const WorkContext& context, const SpanInput& input);
-    Status find_rebasing(const WorkContext& context, const JoinPlan& plan, const SpanInput& input);
     Status make_table(const WorkContext& context, uint64_t rows);
     Status hold_values(const WorkContext& context, const uint32_t* values);
     Status make_groups(const WorkContext& context, uint64_t rows, DeviceArray<uint32_t>* begins);

@@ -178,16 +178,17 @@ Status make_fences(const WorkContext& context, const DeviceArray<Key>& order_key
 
 }  // namespace
 
-Status Lookup::build(const WorkContext& context, const JoinSpec& spec, const JoinPlan& plan, uint64_t rows,
-                     const BuildColumns& columns, RequiredColumns required, const PayloadSource& payload) {
-    layout_ = make_key_layout(spec);
+Status Lookup::build(const WorkContext& context, const JoinSpec& spec, const JoinPlan& plan,
+                     const KeyLayout& layout, const SpanInput& side, const PayloadSource& payload) {
+    const auto& [columns, required, rows] = side;
+    layout_ = layout;
     build_ = columns.device;
     by_key_ = plan.by_key;
     merge_ = plan.merge;
     positions_ = rows;
-    const SpanInput counted{columns, required, rows};
-    if (by_key_) GPUJOIN_RETURN_IF_FAILED(make_leaders(context, counted));
-    GPUJOIN_RETURN_IF_FAILED(find_rebasing(context, plan, counted));
+    if (by_key_) GPUJOIN_RETURN_IF_FAILED(make_leaders(context, side));
+    if (plan.range_column >= 0 && !unique_)
+        GPUJOIN_RETURN_IF_FAILED(find_sort_span(context, side, columns.host[plan.range_column], &span_));
     if (merge_) {
         SortInput input{layout_,      plan.range_column, span_,    true,
                         columns.host, columns.device,    required, rows};
@@ -219,7 +220,7 @@ Status Lookup::build(const WorkContext& context, const JoinSpec& spec, const Joi
 
 // Places of single keys cost one pass over them, and spare the search of every probe row that has none.
 Status Lookup::make_leaders(const WorkContext& context, const SpanInput& input) {
-    if (layout_.parts == 1)
+    if (layout_.parts == 1 && layout_.places.parts == 0)
         GPUJOIN_RETURN_IF_FAILED(find_key_places(context, input, layout_, &layout_.places));
     uint64_t rows = input.rows;
     GPUJOIN_RETURN_IF_FAILED(make_table(context, rows));
@@ -237,15 +238,7 @@ Status Lookup::make_leaders(const WorkContext& context, const SpanInput& input) 
     return {};
 }
 
-// What is sorted is rebased first.
-Status Lookup::find_rebasing(const WorkContext& context, const JoinPlan& plan, const SpanInput& input) {
-    if (plan.range_column >= 0)
-        return unique_ ? Status{}
-                       : find_sort_span(context, input, input.columns.host[plan.range_column], &span_);
-    return merge_ && layout_.parts == 1 ? find_sort_places(context, input, &layout_) : Status{};
-}
-
-// An empty direct array where keys are dense numbers, else an empty table, at most half full.
+// An empty direct array where the places of keys are dense, else an empty table, at most half full.
 Status Lookup::make_table(const WorkContext& context, uint64_t rows) {
     uint64_t most = std::max(kDirectSlotsPerRow * rows, kDirectSlotsAtLeast);
     if (layout_.places.parts > 0 && layout_.places.last < most) {

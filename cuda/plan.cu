@@ -4,7 +4,6 @@
 #include <map>
 #include <utility>
 
-#include "cuda/lookup.cuh"
 #include "engine/compare.h"
 #include "engine/range_choice.h"
 
@@ -74,13 +73,13 @@ void make_tiles(JoinPlan* plan) {
 
 }  // namespace
 
-JoinPlan plan_join(const JoinSpec& spec, std::optional<uint16_t> range_column) {
+JoinPlan plan_join(const JoinSpec& spec, bool exact_sort_key, std::optional<uint16_t> range_column) {
     JoinPlan plan;
     plan.algorithm = choose_algorithm(spec);
     bool searches = plan.algorithm != Algorithm::NestedLoop;
     plan.merge = plan.algorithm == Algorithm::SortMerge;
     plan.by_key = searches && !plan.merge && spec.equalities > 0;
-    bool exact_key = plan.by_key || (plan.merge && has_exact_sort_key(make_key_layout(spec)));
+    bool exact_key = plan.by_key || (plan.merge && exact_sort_key);
     if (!exact_key) append_terms(&plan.residual, spec.equality, spec.equalities);
     if (searches && plan.algorithm != Algorithm::Hash && spec.ranges > 0) {
         uint16_t likely = find_bounded_column(spec).value_or(spec.range[0].build_column);

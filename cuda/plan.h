@@ -43,7 +43,8 @@ struct JoinPlan {
 // Chooses the algorithm: the one the spec forces where this engine has it and it can execute the spec, else
 // the best of the others. `hash` needs an equality, `index` a range, `sort_merge` one kind of the two;
 // `nested_loop` executes anything. range_column: the build column to search by where there is a choice; else
-// the likely one. Only `range_column`, `bounds` and `packed` depend on it.
-JoinPlan plan_join(const JoinSpec& spec, std::optional<uint16_t> range_column = {});
+// the likely one. Only `range_column`, `bounds` and `packed` depend on it. exact_sort_key: rows that are
+// sorted by their equality columns need no other test; only what is tested depends on it.
+JoinPlan plan_join(const JoinSpec& spec, bool exact_sort_key, std::optional<uint16_t> range_column = {});
 
 }  // namespace gpujoin

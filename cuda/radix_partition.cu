@@ -30,7 +30,12 @@ struct RowSource {
     RadixInput input;
     const Payload* values;  // null: payloads are row numbers
 
-    __device__ bool present(uint64_t row) const { return input.required.present(input.columns, row); }
+    __device__ bool present(uint64_t row) const {
+        uint64_t place;
+        return input.required.present(input.columns, row) &&
+               (input.build || !input.layout.by_place ||
+                find_place<false>(input.layout, input.columns, row, &place));
+    }
     __device__ Key key(uint64_t row) const {
         return mix_key(input.build ? read_key<Key, true>(input.layout, input.columns, row)
                                    : read_key<Key, false>(input.layout, input.columns, row));
@@ -58,6 +63,23 @@ struct PlainNumberedSource {
     __device__ bool present(uint64_t) const { return true; }
     __device__ Key key(uint64_t row) const { return mix_key(keys[row]); }
     __device__ uint32_t payload(uint64_t row) const { return static_cast<uint32_t>(row); }
+};
+
+// The same where the key is the place of an integer of 8 bytes.
+template <typename Payload>
+struct PlacedSource {
+    const uint64_t* values;
+    uint64_t first;
+    uint64_t span;
+    const Payload* payloads;  // null: row numbers
+
+    __device__ bool present(uint64_t row) const { return values[row] - first <= span; }
+    __device__ uint32_t key(uint64_t row) const {
+        return mix_key(static_cast<uint32_t>(values[row] - first));
+    }
+    __device__ Payload payload(uint64_t row) const {
+        return payloads ? payloads[row] : static_cast<Payload>(row);
+    }
 };
 
 // The tuples that an earlier pass has grouped.
@@ -237,6 +259,13 @@ Status RadixSide::partition_as(const WorkContext& context, const RadixInput& inp
     auto* values = reinterpret_cast<const Payload*>(payload_.values);
     if (!input.plain_keys || input.required.count > 0)
         return partition_from(context, RowSource<Key, Payload>{input, values}, rows, bits, keys, payloads);
+    if constexpr (sizeof(Key) == sizeof(uint32_t)) {
+        if (input.layout.by_place) {
+            auto* integers = reinterpret_cast<const uint64_t*>(input.plain_keys);
+            PlacedSource<Payload> source{integers, input.plain_first, input.layout.places.last, values};
+            return partition_from(context, source, rows, bits, keys, payloads);
+        }
+    }
     auto* plain_keys = reinterpret_cast<const Key*>(input.plain_keys);
     if constexpr (sizeof(Payload) == sizeof(uint32_t)) {
         if (!values)

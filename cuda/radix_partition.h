@@ -23,9 +23,12 @@ struct RadixInput {
     KeyLayout layout;             // of 4 or 8 bytes
     bool build = false;           // which side's columns these are
     const DeviceColumn* columns;  // all of the side's, on the device
-    const std::byte* plain_keys;  // the one column that is the key as it stands; null: there is none
-    RequiredColumns required;     // rows with a NULL here are left out
-    uint64_t rows = 0;            // < 2^32 - 1
+    // The one column that is the key as it stands, or less plain_first where keys are places; null: there is
+    // none.
+    const std::byte* plain_keys;
+    uint64_t plain_first = 0;
+    RequiredColumns required;  // rows with a NULL here are left out
+    uint64_t rows = 0;         // < 2^32 - 1
 };
 
 class RadixSide {

@@ -43,7 +43,7 @@ int key_bits_of(const SortInput& input) {
 // The keys of all rows, if they lie in a column just so; else null.
 template <typename Key>
 const Key* keys_in_place(const SortInput& input) {
-    if (input.layout.places.parts > 0 || input.span != KeySpan{}) return nullptr;
+    if (input.layout.by_place || input.span != KeySpan{}) return nullptr;
     const KeyPart& part = input.layout.part[0];
     bool single = input.column < 0 && input.layout.parts == 1;
     if (input.column < 0 && !single) return nullptr;

@@ -19,7 +19,8 @@ namespace {
 
 constexpr uint64_t kBuildRows = 4'500'000;  // a table of which is larger than half of any cache
 
-// A relation: key, row number times three, and a second column that is its complement.
+// A relation: key, row number times three, and a second column that is its complement; the key may be split
+// into two columns, of which the other is the last.
 struct Relation {
     std::vector<uint64_t> keys;
     std::vector<bool> null;
@@ -39,6 +40,7 @@ struct Shape {
     Memory memory = Memory::Host;
     uint64_t sink_bytes = 8 << 20;
     Algorithm algorithm = Algorithm::Auto;
+    bool split = false;
 };
 
 struct Total {
@@ -66,14 +68,26 @@ Total expected_total(const Relation& build, const Relation& probe) {
     return total;
 }
 
+// The halves of a split key: both far from zero, and few of the second.
+constexpr uint64_t kSecondHalves = 5000;
+uint64_t first_half(uint64_t key) {
+    return (uint64_t{1} << 60) + key / kSecondHalves;
+}
+uint64_t second_half(uint64_t key) {
+    return (uint64_t{1} << 50) - key % kSecondHalves;
+}
+
 // The columns of a relation as a batch.
 class Columns {
   public:
-    Columns(const Relation& relation, uint32_t key_bytes, uint32_t number_bytes, Memory memory)
+    Columns(const Relation& relation, uint32_t key_bytes, uint32_t number_bytes, Memory memory,
+            bool split = false)
         : memory_(memory), rows_(relation.rows()) {
-        add(key_bytes, [&](uint64_t row) { return relation.is_null(row) ? 0 : relation.keys[row]; });
+        auto key = [&](uint64_t row) { return relation.is_null(row) ? 0 : relation.keys[row]; };
+        add(key_bytes, [&](uint64_t row) { return split ? first_half(key(row)) : key(row); });
         add(number_bytes, [](uint64_t row) { return number_of(row); });
         add(number_bytes, [](uint64_t row) { return ~number_of(row); });
+        if (split) add(key_bytes, [&](uint64_t row) { return second_half(key(row)); });
         if (relation.null.empty()) return;
         std::vector<std::byte> bits(validity_bytes(rows_));
         for (uint64_t i = 0; i < rows_; i++)
@@ -120,6 +134,11 @@ JoinSpec radix_spec(const Shape& shape, const Relation& build, const Relation& p
         spec.probe[i] = column_of(i ? shape.probe_bytes : shape.key_bytes, i == 0 && !probe.null.empty());
     }
     add_equality(spec, 0, 0);
+    if (shape.split) {
+        spec.build[spec.build_columns++] = spec.probe[spec.probe_columns++] =
+            column_of(shape.key_bytes, false);
+        add_equality(spec, 3, 3);
+    }
     for (uint16_t i = 0; i < shape.outputs; i++) {
         spec.output[spec.outputs++] = i + 1;
         spec.carry[spec.carried++] = i + 1;
@@ -173,7 +192,7 @@ class CudaRadixTest : public EngineTest {
     void run(const Relation& build, const Relation& probe, const Shape& shape) {
         JoinSpec spec = radix_spec(shape, build, probe);
         ASSERT_OK(validate(spec));
-        Columns build_columns(build, shape.key_bytes, shape.build_bytes, shape.memory);
+        Columns build_columns(build, shape.key_bytes, shape.build_bytes, shape.memory, shape.split);
         std::unique_ptr<Join> join;
         ASSERT_OK(engine_->open(spec, limits(), &join));
         ASSERT_OK(join->append(build_columns.view()));
@@ -183,7 +202,7 @@ class CudaRadixTest : public EngineTest {
         if (shape.algorithm == Algorithm::Auto) {
             ASSERT_GT(join->stats().passes, 0u);
         }
-        Columns probe_columns(probe, shape.key_bytes, shape.probe_bytes, shape.memory);
+        Columns probe_columns(probe, shape.key_bytes, shape.probe_bytes, shape.memory, shape.split);
         std::unique_ptr<Cursor> cursor;
         ASSERT_OK(join->probe(probe_columns.view(), &cursor));
         Total total;
@@ -282,6 +301,30 @@ TEST_P(CudaRadixTest, SinksOfEverySize) {
     }
 }
 
+// Keys of 8 bytes close together, and two such columns: what they have of a key of 4 bytes. Some probe keys
+// lie below and above the build side's.
+TEST_P(CudaRadixTest, CloseKeys) {
+    constexpr uint64_t kFirst = kSecondHalves * 1000;
+    Relation build, probe;
+    for (uint64_t i = 0; i < kBuildRows; i++) build.keys.push_back(kFirst + random_number(i) % kBuildRows);
+    for (uint64_t i = 0; i < kBuildRows / 3; i++) probe.keys.push_back(kFirst / 2 + 5 * i);
+    for (bool nulls : {false, true}) {
+        for (uint64_t i = 0; nulls && i < probe.rows(); i++) probe.null.push_back(random_number(i) % 3 == 0);
+        for (uint64_t i = 0; nulls && i < build.rows(); i++) build.null.push_back(random_number(i) % 7 == 0);
+        for (bool split : {false, true}) {
+            for (uint32_t payload : {4, 8}) {
+                for (uint16_t outputs : {1, 2}) {
+                    SCOPED_TRACE(testing::Message()
+                                 << nulls << ", " << split << ", " << payload << ", " << outputs);
+                    run(build, probe,
+                        {8, payload, payload, outputs, Memory::Device, 8 << 20, Algorithm::Auto, split});
+                    if (HasFatalFailure()) return;
+                }
+            }
+        }
+    }
+}
+
 // Batches that do not pay for partitioning are looked up in one table, made on demand.
 TEST_P(CudaRadixTest, SmallBatchesAfterPartitioning) {
     Relation build = make_relation(kBuildRows, 4, [](uint64_t i) { return i; });
@@ -324,6 +367,19 @@ class CudaMergeTest : public CudaRadixTest {
         }
     }
 };
+
+TEST_P(CudaMergeTest, CloseKeys) {
+    for (uint64_t rows : {0, 1, 33, 2049, 300'000}) {
+        Relation build, probe;
+        for (uint64_t i = 0; i < rows; i++) build.keys.push_back(10'000'000 + random_number(i) % (rows + 5));
+        for (uint64_t i = 0; i < 5000; i++) probe.keys.push_back(10'000'000 - 50 + i);
+        run_merge(build, probe, 8);
+        for (uint16_t outputs : {1, 2})  // no places without rows
+            if (rows > 0)
+                run(build, probe, {8, 4, 4, outputs, Memory::Host, 8 << 20, Algorithm::SortMerge, true});
+        if (HasFatalFailure()) return;
+    }
+}
 
 TEST_P(CudaMergeTest, SizesWhereCodeBreaks) {
     for (uint32_t key : {4, 8}) {
