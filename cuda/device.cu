@@ -26,7 +26,7 @@ Status Device::find_facts() {
     int shared = 0;
     GPUJOIN_CHECK_CUDA(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, number_));
     GPUJOIN_CHECK_CUDA(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, number_));
-    facts_ = {static_cast<uint64_t>(cache), static_cast<uint64_t>(shared)};
+    facts_ = {cache_bytes_ ? cache_bytes_ : static_cast<uint64_t>(cache), static_cast<uint64_t>(shared)};
     return {};
 }
 

@@ -13,7 +13,9 @@ namespace gpujoin {
 
 class Device {
   public:
-    Device(int number, uint64_t memory_limit) : number_(number), pool_(number, memory_limit) {}
+    // cache_bytes: of the second-level cache, by which joins are planned; 0 for as many as the device has.
+    Device(int number, uint64_t memory_limit, uint64_t cache_bytes = 0)
+        : number_(number), cache_bytes_(cache_bytes), pool_(number, memory_limit) {}
 
     // Makes pool, streams and staging buffers. The device is the current one.
     Status open();
@@ -35,6 +37,7 @@ class Device {
     Status find_facts();
 
     const int number_;
+    const uint64_t cache_bytes_;
     std::string name_;
     DeviceFacts facts_;
     DevicePool pool_;

@@ -6,6 +6,8 @@
 
 #ifdef GPUJOIN_TEST_CUDA
 #include "cuda_block.h"
+#include "cuda_radix_engine.h"
+#include "engine_collisions.h"
 
 #include <algorithm>
 #include <cstring>
@@ -349,6 +351,84 @@ TEST_P(CudaRadixTest, SmallBatchesAfterPartitioning) {
     }
 }
 
+// The same at any size, as on a device without a cache to speak of; in device memory, where payloads go
+// straight into the sink.
+class CudaSmallRadixTest : public CudaRadixTest {
+  protected:
+    void SetUp() override {
+        CudaRadixTest::SetUp();
+        if (IsSkipped()) return;
+        ASSERT_OK(make_cuda_radix_engine(&radix_engine_));
+        engine_ = radix_engine_.get();
+    }
+
+    void run_widths(const Relation& build, const Relation& probe, uint32_t key_bytes) {
+        for (auto [build_bytes, probe_bytes] : {std::pair{4u, 4u}, {4u, 8u}, {8u, 4u}, {8u, 8u}}) {
+            SCOPED_TRACE(testing::Message() << build.rows() << " x " << probe.rows() << " rows, " << key_bytes
+                                            << ", " << build_bytes << ", " << probe_bytes << " bytes");
+            run(build, probe, {key_bytes, build_bytes, probe_bytes, 1, Memory::Device, 1 << 20});
+            if (HasFatalFailure()) return;
+        }
+    }
+
+  private:
+    std::unique_ptr<Engine> radix_engine_;
+};
+
+// Sides of fewer probe rows than a quarter of the build rows are not partitioned. 4096 rows of 4-byte keys,
+// and 2048 of 8 bytes, are one partition.
+TEST_P(CudaSmallRadixTest, SizesWhereCodeBreaks) {
+    for (uint32_t key : {4, 8}) {
+        for (uint64_t build_rows : {1, 31, 32, 33, 1000, 2048, 4097, 9000}) {
+            for (uint64_t probe_rows : {1, 31, 32, 33, 1000, 2049, 9000}) {
+                if (probe_rows < build_rows / 4) continue;
+                run_widths(make_relation(build_rows, key, [](uint64_t i) { return i; }),
+                           make_relation(probe_rows, key, [](uint64_t i) { return random_number(i) % 9000; }),
+                           key);
+                if (HasFatalFailure()) return;
+            }
+        }
+    }
+}
+
+TEST_P(CudaSmallRadixTest, AllKeysEqualOrNull) {
+    for (uint32_t key : {4, 8}) {
+        Relation one = make_relation(300, key, [](uint64_t) { return 1; });
+        run_widths(one, one, key);
+        Relation null = one;
+        null.null.assign(null.rows(), true);
+        run_widths(null, one, key);
+        run_widths(one, null, key);
+        run_widths(null, null, key);
+    }
+}
+
+// Different keys whose mixed bits are alike: where a partition is chosen, which is the lowest, so that all
+// rows are in one that is larger than a table; and where a place in the table is.
+TEST_P(CudaSmallRadixTest, AdversarialHashes) {
+    constexpr uint64_t kRows = 10'000;
+    for (uint32_t fixed_bits : {3, 12}) {
+        Relation keys4, keys8;
+        for (uint64_t i = 0; i < kRows; i++) {
+            keys4.keys.push_back(unmix32(static_cast<uint32_t>(i << fixed_bits | 1)));
+            keys8.keys.push_back(unmix(i << (4 * fixed_bits) | 1));
+        }
+        run_widths(keys4, keys4, 4);
+        run_widths(keys8, keys8, 8);
+    }
+}
+
+TEST_P(CudaSmallRadixTest, MillionRows) {
+    constexpr uint64_t kRows = 1'000'000;
+    for (uint32_t key : {4, 8}) {
+        Relation unique = make_relation(kRows, key, [](uint64_t i) { return i; });
+        Relation some = make_relation(kRows, key, [](uint64_t i) { return random_number(i) % (2 * kRows); });
+        run_widths(unique, some, key);
+        run_widths(some, unique, key);
+        if (HasFatalFailure()) return;
+    }
+}
+
 class CudaMergeTest : public CudaRadixTest {
   protected:
     // In host and device memory, with values that ride along and without.
@@ -471,6 +551,8 @@ TEST_P(CudaMergeTest, SeveralBatchesOnTheDevice) {
     EXPECT_EQ(total, expected_total(build, probe));
 }
 
+INSTANTIATE_TEST_SUITE_P(Engines, CudaSmallRadixTest, testing::Values("cuda"),
+                         [](const auto& parameter) { return std::string(parameter.param); });
 INSTANTIATE_TEST_SUITE_P(Engines, CudaMergeTest, testing::Values("cuda"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 INSTANTIATE_TEST_SUITE_P(Engines, CudaRadixTest, testing::Values("cuda"),

@@ -2,6 +2,7 @@
 // break and with the keys that do: here a build side is partitioned from its first row on.
 #include <functional>
 
+#include "cuda_radix_engine.h"
 #include "engine/cpu/radix_join.h"
 #include "engine/key_layout.h"
 #include "engine_harness.h"
@@ -69,9 +70,20 @@ class CpuRadixEngine final : public Engine {
     cpu::Workers workers_{2};
 };
 
-EngineUnderTest& radix_engine_named(const std::string&) {
+EngineUnderTest& radix_engine_named(const std::string& name) {
     static EngineUnderTest cpu{std::make_unique<CpuRadixEngine>(), ""};
-    return cpu;
+    if (name == "cpu") return cpu;
+#ifdef GPUJOIN_TEST_CUDA
+    static EngineUnderTest cuda = [] {
+        EngineUnderTest made;
+        Status status = make_cuda_radix_engine(&made.engine);
+        if (!status.ok()) made.reason = status.message;
+        return made;
+    }();
+    return cuda;
+#else
+    return engine_named(name);  // none, and says why
+#endif
 }
 
 // What is given back of either side: every column, of which results are gathered by row number; or one of so
@@ -123,6 +135,7 @@ class RadixJoin : public EngineTest {
         JoinSpec spec = make_spec(JoinKind::Inner, Algorithm::Hash, tables.probe, tables.build);
         for (uint16_t i = 0; i < keys; i++) add_equality(spec, i, i);
         carry_all(spec);
+        spec.estimated_probe_rows = tables.build.rows();  // enough of them to be worth it
         if (wanted == Wanted::Everything) return spec;
         spec.outputs = spec.carried = 0;
         const auto number = static_cast<uint16_t>(wanted == Wanted::Eight ? keys : keys + 1);
@@ -203,8 +216,7 @@ TEST_P(RadixJoin, TinySinks) {
     for (uint64_t bytes : {0, 64, 512, 1000}) run(key, 60, 80, {.sink_bytes = bytes});
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, RadixJoin, testing::Values("cpu"),
-                         [](const auto& parameter) { return std::string(parameter.param); });
+GPUJOIN_FOR_EACH_ENGINE(RadixJoin);
 
 }  // namespace
 }  // namespace gpujoin::test

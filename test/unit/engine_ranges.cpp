@@ -199,7 +199,7 @@ TEST_P(RangeJoin, LongAndReversedIntervals) {
             if (end_first) add_range(overlap, 0, Comparison::LessEqual, 1);
             add_range(overlap, 1, Comparison::GreaterEqual, 0);
             if (!end_first) add_range(overlap, 0, Comparison::LessEqual, 1);
-            run(overlap, tables, {JoinKind::Full, JoinKind::Anti}, {.sink_bytes = 20'000});
+            run(overlap, tables, {JoinKind::Full, JoinKind::Anti}, {.sink_bytes = 100'000});
             JoinSpec point = spec_of(tables);
             add_range(point, 0, end_first ? Comparison::Less : Comparison::Greater, end_first);
             add_range(point, 0, end_first ? Comparison::Greater : Comparison::Less, !end_first);
