@@ -103,6 +103,12 @@ Status replace_leaders(const WorkContext& context, const uint32_t* values, Devic
     });
 }
 
+// Puts the value of each row in its place.
+Status replace_rows(const WorkContext& context, const uint32_t* values, uint64_t positions, uint32_t* rows) {
+    return for_each(context.handle(), positions,
+                    [=] __device__(uint64_t position) { rows[position] = values[rows[position]]; });
+}
+
 // The build rows that can match, in row order.
 Status list_rows(const WorkContext& context, const DeviceColumn* build, RequiredColumns required,
                  uint64_t rows, DeviceArray<uint32_t>* list, uint64_t* listed) {
@@ -135,12 +141,13 @@ Status combine_groups(const WorkContext& context, uint64_t leaders, const uint32
     });
 }
 
-// Puts every row into the next place of its group.
-Status place_rows(const WorkContext& context, uint64_t rows, const uint32_t* leaders, uint32_t* next,
-                  uint32_t* places) {
+// Puts every row, or its value where there are values, into the next place of its group.
+Status place_rows(const WorkContext& context, uint64_t rows, const uint32_t* leaders, const uint32_t* values,
+                  uint32_t* next, uint32_t* places) {
     return for_each_in_pieces(context.stream, context.cancel, rows, [=] __device__(uint64_t row) {
         uint32_t leader = leaders[row];
-        if (leader != kNoRow) places[count_together(next, leader)] = static_cast<uint32_t>(row);
+        if (leader == kNoRow) return;
+        places[count_together(next, leader)] = values ? values[row] : static_cast<uint32_t>(row);
     });
 }
 
@@ -186,6 +193,9 @@ Status Lookup::build(const WorkContext& context, const JoinSpec& spec, const Joi
     by_key_ = plan.by_key;
     merge_ = plan.merge;
     positions_ = rows;
+    const uint32_t* values = nullptr;  // to hold in the place of row numbers
+    if (!merge_ && payload.values && payload.bytes == sizeof(uint32_t))
+        values = reinterpret_cast<const uint32_t*>(payload.values);
     if (by_key_) GPUJOIN_RETURN_IF_FAILED(make_leaders(context, side));
     if (plan.range_column >= 0 && !unique_)
         GPUJOIN_RETURN_IF_FAILED(find_sort_span(context, side, columns.host[plan.range_column], &span_));
@@ -201,10 +211,7 @@ Status Lookup::build(const WorkContext& context, const JoinSpec& spec, const Joi
                 ? make_order(context, column, rows, required, &narrow_keys_, &narrow_fences_)
                 : make_order(context, column, rows, required, &order_keys_, &order_fences_));
     } else if (by_key_ && !unique_) {
-        GPUJOIN_RETURN_IF_FAILED(scatter_rows(context, rows));
-    } else if (by_key_ && payload.values && payload.bytes == sizeof(uint32_t) &&
-               spec.estimated_probe_rows >= rows) {
-        GPUJOIN_RETURN_IF_FAILED(hold_values(context, reinterpret_cast<const uint32_t*>(payload.values)));
+        GPUJOIN_RETURN_IF_FAILED(scatter_rows(context, rows, values));
     }
     if (plan.range_column >= 0) GPUJOIN_RETURN_IF_FAILED(make_bounds(context, spec, plan));
     leaders_.reset();
@@ -215,6 +222,8 @@ Status Lookup::build(const WorkContext& context, const JoinSpec& spec, const Joi
     GPUJOIN_RETURN_IF_FAILED(
         packed_.pack(context, plan.packed, columns.host, {row_numbers(), positions_, sorted}));
     GPUJOIN_RETURN_IF_FAILED(tiles_.make(context, plan, columns.host, {row_numbers(), positions_, sorted}));
+    if (values && !holds_values_ && spec.estimated_probe_rows >= rows)
+        GPUJOIN_RETURN_IF_FAILED(fetch_values(context, values));
     return context.stream.synchronize();
 }
 
@@ -250,15 +259,18 @@ Status Lookup::make_table(const WorkContext& context, uint64_t rows) {
     return fill_bytes(context.handle(), slots_.data(), 0xff, slots_.size());
 }
 
-// Lets a table of exact keys hold values in the place of leaders. Fetching them costs a random access a build
-// row; each probe row saves one.
-Status Lookup::hold_values(const WorkContext& context, const uint32_t* values) {
-    bool ambiguous = direct_.data() || layout_.bytes != sizeof(uint32_t);
+// Has sorted positions hold values in the place of rows, or a table of exact keys in the place of leaders.
+// Fetching them costs a random access a build row; each result saves one.
+Status Lookup::fetch_values(const WorkContext& context, const uint32_t* values) {
+    if (rows_.data()) {
+        holds_values_ = true;
+        return replace_rows(context, values, positions_, rows_.data());
+    }
+    bool ambiguous = !slots_.data() || bounds_.size() > 0 || layout_.bytes != sizeof(uint32_t);
     if (!ambiguous) GPUJOIN_RETURN_IF_FAILED(find_ambiguous(context, view(), values, &ambiguous));
     if (ambiguous) return {};
-    GPUJOIN_RETURN_IF_FAILED(replace_leaders(context, values, &slots_));
     holds_values_ = true;
-    return {};
+    return replace_leaders(context, values, &slots_);
 }
 
 // Lays the groups out in the order of their leaders. begins: the same starts once more, by leader.
@@ -271,11 +283,12 @@ Status Lookup::make_groups(const WorkContext& context, uint64_t rows, DeviceArra
     return combine_groups(context, rows, begins->data(), counts_.data(), groups_.data());
 }
 
-Status Lookup::scatter_rows(const WorkContext& context, uint64_t rows) {
+Status Lookup::scatter_rows(const WorkContext& context, uint64_t rows, const uint32_t* values) {
     DeviceArray<uint32_t> begins;
     GPUJOIN_RETURN_IF_FAILED(make_groups(context, rows, &begins));
     GPUJOIN_RETURN_IF_FAILED(rows_.allocate(context.account, rows, context.handle()));
-    return place_rows(context, rows, leaders_.data(), begins.data(), rows_.data());
+    holds_values_ = values != nullptr;
+    return place_rows(context, rows, leaders_.data(), values, begins.data(), rows_.data());
 }
 
 // Sorts the rows that can match by the range column, and inside their groups if there are any; with unique
