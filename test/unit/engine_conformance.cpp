@@ -72,23 +72,24 @@ TEST_P(EqualityJoin, UniqueKeysOfEveryType) {
         run(key.name, make_unique_tables(key, 100, 60), key.columns.size());
 }
 
-// One value of four bytes for each key, which an engine may keep in the place of a row number, and every
-// value is one, even all bits of key and value.
-TEST_P(EqualityJoin, OneValueOfUniqueKeys) {
+// One column of four bytes, whose values an engine may keep in the place of row numbers, beside keys that are
+// unique or not; every value is one, even all bits of key and value.
+TEST_P(EqualityJoin, OneValueOfEachRow) {
     constexpr int32_t kKeys = 300;
     const ColumnPlan key{fixed_column(ColumnType::Fixed4), kKeys, true, 0.1};
     Random random(17);
-    for (int32_t value_of_last_key : {-1, 5}) {
-        for (bool nullable : {false, true}) {
+    for (int32_t copies : {1, 3}) {
+        for (auto [value_of_last_key, nullable] : {std::pair{-1, false}, {5, true}, {-1, true}}) {
             TablePair tables;
             tables.probe.columns = {make_column(key, 2 * kKeys, random)};
             tables.probe.columns[0].values[7] = value_of(-1);
             tables.build.columns = {{key.spec, {}},
                                     {fixed_column(ColumnType::Fixed4, ValueOrder::Signed, nullable), {}}};
-            for (int32_t i = 0; i < kKeys; i += 2) {
-                tables.build.columns[0].values.push_back(nth_value(key, i));
+            for (int32_t i = 0; i < copies * kKeys; i += 2) {
+                tables.build.columns[0].values.push_back(nth_value(key, i % kKeys));
                 tables.build.columns[1].values.push_back(value_of(i % 3 ? i : -1));
             }
+            tables.build.columns[0].values[20] = std::nullopt;
             tables.build.columns[0].values[11] = value_of(-1);
             tables.build.columns[1].values[11] = value_of(value_of_last_key);
             const auto candidates = equal_rows(tables.probe, tables.build, 1);
