@@ -114,6 +114,7 @@ void add_uniform(Catalogue& list) {
     Workload& wide = band(list.add("W4", "band, 16M", wide_s, wide_r, {Index, SortMerge}), kBand);
     wide.unordered = true;
     everywhere(wide);
+    band(list.add("W4", "band, 16M int8", wide_s, wide_r, {Index, SortMerge}), kBand).format = Format::Int8;
     Relation few_s{uniform(few * (kBand + 1), 1), few}, few_r{uniform(few * (kBand + 1), 2), few};
     band(list.add("W4", "band, 1M", few_s, few_r, {NestedLoop}), kBand);
 }
@@ -139,8 +140,10 @@ void add_selective(Catalogue& list) {
         uint64_t n = list.rows(millions);
         std::string type = format == Format::Int4 ? "" : format == Format::Float4 ? " float4" : " float8";
         std::string variant = short_number(millions) + "M" + type + ", 0.1% match";
-        matching(list.add("W7", variant, {uniform(domain, 1), n}, {uniform(domain, 2), n}, algorithms), 0.001)
-            .format = format;
+        Workload& w =
+            list.add("W7", variant, {uniform(domain, 1), n}, {uniform(domain, 2), n}, algorithms);
+        matching(w, 0.001).format = format;
+        w.unordered = true;
     };
     const uint64_t half = list.rows(512);
     constexpr uint64_t kExactFloats = 1 << 23;  // half of the integers that are float4 exactly
@@ -188,6 +191,17 @@ void add_skewed(Catalogue& list) {
     }
 }
 
+// Rows of 8+8 B, the inner side `ratio` times smaller than the outer.
+Workload& add_wide(Catalogue& list, int ratio) {
+    uint64_t outer = list.rows(64), n = outer / ratio;
+    Workload& w = list.add("W13", "64M/" + std::to_string(ratio) + " inner, 64M outer",
+                           {uniform(n, 1), outer}, {unique(n, 2), n}, {Hash});
+    w.format = Format::Int8;
+    w.id_width = 8;
+    w.unordered = true;
+    return w;
+}
+
 // An outer side that is streamed past a large inner one; 8+8 B rows with inner sides of several sizes.
 void add_large(Catalogue& list) {
     uint64_t inner = list.rows(128);
@@ -197,17 +211,12 @@ void add_large(Catalogue& list) {
         sparse(w).transports = {StreamKept, StreamReturned};
         w.repeats = repeats;
     }
-    uint64_t outer = list.rows(64);
     for (int ratio : {1, 4, 8}) {
-        uint64_t n = outer / ratio;
-        Workload& w = list.add("W13", "64M/" + std::to_string(ratio) + " inner, 64M outer",
-                               {uniform(n, 1), outer}, {unique(n, 2), n}, {Hash});
+        Workload& w = add_wide(list, ratio);
         sparse(w);
         if (ratio == 1) w.algorithms.push_back(SortMerge), everywhere(w);
-        w.format = Format::Int8;
-        w.id_width = 8;
-        w.unordered = true;
     }
+    add_wide(list, 1).algorithms.push_back(SortMerge);
 }
 
 }  // namespace
