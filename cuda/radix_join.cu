@@ -8,6 +8,7 @@
 #include "cuda/launch.cuh"
 #include "cuda/primitives.h"
 #include "cuda/radix_table.cuh"
+#include "cuda/warp_bits.cuh"
 #include "engine/search.h"
 
 namespace gpujoin {
@@ -121,26 +122,58 @@ __device__ void start_round(const View& view, Memory& memory, uint32_t base, uin
         round->offset[j] += memory.sums[parity][j * kRadixWarps + warp];
 }
 
-// A warp writes the results of its 32 probe tuples, 32 results at a time, wherever they come from.
-template <typename View, typename Table, typename Probe>
-__device__ void expand(const View& view, const Table& table, uint64_t first, RadixGroup group,
-                       uint32_t offset, Probe payload) {
+// The results of a probe tuple, as a warp's lanes hold them: result i, from the round's first, has the build
+// payload at `begin` + i.
+template <typename Probe>
+struct ResultRun {
+    static constexpr uint32_t kNowhere = 1u << 31;  // behind the results of any round
+
+    uint32_t offset;  // of the first, from the round's first, or kNowhere
+    uint32_t begin;   // wraps around
+    Probe payload;
+};
+
+// Moves the tuples that have results to the first lanes, in their order.
+template <typename Probe>
+__device__ ResultRun<Probe> gather_runs(RadixGroup group, uint32_t offset, Probe payload) {
     uint32_t lane = threadIdx.x & 31;
-    uint32_t start = __shfl_sync(kAllLanes, offset, 0);
-    uint32_t end = __shfl_sync(kAllLanes, offset + group.count, 31);
-    for (uint32_t base = start; base < end; base += 32) {
-        uint32_t result = base + lane;
-        uint32_t owner = 0;  // the last lane whose results start at or before this one
-        for (uint32_t step = 16; step > 0; step /= 2) {
-            uint32_t at = __shfl_sync(kAllLanes, offset, static_cast<int>(owner + step));
-            if (at <= result) owner += step;
-        }
-        uint32_t begin = __shfl_sync(kAllLanes, group.begin, static_cast<int>(owner));
-        uint32_t before = __shfl_sync(kAllLanes, offset, static_cast<int>(owner));
-        Probe probe = __shfl_sync(kAllLanes, payload, static_cast<int>(owner));
-        if (result >= end) continue;
-        view.build_out[first + result] = table.payloads[begin + result - before];
-        view.probe_out[first + result] = probe;
+    uint32_t present = __ballot_sync(kAllLanes, group.count > 0);
+    ResultRun<Probe> run{offset, group.begin - offset, payload};
+    if (present == kAllLanes) return run;
+    auto from = static_cast<int>(nth_set_bit(present, lane));
+    run.offset = __shfl_sync(kAllLanes, run.offset, from);
+    run.begin = __shfl_sync(kAllLanes, run.begin, from);
+    run.payload = __shfl_sync(kAllLanes, run.payload, from);
+    if (lane >= __popc(present)) run.offset = ResultRun<Probe>::kNowhere;
+    return run;
+}
+
+// A warp writes the results of its 32 probe tuples, a window of 32 results at a time, wherever they come
+// from. Which tuple a result comes from is counted: bits mark where in the window the results of another one
+// start. Windows begin at memory sectors, which are then written whole.
+template <typename Key, typename Build, typename Probe>
+__device__ void expand(const JoinView<Key, Build, Probe>& view, const RadixTable<Key, Build>& table,
+                       uint64_t first, RadixGroup group, uint32_t offset, Probe payload) {
+    constexpr uint32_t kSectorResults = 32 / sizeof(uint32_t);
+    const uint32_t lane = threadIdx.x & 31, up_to_lane = kAllLanes >> (31 - lane);
+    const uint32_t start = __shfl_sync(kAllLanes, offset, 0);
+    const uint32_t results = __shfl_sync(kAllLanes, offset + group.count, 31) - start;
+    const uint32_t skew = (first + start) % kSectorResults;
+    const ResultRun<Probe> own = gather_runs(group, offset, payload);
+    Build* build_to = view.build_out + (first + start - skew + lane);
+    Probe* probe_to = view.probe_out + (first + start - skew + lane);
+    uint32_t seen = 0;  // tuples whose results start before the window
+    for (uint32_t done = 0; done < results + skew; done += 32, build_to += 32, probe_to += 32) {
+        uint32_t window = start - skew + done;
+        uint32_t starts = warp_or(own.offset - window < 32 ? 1u << (own.offset - window) : 0);
+        auto owner = static_cast<int>(seen + __popc(starts & up_to_lane)) - 1;
+        seen += __popc(starts);
+        uint32_t begin = __shfl_sync(kAllLanes, own.begin, owner);
+        Probe probe = __shfl_sync(kAllLanes, own.payload, owner);
+        uint32_t result = window + lane;
+        if (result - start >= results) continue;
+        *build_to = table.payloads[begin + result];
+        *probe_to = probe;
     }
 }
 

@@ -136,20 +136,26 @@ void add_texts(Catalogue& list) {
 // Keys in [0, 2^30), times the scale, of which one probe row in a thousand matches. Nested loops end at 2M
 // rows: 8M rows a side are 64 T pairs, many seconds on any GPU.
 void add_selective(Catalogue& list) {
+    auto add_sides = [&](std::string sides, Relation probe, Relation build,
+                         std::vector<Algorithm> algorithms) -> Workload& {
+        Workload& w = list.add("W7", sides + ", 0.1% match", probe, build, algorithms);
+        matching(w, 0.001).unordered = true;
+        return w;
+    };
     auto add = [&](double millions, uint64_t domain, Format format, std::vector<Algorithm> algorithms) {
         uint64_t n = list.rows(millions);
         std::string type = format == Format::Int4 ? "" : format == Format::Float4 ? " float4" : " float8";
-        std::string variant = short_number(millions) + "M" + type + ", 0.1% match";
-        Workload& w =
-            list.add("W7", variant, {uniform(domain, 1), n}, {uniform(domain, 2), n}, algorithms);
-        matching(w, 0.001).format = format;
-        w.unordered = true;
+        add_sides(short_number(millions) + "M" + type, {uniform(domain, 1), n}, {uniform(domain, 2), n},
+                  algorithms)
+            .format = format;
     };
     const uint64_t half = list.rows(512);
     constexpr uint64_t kExactFloats = 1 << 23;  // half of the integers that are float4 exactly
     add(16, half, Format::Int4, {Hash, Index, SortMerge});
     add(64, half, Format::Int4, {SortMerge});
     add(128, half, Format::Int4, {Hash, Index});
+    add_sides("16M inner, 128M outer", {uniform(half, 1), list.rows(128)}, {uniform(half, 2), list.rows(16)},
+              {Hash});
     for (int millions : {1, 2}) add(millions, half, Format::Int4, {NestedLoop});
     add(1, std::min(half, kExactFloats), Format::Float4, {NestedLoop});
     add(1, half, Format::Float8, {NestedLoop});
