@@ -2,6 +2,7 @@
 #include "limits.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace gpujoin::bench {
 
@@ -17,10 +18,30 @@ uint64_t probe_row_bytes(const JoinCase& join_case) {
     return keys + (join_case.order == OutputOrder::None ? workload.id_width : 0);
 }
 
+// Bits in which keys differ: all, unless they are integers that lie close together.
+uint32_t key_bits(const Workload& workload) {
+    const Keys& keys = workload.build.keys;
+    bool is_integer = workload.format == Format::Int4 || workload.format == Format::Int8;
+    if (!is_integer || keys.multiplier != 1) return 8 * width_of(workload.format);
+    return static_cast<uint32_t>(std::bit_width(keys.domain * keys.stride));
+}
+
+// Of a row whose key has no more bytes than it needs.
+uint32_t narrow_row_width(const Workload& workload) {
+    bool is_narrow = key_bits(workload) <= 32;
+    return (is_narrow ? sizeof(uint32_t) : width_of(workload.format)) + workload.id_width;
+}
+
 // Reads and writes of a radix sort, 8 bits a pass.
 double sort_bytes(const Workload& workload, uint64_t rows) {
-    uint64_t key = width_of(workload.format);
-    return static_cast<double>(rows) * (key * 2 * workload.row_width() + key);
+    uint64_t passes = (key_bits(workload) + 7) / 8;
+    return static_cast<double>(rows) * (passes * 2 * narrow_row_width(workload) + width_of(workload.format));
+}
+
+// Reads and writes of two radix passes and a last read; the first one reads the rows as they come.
+double partition_bytes(const Workload& workload, uint64_t rows) {
+    uint64_t first = width_of(workload.format) + workload.row_width();
+    return static_cast<double>(rows) * (first + 4 * narrow_row_width(workload));
 }
 
 double memory_bytes(const JoinCase& join_case, uint64_t result_rows) {
@@ -33,7 +54,7 @@ double memory_bytes(const JoinCase& join_case, uint64_t result_rows) {
         case Algorithm::Index:
             return sort_bytes(workload, build) + probe * probe_row_bytes(join_case) + results;
         default:
-            return (build + probe) * (5.0 * workload.row_width() + width_of(workload.format)) + results;
+            return partition_bytes(workload, build + probe) + results;
     }
 }
 

@@ -2,9 +2,11 @@
 //
 //   hash         two radix passes over both inputs and one read of the partitions: per input row one read of
 //                the key for a histogram, 5 reads or writes of the row; every result written once
-//   sort_merge   a full radix sort of both: a read and a write of each row per key byte, one read of the key
+//   sort_merge   a radix sort of both: a read and a write of each row per key byte, one read of the key
 //   index        the same sort of the build side, one read of the probe side; every result written once
 //   nested_loop  one instruction for each pair, of the four times 32 that a multiprocessor issues each clock
+//   keys         of integers that lie close together only the bytes in which they differ count, and four of
+//                eight where these suffice, once they have been read
 //   transfers    input bytes one way over the bus, or input and result bytes at once where results return
 //   CPU engine   hash only: one radix pass over both inputs (a read, a write, a read); every result written
 //   once
