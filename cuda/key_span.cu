@@ -1,10 +1,12 @@
 // Finding spans.
 #include "cuda/key_span.h"
 
+#include <cub/device/device_reduce.cuh>
 #include <optional>
+#include <thrust/iterator/counting_iterator.h>
 
-#include "cuda/launch.cuh"
 #include "cuda/primitives.h"
+#include "cuda/with_temporary.cuh"
 
 namespace gpujoin {
 
@@ -17,45 +19,49 @@ int passes_over(int bits) {
     return (bits + kPassBits - 1) / kPassBits;
 }
 
-struct SpanFigures {
-    unsigned long long least;
-    unsigned long long greatest;
+// What is known of some rows' keys; first > last where there are none.
+struct RowsSpan {
+    uint64_t first = ~uint64_t{0};
+    uint64_t last = 0;
 };
 
-// Each thread takes several rows before it meets the others at one address, and then has mostly no news.
-Status measure_span(const WorkContext& context, const DeviceColumn& column, const SpanInput& input,
-                    uint64_t step, SpanFigures* figures) {
-    constexpr uint64_t kRowsPerThread = 64;
-    uint64_t rows = (input.rows + step - 1) / step;
-    uint64_t threads = (rows + kRowsPerThread - 1) / kRowsPerThread;
-    return for_each(context.handle(), threads, [=] __device__(uint64_t thread) {
-        unsigned long long least = ~0ull;
-        unsigned long long greatest = 0;
-        for (uint64_t i = thread; i < rows; i += threads) {
-            uint64_t row = i * step;
-            if (!input.required.present(input.columns.device, row)) continue;
-            unsigned long long key = order_key(column.spec, column.value(row));
-            least = key < least ? key : least;
-            greatest = key > greatest ? key : greatest;
-        }
-        const volatile SpanFigures* so_far = figures;
-        if (least < so_far->least) atomicMin(&figures->least, least);
-        if (greatest > so_far->greatest) atomicMax(&figures->greatest, greatest);
-    });
-}
+struct SpanOfBoth {
+    __device__ RowsSpan operator()(const RowsSpan& a, const RowsSpan& b) const {
+        return {a.first < b.first ? a.first : b.first, a.last > b.last ? a.last : b.last};
+    }
+};
+
+// Of every step-th row.
+struct SpanOfRow {
+    DeviceColumn column;
+    const DeviceColumn* columns;
+    RequiredColumns required;
+    uint64_t step;
+
+    __device__ RowsSpan operator()(uint64_t i) const {
+        if (!required.present(columns, i * step)) return {};
+        uint64_t key = order_key(column.spec, column.value(i * step));
+        return {key, key};
+    }
+};
 
 // The span of every step-th row's key; nothing where none of them can match.
 Status find_span(const WorkContext& context, const SpanInput& input, const DeviceColumn& column,
                  uint64_t step, std::optional<KeySpan>* span) {
-    DeviceArray<SpanFigures> figures;
-    GPUJOIN_RETURN_IF_FAILED(figures.allocate(context.account, 1, context.handle()));
-    GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), &figures.data()->least, 0xff, 1));
-    GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), &figures.data()->greatest, 0, 1));
-    GPUJOIN_RETURN_IF_FAILED(measure_span(context, column, input, step, figures.data()));
-    SpanFigures found;
-    GPUJOIN_RETURN_IF_FAILED(read_back(context, figures.data(), &found));
+    DeviceArray<RowsSpan> result;
+    GPUJOIN_RETURN_IF_FAILED(result.allocate(context.account, 1, context.handle()));
+    SpanOfRow row{column, input.columns.device, input.required, step};
+    uint64_t rows = (input.rows + step - 1) / step;
+    auto reduce = [&](void* temporary, size_t& bytes) {
+        return cub::DeviceReduce::TransformReduce(temporary, bytes, thrust::counting_iterator<uint64_t>(0),
+                                                  result.data(), rows, SpanOfBoth{}, row, RowsSpan{},
+                                                  context.handle());
+    };
+    GPUJOIN_RETURN_IF_FAILED(with_temporary(context.account, context.handle(), reduce));
+    RowsSpan found;
+    GPUJOIN_RETURN_IF_FAILED(read_back(context, result.data(), &found));
     span->reset();
-    if (found.least <= found.greatest) *span = {found.least, found.greatest};
+    if (found.first <= found.last) *span = {found.first, found.last};
     return {};
 }
 

@@ -5,26 +5,16 @@
 #include <cub/device/device_scan.cuh>
 #include <utility>
 
+#include "cuda/with_temporary.cuh"
+
 namespace gpujoin {
 
 namespace {
 
-// CUB's two phases: asks how much temporary memory an algorithm wants, then runs it.
-template <typename Algorithm>
-Status run_with_temporary(MemoryAccount& account, cudaStream_t stream, const Algorithm& algorithm) {
-    size_t bytes = 0;
-    GPUJOIN_CHECK_CUDA(algorithm(nullptr, bytes));
-    DeviceArray<std::byte> temporary;
-    GPUJOIN_RETURN_IF_FAILED(temporary.allocate(account, bytes ? bytes : 1, stream));
-    if (fault_due(FaultPoint::Launch)) return cuda_status(cudaErrorLaunchFailure, "kernel launch");
-    GPUJOIN_CHECK_CUDA(algorithm(temporary.data(), bytes));
-    return {};
-}
-
 template <typename T>
 Status exclusive_sum_of(MemoryAccount& account, cudaStream_t stream, T* values, uint64_t count) {
     if (count == 0) return {};
-    return run_with_temporary(account, stream, [=](void* temporary, size_t& bytes) {
+    return with_temporary(account, stream, [=](void* temporary, size_t& bytes) {
         return cub::DeviceScan::ExclusiveSum(temporary, bytes, values, values, count, stream);
     });
 }
@@ -49,7 +39,7 @@ Status sort_pairs(MemoryAccount& account, cudaStream_t stream, DeviceArray<Key>*
     GPUJOIN_RETURN_IF_FAILED(other_values.allocate(account, count, stream));
     cub::DoubleBuffer<Key> key_buffer(keys->data(), other_keys.data());
     cub::DoubleBuffer<Value> value_buffer(values->data(), other_values.data());
-    GPUJOIN_RETURN_IF_FAILED(run_with_temporary(account, stream, [&](void* temporary, size_t& bytes) {
+    GPUJOIN_RETURN_IF_FAILED(with_temporary(account, stream, [&](void* temporary, size_t& bytes) {
         return cub::DeviceRadixSort::SortPairs(temporary, bytes, key_buffer, value_buffer, count, 0, bits,
                                                stream);
     }));
@@ -71,7 +61,7 @@ template <typename Key, typename Value>
 Status sort_pairs_into(MemoryAccount& account, cudaStream_t stream, const Key* keys, const Value* values,
                        uint64_t count, int bits, Key* sorted_keys, Value* sorted_values) {
     if (count == 0) return {};
-    return run_with_temporary(account, stream, [=](void* temporary, size_t& bytes) {
+    return with_temporary(account, stream, [=](void* temporary, size_t& bytes) {
         return cub::DeviceRadixSort::SortPairs(temporary, bytes, keys, sorted_keys, values, sorted_values,
                                                count, 0, bits, stream);
     });

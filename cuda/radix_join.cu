@@ -150,7 +150,7 @@ __device__ ResultRun<Probe> gather_runs(RadixGroup group, uint32_t offset, Probe
 
 // A warp writes the results of its 32 probe tuples, a window of 32 results at a time, wherever they come
 // from. Which tuple a result comes from is counted: bits mark where in the window the results of another one
-// start. Windows begin at memory sectors, which are then written whole.
+// start. If there are several windows, they begin at memory sectors, which are then written whole.
 template <typename Key, typename Build, typename Probe>
 __device__ void expand(const JoinView<Key, Build, Probe>& view, const RadixTable<Key, Build>& table,
                        uint64_t first, RadixGroup group, uint32_t offset, Probe payload) {
@@ -158,7 +158,7 @@ __device__ void expand(const JoinView<Key, Build, Probe>& view, const RadixTable
     const uint32_t lane = threadIdx.x & 31, up_to_lane = kAllLanes >> (31 - lane);
     const uint32_t start = __shfl_sync(kAllLanes, offset, 0);
     const uint32_t results = __shfl_sync(kAllLanes, offset + group.count, 31) - start;
-    const uint32_t skew = (first + start) % kSectorResults;
+    const uint32_t skew = results > 64 ? (first + start) % kSectorResults : 0;
     const ResultRun<Probe> own = gather_runs(group, offset, payload);
     Build* build_to = view.build_out + (first + start - skew + lane);
     Probe* probe_to = view.probe_out + (first + start - skew + lane);
