@@ -1,6 +1,7 @@
 // Finding spans.
 #include "cuda/key_span.h"
 
+#include <algorithm>
 #include <cub/device/device_reduce.cuh>
 #include <optional>
 #include <thrust/iterator/counting_iterator.h>
@@ -45,7 +46,13 @@ struct SpanOfRow {
     }
 };
 
-// The span of every step-th row's key; nothing where none of them can match.
+// A sample hardly has the very ends of its column.
+KeySpan widen(const KeySpan& sample) {
+    uint64_t margin = (sample.last - sample.first) / 64;
+    return {sample.first - std::min(margin, sample.first), sample.last + std::min(margin, ~sample.last)};
+}
+
+// The span of all rows' keys, or what it may be by every step-th one; nothing where none of them can match.
 Status find_span(const WorkContext& context, const SpanInput& input, const DeviceColumn& column,
                  uint64_t step, std::optional<KeySpan>* span) {
     DeviceArray<RowsSpan> result;
@@ -61,7 +68,9 @@ Status find_span(const WorkContext& context, const SpanInput& input, const Devic
     RowsSpan found;
     GPUJOIN_RETURN_IF_FAILED(read_back(context, result.data(), &found));
     span->reset();
-    if (found.first <= found.last) *span = {found.first, found.last};
+    if (found.first > found.last) return {};
+    *span = {found.first, found.last};
+    if (step > 1) *span = widen(**span);
     return {};
 }
 
