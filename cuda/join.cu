@@ -180,8 +180,8 @@ RadixInput CudaJoin::radix_input(bool build, const DeviceColumn* views, const De
     const KeyPart& part = layout_.part[0];
     const DeviceColumn& column = views[build ? part.build_column : part.probe_column];
     bool integer = column.spec.order == ValueOrder::Signed || column.spec.order == ValueOrder::Unsigned;
-    if (layout_.by_place ? integer && column.width == sizeof(uint64_t) : column.width == layout_.bytes)
-        input.plain_keys = column.values;
+    bool placed = integer && column.width == sizeof(uint64_t) && layout_.bytes == sizeof(uint32_t);
+    if (layout_.by_place ? placed : column.width == layout_.bytes) input.plain_keys = column.values;
     // The order key of an integer's order key is the integer.
     uint64_t first = layout_.places.part[0].first;
     input.plain_first = order_key(column.spec, {reinterpret_cast<const std::byte*>(&first), sizeof first});

@@ -6,7 +6,6 @@
 #include <optional>
 #include <thrust/iterator/counting_iterator.h>
 
-#include "cuda/primitives.h"
 #include "cuda/with_temporary.cuh"
 
 namespace gpujoin {
@@ -83,6 +82,7 @@ Status find_places(const WorkContext& context, const SpanInput& input, const Key
         if (!order_key_is_exact(column(i).spec)) return {};
     KeySpan spans[KeyPlaces::kMaxParts];
     for (uint32_t i = 0; i < layout.parts; i++) {
+        GPUJOIN_RETURN_IF_FAILED(check_cancelled(context.cancel));
         std::optional<KeySpan> span;
         GPUJOIN_RETURN_IF_FAILED(find_span(context, input, column(i), step, &span));
         if (!span) return {};
@@ -126,7 +126,6 @@ Status find_key_places(const WorkContext& context, const SpanInput& input, const
     return find_places(context, input, layout, 1, places);
 }
 
-// Places that are known stay with the layout even if it does not go by them.
 Status shorten_keys(const WorkContext& context, const SpanInput& input, bool sorted, KeyLayout* layout) {
     const int cost = cost_of(*layout, sorted);
     if (cost == least_cost(sorted)) return {};

@@ -37,7 +37,7 @@ Status find_key_places(const WorkContext& context, const SpanInput& input, const
                        KeyPlaces* places);
 
 // Lets a layout go by places where these make shorter keys; if rows are sorted by them, where that saves
-// passes. Waits for the stream.
+// passes. Places that were found stay with the layout if it does not go by them, too. Waits for the stream.
 Status shorten_keys(const WorkContext& context, const SpanInput& input, bool sorted, KeyLayout* layout);
 
 // What to rebase a column's order keys by for sorting, if that saves passes; else span is left as it was.

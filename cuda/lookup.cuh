@@ -49,7 +49,7 @@ struct LookupView {
     uint64_t* slots = nullptr;
     uint64_t capacity = 0;
     const Group* groups = nullptr;            // by leader; null: unique keys, or no equalities
-    const uint32_t* rows = nullptr;           // by position; null: a position is a build row
+    const uint32_t* rows = nullptr;           // by position, or values; null: a position is a build row
     uint64_t positions = 0;                   // of the one group when there are no equalities
     KeySpan span;                             // by which order keys are rebased
     const uint32_t* narrow_keys = nullptr;    // order keys by position, if they fit 32 bits
@@ -62,6 +62,7 @@ struct LookupView {
     int merge_bits = 0;            // of the keys, on either side
     bool merge_cut_after = false;  // by the first bound
 
+    // A build row, or the value that is held in its place.
     GPUJOIN_HD uint32_t row_at(uint64_t position) const {
         return rows ? rows[position] : static_cast<uint32_t>(position);
     }

@@ -18,7 +18,7 @@ class Lookup {
   public:
     // Builds for the rows of a concatenated build side. layout: of the equality keys. payload: a value only
     // where nothing else is asked for by row number; it rides along where rows are sorted to be merged, and
-    // may be held by the table.
+    // may be held by the table or in the place of row numbers.
     Status build(const WorkContext& context, const JoinSpec& spec, const JoinPlan& plan,
                  const KeyLayout& layout, const SpanInput& side, const PayloadSource& payload);
 
@@ -28,7 +28,8 @@ class Lookup {
     // No two build rows share a key: no probe row has more than one candidate.
     bool unique() const { return unique_; }
     bool by_key() const { return by_key_; }
-    // Candidates begin at the payload's values, not at positions.
+    // The payload's values are held: row_at() gives one in the place of a row number, and where neither
+    // groups nor sorted positions are kept candidates begin at one.
     bool holds_values() const { return holds_values_; }
     bool has_bounds() const { return bounds_.size() > 0; }
     // The build side where it is to be merged with, and the probe column to sort by for that; -1: the
@@ -75,7 +76,8 @@ class Lookup {
     TileKeys tiles_;
 };
 
-// The candidates of every row of a probe batch: positions [begin, begin + count), or one value.
+// The candidates of every row of a probe batch: positions [begin, begin + count), or one value
+// (holds_values()).
 struct Candidates {
     DeviceArray<uint32_t> begin;
     DeviceArray<uint32_t> count;

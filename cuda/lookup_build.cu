@@ -1,5 +1,6 @@
 // Building the lookup structure: the leaders of keys, then groups, then positions.
 #include <algorithm>
+#include <bit>
 #include <utility>
 #include <vector>
 
@@ -157,12 +158,6 @@ Status find_leaders(const WorkContext& context, const uint32_t* leaders, const u
                     [=] __device__(uint64_t position) { found[position] = leaders[rows[position]]; });
 }
 
-int bits_of(uint64_t value) {
-    int bits = 0;
-    for (; value; value >>= 1) bits++;
-    return bits;
-}
-
 // Fences of keys that do not stay in the caches anyway.
 template <typename Key>
 Status make_fences(const WorkContext& context, const DeviceArray<Key>& order_keys, DeviceArray<Key>* fences) {
@@ -194,7 +189,7 @@ Status Lookup::build(const WorkContext& context, const JoinSpec& spec, const Joi
     merge_ = plan.merge;
     positions_ = rows;
     const uint32_t* values = nullptr;  // to hold in the place of row numbers
-    if (!merge_ && payload.values && payload.bytes == sizeof(uint32_t))
+    if (!merge_ && !plan.tests_candidates() && payload.values && payload.bytes == sizeof(uint32_t))
         values = reinterpret_cast<const uint32_t*>(payload.values);
     if (by_key_) GPUJOIN_RETURN_IF_FAILED(make_leaders(context, side));
     if (plan.range_column >= 0 && !unique_)
@@ -262,6 +257,7 @@ Status Lookup::make_table(const WorkContext& context, uint64_t rows) {
 // Has sorted positions hold values in the place of rows, or a table of exact keys in the place of leaders.
 // Fetching them costs a random access a build row; each result saves one.
 Status Lookup::fetch_values(const WorkContext& context, const uint32_t* values) {
+    GPUJOIN_RETURN_IF_FAILED(check_cancelled(context.cancel));
     if (rows_.data()) {
         holds_values_ = true;
         return replace_rows(context, values, positions_, rows_.data());
@@ -315,8 +311,8 @@ Status Lookup::group_rows(const WorkContext& context, uint64_t rows) {
     DeviceArray<uint32_t> keys;
     GPUJOIN_RETURN_IF_FAILED(keys.allocate(context.account, positions_, context.handle()));
     GPUJOIN_RETURN_IF_FAILED(find_leaders(context, leaders_.data(), rows_.data(), positions_, keys.data()));
-    GPUJOIN_RETURN_IF_FAILED(
-        sort_pairs(context.account, context.handle(), &keys, &rows_, positions_, bits_of(rows)));
+    GPUJOIN_RETURN_IF_FAILED(sort_pairs(context.account, context.handle(), &keys, &rows_, positions_,
+                                        static_cast<int>(std::bit_width(rows))));
     keys.reset();
     DeviceArray<uint32_t> begins;
     return make_groups(context, rows, &begins);

@@ -46,8 +46,8 @@ class PackedColumns {
     uint64_t level_first_[kZoneLevels] = {};
 };
 
-// The order keys of the rows at each position, rebased; those of columns of up to 4 bytes fit uint32_t. rows:
-// null when a position is a row.
+// The order keys of the rows at each position, rebased; as uint32_t where order_key_bits() are no more
+// than 32. rows: null when a position is a row.
 template <typename Key>
 Status find_order_keys(const WorkContext& context, DeviceColumn column, const uint32_t* rows,
                        uint64_t positions, Key* keys, const KeySpan& span = {});

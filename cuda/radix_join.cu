@@ -150,7 +150,7 @@ __device__ ResultRun<Probe> gather_runs(RadixGroup group, uint32_t offset, Probe
 
 // A warp writes the results of its 32 probe tuples, a window of 32 results at a time, wherever they come
 // from. Which tuple a result comes from is counted: bits mark where in the window the results of another one
-// start. If there are several windows, they begin at memory sectors, which are then written whole.
+// start. Where there are many, windows begin at memory sectors, which are then written whole.
 template <typename Key, typename Build, typename Probe>
 __device__ void expand(const JoinView<Key, Build, Probe>& view, const RadixTable<Key, Build>& table,
                        uint64_t first, RadixGroup group, uint32_t offset, Probe payload) {
@@ -318,6 +318,9 @@ uint32_t radix_partition_rows(uint32_t key_bytes) {
 uint64_t radix_shared_bytes() {
     return std::max(sizeof(BlockMemory<uint32_t, uint64_t>), sizeof(BlockMemory<uint64_t, uint64_t>));
 }
+
+static_assert(uint64_t{kRoundTuples} * kRadixThreads * RadixShape<uint32_t>::kChunk <
+              ResultRun<uint32_t>::kNowhere);
 
 // No probe tuple has more matches in one item, so that a run always gets ahead.
 static_assert(RadixShape<uint32_t>::kChunk <= kLeastPairs);

@@ -1,7 +1,7 @@
 // Key layout: how the equality columns of a join become one key. When all are fixed and their widths add up
 // to at most 16 bytes they are packed, one behind the other and zero-padded, into a 4, 8 or 16-byte key, and
 // equal keys mean equal columns. Where the values of the build side lie close together, a key of 4 or 8 bytes
-// may be its place among their combinations instead (key_span.h), however wide the columns are. Otherwise a
+// may be its place among their combinations instead (key_span.h), if none has more than 8 bytes. Otherwise a
 // row's key is a 64-bit hash (hash.h), and rows with equal hashes must still be compared column by column.
 #pragma once
 
@@ -32,7 +32,8 @@ struct KeyPart {
 
 struct KeyLayout {
     uint32_t parts = 0;
-    uint32_t bytes = 0;  // 4, 8 or 16: packed into uint32_t, uint64_t, Key16; 0: hashed (or no parts at all)
+    // 4, 8 or 16: packed into uint32_t, uint64_t, Key16, or 4 or 8 for places; 0: hashed (or no parts at all)
+    uint32_t bytes = 0;
     KeyPart part[kMaxTerms];
     KeyPlaces places;       // of the build side's keys, where they were looked for
     bool by_place = false;  // a key is its place

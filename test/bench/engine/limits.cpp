@@ -23,7 +23,7 @@ uint32_t key_bits(const Workload& workload) {
     const Keys& keys = workload.build.keys;
     bool is_integer = workload.format == Format::Int4 || workload.format == Format::Int8;
     if (!is_integer || keys.multiplier != 1) return 8 * width_of(workload.format);
-    return static_cast<uint32_t>(std::bit_width(keys.domain * keys.stride));
+    return static_cast<uint32_t>(std::bit_width(keys.domain * keys.stride - 1));
 }
 
 // Of a row whose key has no more bytes than it needs.
