@@ -29,10 +29,8 @@ constexpr uint32_t kRadixBlocks = 3;
 
 template <typename Key, typename Build, typename Probe>
 struct JoinView {
-    const Key* build_keys;
-    const Build* build_payloads;
-    const Key* probe_keys;
-    const Probe* probe_payloads;
+    RadixTuples<Key, Build> build;
+    RadixTuples<Key, Probe> probe;
     uint32_t shift;  // bits of the keys that number the partition
     const RadixItem* items;
     uint32_t count;
@@ -92,8 +90,9 @@ __device__ void start_round(const View& view, Memory& memory, uint32_t base, uin
         uint32_t i = base + j * kRadixThreads + threadIdx.x;
         round->group[j] = {0, 0};
         if (i >= end || i < base) continue;
-        round->payload[j] = view.probe_payloads[i];
-        round->group[j] = memory.table.find(view.probe_keys[i] >> view.shift);
+        auto tuple = view.probe.get(i);
+        round->payload[j] = tuple.payload;
+        round->group[j] = memory.table.find(tuple.key >> view.shift);
     }
 #pragma unroll
     for (uint32_t j = 0; j < kRoundTuples; j++) {
@@ -224,8 +223,7 @@ __global__ void __launch_bounds__(kRadixThreads, kRadixBlocks)
     auto& memory = *reinterpret_cast<BlockMemory<Key, Build>*>(shared_words);
     while (take_item(view, memory)) {
         RadixItem item = memory.item;
-        memory.table.build(view.build_keys + item.build_begin, view.build_payloads + item.build_begin,
-                           item.build_rows, view.shift);
+        memory.table.build(view.build, item.build_begin, item.build_rows, view.shift);
         uint32_t parity = 0;
         uint32_t tuples = item.probe_end - item.probe_begin;
         for (uint32_t done = 0; done < tuples; done += kRoundTuples * kRadixThreads, parity ^= 1) {
@@ -361,12 +359,17 @@ Status RadixMatcher::run_items(const WorkContext& context, const RadixItem* item
         using Key = decltype(key);
         using Build = decltype(build);
         using Probe = decltype(probe);
-        return launch_join<Key, Build, Probe>(
-            context, {static_cast<const Key*>(build_->keys()), static_cast<const Build*>(build_->payloads()),
-                      static_cast<const Key*>(probe_.keys()), static_cast<const Probe*>(probe_.payloads()),
-                      static_cast<uint32_t>(__builtin_ctz(build_->partitions())), items, count,
-                      leftovers_[1].data(), progress_.data(), static_cast<Build*>(output.build),
-                      static_cast<Probe*>(output.probe), output.capacity});
+        return launch_join<Key, Build, Probe>(context,
+                                              {{build_->tuples(), build_->rows()},
+                                               {probe_.tuples(), probe_.rows()},
+                                               static_cast<uint32_t>(__builtin_ctz(build_->partitions())),
+                                               items,
+                                               count,
+                                               leftovers_[1].data(),
+                                               progress_.data(),
+                                               static_cast<Build*>(output.build),
+                                               static_cast<Probe*>(output.probe),
+                                               output.capacity});
     };
     GPUJOIN_RETURN_IF_FAILED(with_types(key_bytes_, build_->payload().bytes, probe_.payload().bytes, launch));
     return read_back(context, progress_.data(), progress);

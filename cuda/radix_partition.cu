@@ -85,12 +85,11 @@ struct PlacedSource {
 // The tuples that an earlier pass has grouped.
 template <typename Key, typename Payload>
 struct TupleSource {
-    const Key* keys;
-    const Payload* payloads;
+    RadixTuples<Key, Payload> tuples;
 
     __device__ bool present(uint64_t) const { return true; }
-    __device__ Key key(uint64_t i) const { return keys[i]; }
-    __device__ Payload payload(uint64_t i) const { return payloads[i]; }
+    __device__ Key key(uint64_t i) const { return tuples.get(i).key; }
+    __device__ Payload payload(uint64_t i) const { return tuples.get(i).payload; }
 };
 
 // Tiles of a first pass: one behind the other.
@@ -123,24 +122,17 @@ struct Passes {
     ScatterDigit second_digit() const { return {0, 1u << second}; }
 };
 
-// Where the passes put their tuples.
-template <typename Key, typename Payload>
-struct TupleArrays {
-    Key* keys;
-    Payload* payloads;
-};
-
 template <typename Key, typename Payload, typename Source, typename Tiles>
 Status scatter(const WorkContext& context, const Source& source, const Tiles& tiles, uint64_t blocks,
-               ScatterDigit digit, uint32_t* cursors, const TupleArrays<Key, Payload>& to) {
+               ScatterDigit digit, uint32_t* cursors, const RadixTuples<Key, Payload>& to) {
     GPUJOIN_RETURN_IF_FAILED(check_cancelled(context.cancel));
     if (blocks == 0) return {};
     if (fault_due(FaultPoint::Launch)) return cuda_status(cudaErrorLaunchFailure, "kernel launch");
     auto kernel = scatter_tuples<Key, Payload, Source, Tiles>;
     constexpr size_t kShared = sizeof(ScatterMemory<Key, Payload>);
     GPUJOIN_RETURN_IF_FAILED(allow_shared_memory(kernel));
-    kernel<<<static_cast<uint32_t>(blocks), kScatterThreads, kShared, context.handle()>>>(
-        source, tiles, digit, cursors, to.keys, to.payloads);
+    kernel<<<static_cast<uint32_t>(blocks), kScatterThreads, kShared, context.handle()>>>(source, tiles,
+                                                                                          digit, cursors, to);
     GPUJOIN_CHECK_CUDA(cudaGetLastError());
     return {};
 }
@@ -178,8 +170,8 @@ Status make_cursors(const WorkContext& context, const uint32_t* starts, uint32_t
 }
 
 template <typename Key, typename Payload>
-Status scatter_groups(const WorkContext& context, const TupleArrays<Key, Payload>& from, uint64_t rows,
-                      const uint32_t* starts, const Passes& passes, const TupleArrays<Key, Payload>& to) {
+Status scatter_groups(const WorkContext& context, const RadixTuples<Key, Payload>& from, uint64_t rows,
+                      const uint32_t* starts, const Passes& passes, const RadixTuples<Key, Payload>& to) {
     constexpr uint32_t kTile = ScatterMemory<Key, Payload>::kTile;
     uint64_t count = rows / kTile + passes.groups();
     DeviceArray<uint64_t> tile_starts;
@@ -191,8 +183,8 @@ Status scatter_groups(const WorkContext& context, const TupleArrays<Key, Payload
     GPUJOIN_RETURN_IF_FAILED(
         list_tiles(context, starts, passes, kTile, tile_starts.data(), count, tiles.data()));
     GPUJOIN_RETURN_IF_FAILED(make_cursors(context, starts, passes.groups() << passes.second, 0, &cursors));
-    return scatter(context, TupleSource<Key, Payload>{from.keys, from.payloads}, ListedTiles{tiles.data()},
-                   count, passes.second_digit(), cursors.data(), to);
+    return scatter(context, TupleSource<Key, Payload>{from}, ListedTiles{tiles.data()}, count,
+                   passes.second_digit(), cursors.data(), to);
 }
 
 // Partitions that are counted at a time: as many as shared memory has room for.
@@ -204,11 +196,20 @@ Status choose_slice(uint32_t partitions, uint32_t* slice) {
     return {};
 }
 
+// Memory for tuples, and the view of it.
+template <typename Key, typename Payload>
+Status allocate_tuples(const WorkContext& context, uint64_t rows, DeviceArray<uint32_t>* memory,
+                       RadixTuples<Key, Payload>* tuples) {
+    uint64_t words = rows * RadixTuples<Key, Payload>::kBytes / sizeof(uint32_t);
+    GPUJOIN_RETURN_IF_FAILED(memory->allocate(context.account, words, context.handle()));
+    *tuples = {memory->data(), rows};
+    return {};
+}
+
 }  // namespace
 
 template <typename Source>
-Status RadixSide::find_starts(const WorkContext& context, const Source& source, uint32_t rows,
-                              uint32_t bits) {
+Status RadixSide::find_starts(const WorkContext& context, const Source& source, uint32_t bits) {
     uint32_t partitions = 1u << bits, slice = 0, resident = 0;
     GPUJOIN_RETURN_IF_FAILED(starts_.allocate(context.account, uint64_t{partitions} + 1, context.handle()));
     GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), starts_.data(), 0, starts_.size()));
@@ -219,80 +220,62 @@ Status RadixSide::find_starts(const WorkContext& context, const Source& source, 
     if (fault_due(FaultPoint::Launch)) return cuda_status(cudaErrorLaunchFailure, "kernel launch");
     for (uint32_t first = 0; first < partitions; first += slice) {
         kernel<<<resident, kCountThreads, shared, context.handle()>>>(
-            source, rows, partitions - 1, PartitionSlice{first, slice}, starts_.data());
+            source, rows_, partitions - 1, PartitionSlice{first, slice}, starts_.data());
         GPUJOIN_CHECK_CUDA(cudaGetLastError());
     }
     return exclusive_sum(context.account, context.handle(), starts_.data(), starts_.size());
 }
 
 template <typename Key, typename Payload, typename Source>
-Status RadixSide::partition_from(const WorkContext& context, const Source& source, uint32_t rows,
-                                 uint32_t bits, DeviceArray<Key>* keys, DeviceArray<Payload>* payloads) {
+Status RadixSide::partition_from(const WorkContext& context, const Source& source, uint32_t bits) {
     using Memory = ScatterMemory<Key, Payload>;
     static_assert(kDigits <= kScatterThreads);
-    GPUJOIN_RETURN_IF_FAILED(find_starts(context, source, rows, bits));
-    GPUJOIN_RETURN_IF_FAILED(keys->allocate(context.account, rows, context.handle()));
-    GPUJOIN_RETURN_IF_FAILED(payloads->allocate(context.account, rows, context.handle()));
-    TupleArrays<Key, Payload> partitioned{keys->data(), payloads->data()}, grouped = partitioned;
     Passes passes(bits);
-    DeviceArray<Key> grouped_keys;
-    DeviceArray<Payload> grouped_payloads;
-    if (passes.second > 0) {
-        GPUJOIN_RETURN_IF_FAILED(grouped_keys.allocate(context.account, rows, context.handle()));
-        GPUJOIN_RETURN_IF_FAILED(grouped_payloads.allocate(context.account, rows, context.handle()));
-        grouped = {grouped_keys.data(), grouped_payloads.data()};
-    }
-    DeviceArray<uint32_t> cursors;
+    RadixTuples<Key, Payload> partitioned, grouped;
+    DeviceArray<uint32_t> grouped_tuples, cursors;
+    GPUJOIN_RETURN_IF_FAILED(find_starts(context, source, bits));
+    GPUJOIN_RETURN_IF_FAILED(allocate_tuples(context, rows_, &tuples_, &partitioned));
+    grouped = partitioned;
+    if (passes.second > 0)
+        GPUJOIN_RETURN_IF_FAILED(allocate_tuples(context, rows_, &grouped_tuples, &grouped));
     GPUJOIN_RETURN_IF_FAILED(make_cursors(context, starts_.data(), passes.groups(), passes.second, &cursors));
-    RowTiles tiles{rows, Memory::kTile};
-    uint64_t blocks = (uint64_t{rows} + Memory::kTile - 1) / Memory::kTile;
+    RowTiles tiles{rows_, Memory::kTile};
+    uint64_t blocks = (uint64_t{rows_} + Memory::kTile - 1) / Memory::kTile;
     GPUJOIN_RETURN_IF_FAILED(
         scatter(context, source, tiles, blocks, passes.first_digit(), cursors.data(), grouped));
     if (passes.second == 0) return {};
-    return scatter_groups(context, grouped, rows, starts_.data(), passes, partitioned);
+    return scatter_groups(context, grouped, rows_, starts_.data(), passes, partitioned);
 }
 
 template <typename Key, typename Payload>
-Status RadixSide::partition_as(const WorkContext& context, const RadixInput& input, uint32_t bits,
-                               DeviceArray<Key>* keys, DeviceArray<Payload>* payloads) {
-    auto rows = static_cast<uint32_t>(input.rows);
+Status RadixSide::partition_as(const WorkContext& context, const RadixInput& input, uint32_t bits) {
     auto* values = reinterpret_cast<const Payload*>(payload_.values);
     if (!input.plain_keys || input.required.count > 0)
-        return partition_from(context, RowSource<Key, Payload>{input, values}, rows, bits, keys, payloads);
+        return partition_from<Key, Payload>(context, RowSource<Key, Payload>{input, values}, bits);
     if constexpr (sizeof(Key) == sizeof(uint32_t)) {
         if (input.layout.by_place) {
             auto* integers = reinterpret_cast<const uint64_t*>(input.plain_keys);
             PlacedSource<Payload> source{integers, input.plain_first, input.layout.places.last, values};
-            return partition_from(context, source, rows, bits, keys, payloads);
+            return partition_from<Key, Payload>(context, source, bits);
         }
     }
     auto* plain_keys = reinterpret_cast<const Key*>(input.plain_keys);
     if constexpr (sizeof(Payload) == sizeof(uint32_t)) {
-        if (!values)
-            return partition_from(context, PlainNumberedSource<Key>{plain_keys}, rows, bits, keys, payloads);
+        if (!values) return partition_from<Key, Payload>(context, PlainNumberedSource<Key>{plain_keys}, bits);
     }
-    return partition_from(context, PlainSource<Key, Payload>{plain_keys, values}, rows, bits, keys, payloads);
+    return partition_from<Key, Payload>(context, PlainSource<Key, Payload>{plain_keys, values}, bits);
 }
 
 Status RadixSide::partition(const WorkContext& context, const RadixInput& input, const PayloadSource& payload,
                             uint32_t bits) {
     payload_ = payload;
-    key_bytes_ = input.layout.bytes;
+    rows_ = static_cast<uint32_t>(input.rows);
     bool wide = payload.bytes == sizeof(uint64_t);
-    if (key_bytes_ == sizeof(uint32_t))
-        return wide ? partition_as(context, input, bits, &keys4_, &payloads8_)
-                    : partition_as(context, input, bits, &keys4_, &payloads4_);
-    return wide ? partition_as(context, input, bits, &keys8_, &payloads8_)
-                : partition_as(context, input, bits, &keys8_, &payloads4_);
-}
-
-const void* RadixSide::keys() const {
-    return key_bytes_ == sizeof(uint32_t) ? static_cast<const void*>(keys4_.data()) : keys8_.data();
-}
-
-const void* RadixSide::payloads() const {
-    return payload_.bytes == sizeof(uint32_t) ? static_cast<const void*>(payloads4_.data())
-                                              : payloads8_.data();
+    if (input.layout.bytes == sizeof(uint32_t))
+        return wide ? partition_as<uint32_t, uint64_t>(context, input, bits)
+                    : partition_as<uint32_t, uint32_t>(context, input, bits);
+    return wide ? partition_as<uint64_t, uint64_t>(context, input, bits)
+                : partition_as<uint64_t, uint32_t>(context, input, bits);
 }
 
 }  // namespace gpujoin

@@ -5,9 +5,8 @@
 // for no two different keys of a partition. Partitions are counted first, and then filled in one pass or two,
 // each of which groups by at most kDigitBits bits. Tuples of a partition are in no order.
 //
-//   keys      K K K | K K K K K | K K …     mixed keys, by partition
-//   payloads  P P P | P P P P P | P P …
-//   starts    0       3           8         by partition, and the end
+//   tuples    KP KP KP | KP KP KP KP KP | KP KP …     mixed keys and payloads, by partition
+//   starts    0          3                8           by partition, and the end
 #pragma once
 
 #include <cstdint>
@@ -37,26 +36,25 @@ class RadixSide {
     Status partition(const WorkContext& context, const RadixInput& input, const PayloadSource& payload,
                      uint32_t bits);
 
-    const void* keys() const;
-    const void* payloads() const;
+    // RadixTuples (cuda/radix_tuples.h) of the key's and the payload's width, rows() of them; those behind
+    // the last partition are not set.
+    void* tuples() const { return tuples_.data(); }
+    uint64_t rows() const { return rows_; }
     const uint32_t* starts() const { return starts_.data(); }
     uint32_t partitions() const { return static_cast<uint32_t>(starts_.size() - 1); }
     const PayloadSource& payload() const { return payload_; }
 
   private:
     template <typename Key, typename Payload>
-    Status partition_as(const WorkContext& context, const RadixInput& input, uint32_t bits,
-                        DeviceArray<Key>* keys, DeviceArray<Payload>* payloads);
+    Status partition_as(const WorkContext& context, const RadixInput& input, uint32_t bits);
     template <typename Key, typename Payload, typename Source>
-    Status partition_from(const WorkContext& context, const Source& source, uint32_t rows, uint32_t bits,
-                          DeviceArray<Key>* keys, DeviceArray<Payload>* payloads);
+    Status partition_from(const WorkContext& context, const Source& source, uint32_t bits);
     template <typename Source>
-    Status find_starts(const WorkContext& context, const Source& source, uint32_t rows, uint32_t bits);
+    Status find_starts(const WorkContext& context, const Source& source, uint32_t bits);
 
     PayloadSource payload_;
-    uint32_t key_bytes_ = 0;
-    DeviceArray<uint32_t> keys4_, payloads4_;
-    DeviceArray<uint64_t> keys8_, payloads8_;
+    uint32_t rows_ = 0;
+    DeviceArray<uint32_t> tuples_;
     DeviceArray<uint32_t> starts_;
 };
 

@@ -5,8 +5,10 @@
 // here, and no block waits for another. (With an order kept this is the downsweep of a radix sort.)
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
+#include "cuda/radix_tuples.h"
 #include "cuda/warp_sum.cuh"
 
 namespace gpujoin {
@@ -37,12 +39,11 @@ struct ScatterDigit {
 // Tuples of a tile, as many as fill 64 kB.
 template <typename Key, typename Payload>
 struct ScatterMemory {
-    static constexpr uint32_t kItems =
-        (64 << 10) / (kScatterThreads * (sizeof(Key) + sizeof(Payload)));  // a thread
+    using Tuples = RadixTuples<Key, Payload>;
+    static constexpr uint32_t kItems = (64 << 10) / (kScatterThreads * Tuples::kBytes);  // a thread
     static constexpr uint32_t kTile = kItems * kScatterThreads;
 
-    Key keys[kTile];
-    Payload payloads[kTile];
+    alignas(16) std::byte tuples_memory[kTile * Tuples::kBytes];
     uint32_t counts[kDigits];
     uint32_t starts[kDigits];   // by digit: its first tuple in this memory
     uint32_t targets[kDigits];  // by digit: where tuple 0 of this memory would go; wraps around
@@ -78,43 +79,41 @@ __device__ void place_digits(Memory& memory, uint32_t* cursors, uint32_t digits)
 template <typename Key, typename Payload, typename Source, typename Tiles>
 __global__ void __launch_bounds__(kScatterThreads, kScatterBlocks)
     scatter_tuples(const __grid_constant__ Source source, const __grid_constant__ Tiles tiles,
-                   ScatterDigit digit, uint32_t* cursors, Key* keys_out, Payload* payloads_out) {
+                   ScatterDigit digit, uint32_t* cursors, RadixTuples<Key, Payload> to) {
     using Memory = ScatterMemory<Key, Payload>;
     extern __shared__ uint4 shared_words[];  // of the size that the launch asks for
     auto& memory = *reinterpret_cast<Memory*>(shared_words);
     constexpr uint32_t kAbsent = ~0u;
     const ScatterTile tile = tiles.tile(blockIdx.x);
     if (tile.begin >= tile.end) return;
+    const RadixTuples<Key, Payload> grouped(memory.tuples_memory, Memory::kTile);
     if (threadIdx.x < kDigits) memory.counts[threadIdx.x] = 0;
     __syncthreads();
 
-    Key keys[Memory::kItems];
+    RadixTuple<Key, Payload> tuples[Memory::kItems];
     uint32_t ranks[Memory::kItems];  // within the tile's tuples of the same digit
 #pragma unroll
     for (uint32_t j = 0; j < Memory::kItems; j++) {
         uint32_t i = tile.begin + j * kScatterThreads + threadIdx.x;
         bool present = i < tile.end && i >= tile.begin && source.present(i);
         ranks[j] = present ? 0 : kAbsent;
-        if (present) keys[j] = source.key(i);
+        if (present) tuples[j] = {source.key(i), source.payload(i)};
     }
 #pragma unroll
     for (uint32_t j = 0; j < Memory::kItems; j++)
-        if (ranks[j] != kAbsent) ranks[j] = atomicAdd(&memory.counts[digit.of(keys[j])], 1u);
+        if (ranks[j] != kAbsent) ranks[j] = atomicAdd(&memory.counts[digit.of(tuples[j].key)], 1u);
     __syncthreads();
     place_digits(memory, cursors + tile.partition, digit.count);
 #pragma unroll
     for (uint32_t j = 0; j < Memory::kItems; j++) {
         if (ranks[j] == kAbsent) continue;
-        uint32_t place = memory.starts[digit.of(keys[j])] + ranks[j];
-        memory.keys[place] = keys[j];
-        memory.payloads[place] = source.payload(tile.begin + j * kScatterThreads + threadIdx.x);
+        uint32_t place = memory.starts[digit.of(tuples[j].key)] + ranks[j];
+        grouped.set(place, tuples[j]);
     }
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < memory.tuples; i += kScatterThreads) {
-        Key key = memory.keys[i];
-        uint32_t target = memory.targets[digit.of(key)] + i;
-        keys_out[target] = key;
-        payloads_out[target] = memory.payloads[i];
+        RadixTuple<Key, Payload> tuple = grouped.get(i);
+        to.set(memory.targets[digit.of(tuple.key)] + i, tuple);
     }
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "cuda/radix_tuples.h"
 #include "cuda/warp_sum.cuh"
 
 namespace gpujoin {
@@ -41,8 +42,9 @@ struct RadixTable {
     // Apart from the last of counts, which one thread writes while others read these, several at once.
     alignas(16) uint32_t warp_sums[kRadixWarps];
 
-    // Builds the table of `rows` <= kChunk tuples. shift: bits of the keys that all tuples share.
-    __device__ void build(const Key* tuple_keys, const Payload* tuple_payloads, uint32_t rows,
+    // Builds the table of `rows` <= kChunk tuples from the first on. shift: bits of the keys that all tuples
+    // share.
+    __device__ void build(const RadixTuples<Key, Payload>& tuples, uint32_t first, uint32_t rows,
                           uint32_t shift) {
         for (uint32_t i = threadIdx.x; i < Shape::kSlots; i += kRadixThreads) keys[i] = kEmpty;
         for (uint32_t i = threadIdx.x; i < Shape::kSlots / 2 + 1; i += kRadixThreads) counts[i] = 0;
@@ -51,7 +53,7 @@ struct RadixTable {
 #pragma unroll
         for (uint32_t j = 0; j < Shape::kItems; j++) {
             uint32_t i = j * kRadixThreads + threadIdx.x;
-            places[j] = i < rows ? insert(tuple_keys[i] >> shift) : 0;
+            places[j] = i < rows ? insert(tuples.get(first + i).key >> shift) : 0;
             __syncwarp();  // or threads whose search was short go on by themselves, and stay alone to the end
         }
         __syncthreads();
@@ -59,7 +61,8 @@ struct RadixTable {
 #pragma unroll
         for (uint32_t j = 0; j < Shape::kItems; j++) {
             uint32_t i = j * kRadixThreads + threadIdx.x;
-            if (i < rows) payloads[start_of(places[j] & 0xffff) + (places[j] >> 16)] = tuple_payloads[i];
+            if (i >= rows) continue;
+            payloads[start_of(places[j] & 0xffff) + (places[j] >> 16)] = tuples.get(first + i).payload;
         }
         __syncthreads();
     }

@@ -11,6 +11,7 @@
 
 #include "cuda/device.h"
 #include "cuda/radix_partition.h"
+#include "cuda/radix_tuples.h"
 #include "engine/hash.h"
 
 namespace gpujoin::test {
@@ -52,6 +53,11 @@ struct Way {
     bool numbered;  // payloads are row numbers
 };
 
+struct Tuple {
+    uint64_t key;
+    uint64_t payload;
+};
+
 // Partitions rows on a stream of its own, and checks what comes out.
 class Partitioner {
   public:
@@ -89,13 +95,31 @@ class Partitioner {
     }
 
     template <typename T>
-    std::vector<uint64_t> from_device(const void* source, uint64_t count) {
+    std::vector<T> from_device(const void* source, uint64_t count) {
         std::vector<T> values(count);
         EXPECT_EQ(cudaMemcpy(values.data(), source, count * sizeof(T), cudaMemcpyDeviceToHost), cudaSuccess);
-        return std::vector<uint64_t>(values.begin(), values.end());
+        return values;
     }
-    std::vector<uint64_t> from_device(const void* source, uint32_t width, uint64_t count) {
-        return width == 4 ? from_device<uint32_t>(source, count) : from_device<uint64_t>(source, count);
+
+    // The first `count` tuples.
+    template <typename Key, typename Payload>
+    std::vector<Tuple> tuples_of(const RadixSide& side, uint64_t count) {
+        using View = RadixTuples<Key, Payload>;
+        auto words = from_device<uint32_t>(side.tuples(), side.rows() * View::kBytes / sizeof(uint32_t));
+        View view(words.data(), side.rows());
+        std::vector<Tuple> tuples;
+        for (uint64_t i = 0; i < count; i++) {
+            auto tuple = view.get(i);
+            tuples.push_back({tuple.key, tuple.payload});
+        }
+        return tuples;
+    }
+    std::vector<Tuple> tuples_of(const RadixSide& side, const Way& way, uint64_t count) {
+        if (way.key_bytes == 4)
+            return way.payload_bytes == 4 ? tuples_of<uint32_t, uint32_t>(side, count)
+                                          : tuples_of<uint32_t, uint64_t>(side, count);
+        return way.payload_bytes == 4 ? tuples_of<uint64_t, uint32_t>(side, count)
+                                      : tuples_of<uint64_t, uint64_t>(side, count);
     }
 
     // The rows' key column on the device, where kernels find it.
@@ -124,21 +148,21 @@ class Partitioner {
 
     void expect_partitioned(const RadixSide& side, const Rows& rows, const Way& way) {
         ASSERT_EQ(side.partitions(), 1u << way.bits);
-        std::vector<uint64_t> starts = from_device(side.starts(), 4, side.partitions() + 1);
+        auto starts = from_device<uint32_t>(side.starts(), side.partitions() + 1);
         ASSERT_TRUE(std::is_sorted(starts.begin(), starts.end()));
         ASSERT_EQ(starts.front(), 0u);
-        std::vector<uint64_t> keys = from_device(side.keys(), way.key_bytes, starts.back());
-        std::vector<uint64_t> payloads = from_device(side.payloads(), way.payload_bytes, starts.back());
+        ASSERT_LE(starts.back(), side.rows());
+        std::vector<Tuple> tuples = tuples_of(side, way, starts.back());
         std::vector<bool> seen(rows.keys.size());
         uint64_t mask = way.payload_bytes == 4 ? UINT32_MAX : UINT64_MAX;
         for (uint64_t partition = 0; partition < side.partitions(); partition++) {
             for (uint64_t i = starts[partition]; i < starts[partition + 1]; i++) {
-                uint64_t row = way.numbered ? payloads[i] : ~payloads[i] & mask;
+                uint64_t row = way.numbered ? tuples[i].payload : ~tuples[i].payload & mask;
                 ASSERT_LT(row, rows.keys.size());
                 ASSERT_TRUE(rows.present(row) && !seen[row]) << "row " << row;
                 seen[row] = true;
-                ASSERT_EQ(keys[i], mixed(rows.keys[row], way.key_bytes));
-                ASSERT_EQ(keys[i] & (side.partitions() - 1), partition);
+                ASSERT_EQ(tuples[i].key, mixed(rows.keys[row], way.key_bytes));
+                ASSERT_EQ(tuples[i].key & (side.partitions() - 1), partition);
             }
         }
         for (uint64_t row = 0; row < rows.keys.size(); row++) ASSERT_EQ(seen[row], rows.present(row));
