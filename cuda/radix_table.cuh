@@ -1,7 +1,9 @@
 // The hash table of one chunk of build tuples in a block's shared memory: open addressing over distinct keys,
-// and the payloads grouped by key, so that duplicates cost no search.
+// and the payloads grouped by key, so that duplicates cost no search. Slots are searched by buckets of 16
+// bytes, one access each: hardly a key needs a second one, and those that do keep the other threads of a warp
+// waiting.
 //
-//   keys      by slot: what is left of a key, or empty
+//   keys      by slot: what is left of a key, or empty; the slots of a bucket are filled from the first on
 //   starts    by slot: where the slot's payloads start; the next slot's start is their end
 //   payloads  P P | P | P P P | …
 #pragma once
@@ -46,14 +48,14 @@ struct RadixTable {
     // share.
     __device__ void build(const RadixTuples<Key, Payload>& tuples, uint32_t first, uint32_t rows,
                           uint32_t shift) {
-        for (uint32_t i = threadIdx.x; i < Shape::kSlots; i += kRadixThreads) keys[i] = kEmpty;
-        for (uint32_t i = threadIdx.x; i < Shape::kSlots / 2 + 1; i += kRadixThreads) counts[i] = 0;
+        const uint64_t from = uint64_t{first} + threadIdx.x;  // the thread's first tuple
+        clear();
         __syncthreads();
         uint32_t places[Shape::kItems];  // slot and rank within its group
 #pragma unroll
         for (uint32_t j = 0; j < Shape::kItems; j++) {
             uint32_t i = j * kRadixThreads + threadIdx.x;
-            places[j] = i < rows ? insert(tuples.get(first + i).key >> shift) : 0;
+            places[j] = i < rows ? insert(tuples.get(from + j * kRadixThreads).key >> shift) : 0;
             __syncwarp();  // or threads whose search was short go on by themselves, and stay alone to the end
         }
         __syncthreads();
@@ -62,26 +64,74 @@ struct RadixTable {
         for (uint32_t j = 0; j < Shape::kItems; j++) {
             uint32_t i = j * kRadixThreads + threadIdx.x;
             if (i >= rows) continue;
-            payloads[start_of(places[j] & 0xffff) + (places[j] >> 16)] = tuples.get(first + i).payload;
+            payloads[start_of(places[j] & 0xffff) + (places[j] >> 16)] =
+                tuples.get(from + j * kRadixThreads).payload;
         }
         __syncthreads();
     }
 
     __device__ RadixGroup find(Key key) const {
-        uint32_t slot = static_cast<uint32_t>(key) % Shape::kSlots;
+        uint32_t slot = first_slot(key), at;
         while (true) {
-            Key held = keys[slot];
-            if (held == kEmpty) return {0, 0};
-            if (held == key) break;
-            slot = (slot + 1) % Shape::kSlots;
+            Bucket bucket = *reinterpret_cast<const Bucket*>(&keys[slot]);
+            at = bucket.find(key);
+            if (at < kBucketKeys) break;
+            if (bucket.key[kBucketKeys - 1] == kEmpty) return {0, 0};
+            slot = (slot + kBucketKeys) % Shape::kSlots;
         }
+        slot += at;
         uint32_t begin = start_of(slot);
         return {begin, start_of(slot + 1) - begin};
     }
 
   private:
+    static constexpr uint32_t kBucketKeys = 16 / sizeof(Key);
+
+    // The keys of neighbouring slots.
+    struct alignas(16) Bucket {
+        Key key[kBucketKeys];
+
+        // What is there now, though other threads write.
+        __device__ static Bucket load(const Key* keys) {
+            Bucket bucket;
+            auto address = static_cast<uint32_t>(__cvta_generic_to_shared(keys));
+            if constexpr (sizeof(Key) == sizeof(uint32_t))
+                asm volatile("ld.volatile.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                             : "=r"(bucket.key[0]), "=r"(bucket.key[1]), "=r"(bucket.key[2]),
+                               "=r"(bucket.key[3])
+                             : "r"(address));
+            else
+                asm volatile("ld.volatile.shared.v2.u64 {%0, %1}, [%2];"
+                             : "=l"(bucket.key[0]), "=l"(bucket.key[1])
+                             : "r"(address));
+            return bucket;
+        }
+
+        // The first slot that holds a key, or none; kBucketKeys: there is no such slot.
+        __device__ uint32_t find(Key wanted) const {
+            uint32_t at = kBucketKeys;
+#pragma unroll
+            for (uint32_t i = kBucketKeys; i-- > 0;)
+                if (key[i] == wanted) at = i;
+            return at;
+        }
+    };
+
+    // The first slot of the bucket where the search for a key begins.
+    __device__ static uint32_t first_slot(Key key) {
+        return static_cast<uint32_t>(key) % (Shape::kSlots / kBucketKeys) * kBucketKeys;
+    }
+
     __device__ uint32_t start_of(uint32_t slot) const {
         return reinterpret_cast<const uint16_t*>(counts)[slot];
+    }
+
+    __device__ void clear() {
+        constexpr uint32_t kQuads = Shape::kSlots * sizeof(Key) / sizeof(uint4);
+        for (uint32_t i = threadIdx.x; i < kQuads; i += kRadixThreads)
+            reinterpret_cast<uint4*>(keys)[i] = {~0u, ~0u, ~0u, ~0u};
+        for (uint32_t i = threadIdx.x; i < Shape::kSlots / 8; i += kRadixThreads)
+            reinterpret_cast<uint4*>(counts)[i] = {0, 0, 0, 0};
     }
 
     __device__ static Key exchange(Key* slot, Key key) {
@@ -91,14 +141,22 @@ struct RadixTable {
             return atomicCAS(slot, kEmpty, key);
     }
 
+    // A key is put where the first empty slot of its bucket was seen, unless another thread was there before.
     __device__ uint32_t insert(Key key) {
-        uint32_t slot = static_cast<uint32_t>(key) % Shape::kSlots;
+        uint32_t slot = first_slot(key), at;
         while (true) {
-            Key held = *static_cast<volatile Key*>(&keys[slot]);
-            if (held == kEmpty) held = exchange(&keys[slot], key);
+            Bucket bucket = Bucket::load(&keys[slot]);
+            at = bucket.find(key);
+            if (at < kBucketKeys) break;
+            at = bucket.find(kEmpty);
+            if (at == kBucketKeys) {
+                slot = (slot + kBucketKeys) % Shape::kSlots;
+                continue;
+            }
+            Key held = exchange(&keys[slot + at], key);
             if (held == kEmpty || held == key) break;
-            slot = (slot + 1) % Shape::kSlots;
         }
+        slot += at;
         uint32_t half = 16 * (slot & 1);
         uint32_t rank = atomicAdd(&counts[slot / 2], 1u << half) >> half & 0xffff;
         return slot | rank << 16;
