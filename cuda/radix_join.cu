@@ -85,12 +85,12 @@ template <typename View, typename Memory, typename Probe>
 __device__ void start_round(const View& view, Memory& memory, uint32_t base, uint32_t end, uint32_t parity,
                             Round<Probe>* round) {
     uint32_t lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+    const uint64_t from = uint64_t{base} + threadIdx.x;
 #pragma unroll
     for (uint32_t j = 0; j < kRoundTuples; j++) {
-        uint32_t i = base + j * kRadixThreads + threadIdx.x;
         round->group[j] = {0, 0};
-        if (i >= end || i < base) continue;
-        auto tuple = view.probe.get(i);
+        if (from + j * kRadixThreads >= end) continue;
+        auto tuple = view.probe.get(from + j * kRadixThreads);
         round->payload[j] = tuple.payload;
         round->group[j] = memory.table.find(tuple.key >> view.shift);
     }
@@ -222,11 +222,11 @@ __global__ void __launch_bounds__(kRadixThreads, kRadixBlocks)
     extern __shared__ uint4 shared_words[];  // of the size that the launch asks for
     auto& memory = *reinterpret_cast<BlockMemory<Key, Build>*>(shared_words);
     while (take_item(view, memory)) {
-        RadixItem item = memory.item;
+        const RadixItem& item = memory.item;
         memory.table.build(view.build, item.build_begin, item.build_rows, view.shift);
         uint32_t parity = 0;
-        uint32_t tuples = item.probe_end - item.probe_begin;
-        for (uint32_t done = 0; done < tuples; done += kRoundTuples * kRadixThreads, parity ^= 1) {
+        for (uint32_t done = 0; done < item.probe_end - item.probe_begin;
+             done += kRoundTuples * kRadixThreads, parity ^= 1) {
             uint32_t base = item.probe_begin + done;
             Round<Probe> round;
             start_round(view, memory, base, item.probe_end, parity, &round);
@@ -332,8 +332,7 @@ Status RadixMatcher::prepare(const WorkContext& context) {
     GPUJOIN_RETURN_IF_FAILED(count_items(context, work, partitions, counts));
     GPUJOIN_RETURN_IF_FAILED(
         exclusive_sum(context.account, context.handle(), counts, uint64_t{partitions} + 1));
-    for (DeviceArray<RadixItem>& leftovers : leftovers_)
-        GPUJOIN_RETURN_IF_FAILED(leftovers.allocate(context.account, kMaxBlocks, context.handle()));
+    GPUJOIN_RETURN_IF_FAILED(leftovers_.allocate(context.account, kMaxBlocks, context.handle()));
     GPUJOIN_RETURN_IF_FAILED(progress_.allocate(context.account, 1, context.handle()));
     return read_back(context, counts + partitions, &items_);
 }
@@ -349,8 +348,11 @@ Status RadixMatcher::list_slice(const WorkContext& context) {
                       slice_items_.data());
 }
 
-Status RadixMatcher::run_items(const WorkContext& context, const RadixItem* items, uint32_t count,
-                               const PayloadOutput& output, RadixProgress* progress) {
+// Runs what is left of the slice. What blocks leave unfinished goes back into the list, before the items that
+// none has taken.
+Status RadixMatcher::run_slice(const WorkContext& context, const PayloadOutput& output,
+                               RadixProgress* progress) {
+    uint32_t count = slice_ - taken_;
     auto* mail = reinterpret_cast<RadixProgress*>(context.stream.mailbox());
     *mail = *progress;
     GPUJOIN_CHECK_CUDA(
@@ -359,44 +361,25 @@ Status RadixMatcher::run_items(const WorkContext& context, const RadixItem* item
         using Key = decltype(key);
         using Build = decltype(build);
         using Probe = decltype(probe);
-        return launch_join<Key, Build, Probe>(context,
-                                              {{build_->tuples(), build_->rows()},
-                                               {probe_.tuples(), probe_.rows()},
-                                               static_cast<uint32_t>(__builtin_ctz(build_->partitions())),
-                                               items,
-                                               count,
-                                               leftovers_[1].data(),
-                                               progress_.data(),
-                                               static_cast<Build*>(output.build),
-                                               static_cast<Probe*>(output.probe),
-                                               output.capacity});
+        JoinView<Key, Build, Probe> view;
+        view.build = {build_->tuples(), build_->rows()};
+        view.probe = {probe_.tuples(), probe_.rows()};
+        view.shift = static_cast<uint32_t>(__builtin_ctz(build_->partitions()));
+        view.items = slice_items_.data() + taken_;
+        view.count = count;
+        view.leftovers = leftovers_.data();
+        view.progress = progress_.data();
+        view.build_out = static_cast<Build*>(output.build);
+        view.probe_out = static_cast<Probe*>(output.probe);
+        view.capacity = output.capacity;
+        return launch_join(context, view);
     };
     GPUJOIN_RETURN_IF_FAILED(with_types(key_bytes_, build_->payload().bytes, probe_.payload().bytes, launch));
-    return read_back(context, progress_.data(), progress);
-}
-
-// Works on what earlier runs left unfinished; then what of it was not taken is left for the next run too.
-Status RadixMatcher::run_leftovers(const WorkContext& context, const PayloadOutput& output,
-                                   RadixProgress* progress) {
-    uint32_t count = unfinished_;
-    GPUJOIN_RETURN_IF_FAILED(run_items(context, leftovers_[0].data(), count, output, progress));
-    uint32_t taken = std::min(progress->next, count);
-    GPUJOIN_CHECK_CUDA(cudaMemcpyAsync(leftovers_[1].data() + progress->leftovers,
-                                       leftovers_[0].data() + taken, (count - taken) * sizeof(RadixItem),
-                                       cudaMemcpyDeviceToDevice, context.handle()));
-    unfinished_ = progress->leftovers + count - taken;
-    std::swap(leftovers_[0], leftovers_[1]);
-    return {};
-}
-
-Status RadixMatcher::run_slice(const WorkContext& context, const PayloadOutput& output,
-                               RadixProgress* progress) {
-    if (taken_ == slice_) GPUJOIN_RETURN_IF_FAILED(list_slice(context));
-    uint32_t count = slice_ - taken_;
-    GPUJOIN_RETURN_IF_FAILED(run_items(context, slice_items_.data() + taken_, count, output, progress));
-    taken_ += std::min(progress->next, count);
-    unfinished_ = progress->leftovers;
-    std::swap(leftovers_[0], leftovers_[1]);
+    GPUJOIN_RETURN_IF_FAILED(read_back(context, progress_.data(), progress));
+    taken_ += std::min(progress->next, count) - progress->leftovers;
+    GPUJOIN_CHECK_CUDA(cudaMemcpyAsync(slice_items_.data() + taken_, leftovers_.data(),
+                                       progress->leftovers * sizeof(RadixItem), cudaMemcpyDeviceToDevice,
+                                       context.handle()));
     return {};
 }
 
@@ -407,8 +390,8 @@ Status RadixMatcher::run(const WorkContext& context, const PayloadOutput& output
     while (!*done && progress.reserved < output.capacity) {
         GPUJOIN_RETURN_IF_FAILED(check_cancelled(context.cancel));
         progress.next = progress.leftovers = 0;
-        GPUJOIN_RETURN_IF_FAILED(unfinished_ > 0 ? run_leftovers(context, output, &progress)
-                                                 : run_slice(context, output, &progress));
+        if (taken_ == slice_) GPUJOIN_RETURN_IF_FAILED(list_slice(context));
+        GPUJOIN_RETURN_IF_FAILED(run_slice(context, output, &progress));
         *done = is_done();
     }
     *rows = std::min<uint64_t>({progress.reserved, progress.written, output.capacity});

@@ -55,11 +55,8 @@ class RadixMatcher : public PayloadMatcher {
 
   private:
     Status list_slice(const WorkContext& context);
-    Status run_items(const WorkContext& context, const RadixItem* items, uint32_t count,
-                     const PayloadOutput& output, RadixProgress* progress);
-    Status run_leftovers(const WorkContext& context, const PayloadOutput& output, RadixProgress* progress);
     Status run_slice(const WorkContext& context, const PayloadOutput& output, RadixProgress* progress);
-    bool is_done() const { return unfinished_ == 0 && taken_ == slice_ && listed_ == items_; }
+    bool is_done() const { return taken_ == slice_ && listed_ == items_; }
 
     const RadixSide* const build_;
     const RadixSide probe_;
@@ -67,11 +64,10 @@ class RadixMatcher : public PayloadMatcher {
     uint64_t items_ = 0;                  // in all
     uint64_t listed_ = 0;                 // that have been in a slice
     uint32_t slice_ = 0;                  // items in the current slice
-    uint32_t taken_ = 0;                  // of them, by blocks
-    uint32_t unfinished_ = 0;             // in leftovers_[0]
+    uint32_t taken_ = 0;                  // of them, by blocks, and finished
     DeviceArray<uint64_t> item_starts_;   // by partition
     DeviceArray<RadixItem> slice_items_;  // the current slice
-    DeviceArray<RadixItem> leftovers_[2];
+    DeviceArray<RadixItem> leftovers_;    // of a run
     DeviceArray<RadixProgress> progress_;
 };
 
