@@ -108,9 +108,11 @@ GPUJOIN_HD Key read_key(const KeyLayout& layout, const DeviceColumn* columns, ui
         return {hash};
     } else {
         if constexpr (std::is_integral_v<Key>) {
-            uint64_t place = 0;
-            if (layout.by_place) find_place<Build>(layout, columns, row, &place);
-            if (layout.by_place) return static_cast<Key>(place);
+            if (layout.by_place) {
+                uint64_t place;
+                find_place<Build>(layout, columns, row, &place);
+                return static_cast<Key>(place);
+            }
         }
         return pack_key<Key>(layout, [&](uint32_t i) {
             const KeyPart& part = layout.part[i];
