@@ -2,7 +2,6 @@
 #include "cuda/radix_join.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "cuda/kernel.h"
 #include "cuda/launch.cuh"
@@ -339,13 +338,15 @@ Status RadixMatcher::prepare(const WorkContext& context) {
 
 // The next items, as many as a slice holds.
 Status RadixMatcher::list_slice(const WorkContext& context) {
-    slice_ = static_cast<uint32_t>(std::min<uint64_t>(kSlice, items_ - listed_));
-    taken_ = 0;
-    GPUJOIN_RETURN_IF_FAILED(slice_items_.reserve(context.account, slice_, context.handle()));
+    auto count = static_cast<uint32_t>(std::min<uint64_t>(kSlice, items_ - listed_));
+    GPUJOIN_RETURN_IF_FAILED(slice_items_.reserve(context.account, count, context.handle()));
     PartitionWork work = partition_work(*build_, probe_, key_bytes_);
-    uint64_t first = std::exchange(listed_, listed_ + slice_);
-    return list_items(context, work, item_starts_.data(), build_->partitions(), first, slice_,
-                      slice_items_.data());
+    GPUJOIN_RETURN_IF_FAILED(list_items(context, work, item_starts_.data(), build_->partitions(), listed_,
+                                        count, slice_items_.data()));
+    listed_ += count;
+    slice_ = count;
+    taken_ = 0;
+    return {};
 }
 
 // Runs what is left of the slice. What blocks leave unfinished goes back into the list, before the items that

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <utility>
 
 #include "cuda/kernel.h"
 #include "cuda/launch.cuh"

@@ -5,7 +5,8 @@
 // for no two different keys of a partition. Partitions are counted first, and then filled in one pass or two,
 // each of which groups by at most kDigitBits bits. Tuples of a partition are in no order.
 //
-//   tuples    KP KP KP | KP KP KP KP KP | KP KP …     mixed keys and payloads, by partition
+//   tuples    KP KP KP | KP KP KP KP KP | KP KP …     mixed keys and payloads, by partition, side by
+//                                               side where they are equally wide
 //   starts    0          3                8           by partition, and the end
 #pragma once
 

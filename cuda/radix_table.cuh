@@ -1,6 +1,6 @@
 // The hash table of one chunk of build tuples in a block's shared memory: open addressing over distinct keys,
 // and the payloads grouped by key, so that duplicates cost no search. Slots are searched by buckets of 16
-// bytes, one access each: hardly a key needs a second one, and those that do keep the other threads of a warp
+// bytes, one access each: few keys need a second one, and those that do keep the other threads of a warp
 // waiting.
 //
 //   keys      by slot: what is left of a key, or empty; the slots of a bucket are filled from the first on
@@ -32,7 +32,7 @@ struct RadixGroup {
     uint32_t count;
 };
 
-// All functions are called by every thread of the block together.
+// build() is called by every thread of the block together, find() by any.
 template <typename Key, typename Payload>
 struct RadixTable {
     using Shape = RadixShape<Key>;
@@ -99,15 +99,17 @@ struct RadixTable {
                 asm volatile("ld.volatile.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
                              : "=r"(bucket.key[0]), "=r"(bucket.key[1]), "=r"(bucket.key[2]),
                                "=r"(bucket.key[3])
-                             : "r"(address));
+                             : "r"(address)
+                             : "memory");
             else
                 asm volatile("ld.volatile.shared.v2.u64 {%0, %1}, [%2];"
                              : "=l"(bucket.key[0]), "=l"(bucket.key[1])
-                             : "r"(address));
+                             : "r"(address)
+                             : "memory");
             return bucket;
         }
 
-        // The first slot that holds a key, or none; kBucketKeys: there is no such slot.
+        // The first slot that holds `wanted`, which may be kEmpty; kBucketKeys: none does.
         __device__ uint32_t find(Key wanted) const {
             uint32_t at = kBucketKeys;
 #pragma unroll

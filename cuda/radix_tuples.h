@@ -1,5 +1,6 @@
 // The (key, payload) tuples of a radix join in memory. Where both are equally wide they lie side by side, so
-// that a run of tuples is one stretch of memory and a tuple one access; else keys and payloads lie apart.
+// that a run of tuples is one stretch of memory and a tuple can be read at once; else keys and payloads lie
+// apart.
 #pragma once
 
 #include <cstdint>

@@ -295,12 +295,22 @@ TEST_P(CudaRadixTest, NullsMatchNothing) {
 }
 
 TEST_P(CudaRadixTest, SinksOfEverySize) {
-    Relation build = make_relation(kBuildRows, 4, [](uint64_t i) { return i % (kBuildRows / 2); });
-    Relation probe = make_relation(kBuildRows / 3, 4, [](uint64_t i) { return i; });
-    for (uint64_t sink_bytes : {20'000, 70'000, 1'000'000}) {
-        for (Memory memory : {Memory::Host, Memory::Device})
-            run(build, probe, {4, 4, 4, 1, memory, sink_bytes});
+    for (uint32_t key : {4, 8}) {
+        Relation build = make_relation(kBuildRows, key, [](uint64_t i) { return i % (kBuildRows / 2); });
+        Relation probe = make_relation(kBuildRows / 3, key, [](uint64_t i) { return i; });
+        for (uint64_t sink_bytes : {20'000, 70'000, 1'000'000}) {
+            for (Memory memory : {Memory::Host, Memory::Device})
+                run(build, probe, {key, 4, 4, 1, memory, sink_bytes});
+        }
     }
+}
+
+// All rows in one partition, which is more items than are listed at a time, and sinks that end between.
+TEST_P(CudaRadixTest, ItemsOfSeveralLists) {
+    Relation build, probe;
+    for (uint64_t i = 0; i < kBuildRows; i++) build.keys.push_back(unmix(i << 12 | 1));
+    for (uint64_t i = 0; i < 3'000'000; i++) probe.keys.push_back(unmix(3 * i << 12 | 1));
+    run(build, probe, {8, 4, 4, 1, Memory::Device, 1 << 20});
 }
 
 // Keys of 8 bytes close together, and two such columns: what they have of a key of 4 bytes. Some probe keys
@@ -404,7 +414,8 @@ TEST_P(CudaSmallRadixTest, AllKeysEqualOrNull) {
 }
 
 // Different keys whose mixed bits are alike: where a partition is chosen, which is the lowest, so that all
-// rows are in one that is larger than a table; and where a place in the table is.
+// rows are in one that is larger than a table; where a place in the table is; and where that is the last, so
+// that the search goes on at the first.
 TEST_P(CudaSmallRadixTest, AdversarialHashes) {
     constexpr uint64_t kRows = 10'000;
     for (uint32_t fixed_bits : {3, 12}) {
@@ -416,6 +427,13 @@ TEST_P(CudaSmallRadixTest, AdversarialHashes) {
         run_widths(keys4, keys4, 4);
         run_widths(keys8, keys8, 8);
     }
+    Relation last4, last8;
+    for (uint64_t i = 0; i < kRows; i++) {
+        last4.keys.push_back(unmix32(static_cast<uint32_t>(i << 14 | 0x3fff)));
+        last8.keys.push_back(unmix(i << 14 | 0x3fff));
+    }
+    run_widths(last4, last4, 4);
+    run_widths(last8, last8, 8);
 }
 
 TEST_P(CudaSmallRadixTest, MillionRows) {
