@@ -31,6 +31,8 @@ REGRESS = $(notdir $(basename $(sort $(wildcard sql/*.sql))))
 REGRESS_OPTS = --inputdir=. --outputdir=.
 
 wire_sources = $(wildcard src/wire/*.cpp)
+# What the library and the server must have in common, and whoever shares PostgreSQL's memory (see src/wire/build.h).
+common_sources = $(sort $(wildcard src/wire/*)) src/pg/server_state.h src/pg/server_state.cpp gpujoin.control
 pg_sources = $(wildcard src/pg/*.cpp src/pg/*/*.cpp)
 engine_sources = $(wildcard src/engine/*.cpp src/engine/*/*.cpp)
 server_sources = $(filter-out src/server/main.cpp,$(wildcard src/server/*.cpp))
@@ -60,6 +62,11 @@ COMMON = -std=c++20 -O2 -g $(WARNINGS) -I. -Isrc -MMD -MP $(if $(FAULTS),-DGPUJO
 # Without -fno-var-tracking-assignments GCC takes minutes over instrumented templates.
 SANITIZER = $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-var-tracking-assignments)
 version_flag = -DGPUJOIN_VERSION='"$(shell sed -n "s/^default_version = '\(.*\)'/\1/p" gpujoin.control)"'
+
+build_id_flag = -DGPUJOIN_BUILD_ID=0x$(shell cat $(common_sources) | sha256sum | cut -c1-16)u
+build_id_objects = $(BUILD)/pic/src/wire/build.o $(BUILD)/src/wire/build.o
+$(build_id_objects): $(common_sources)
+$(build_id_objects): COMMON += $(build_id_flag)
 
 # The extension: PostgreSQL's headers are not ours to warn about.
 $(BUILD)/pic/%.o: %.cpp $(BUILD)/choices
@@ -107,7 +114,7 @@ fuzz_sanitizers = address,undefined$(if $(findstring clang,$(FUZZ_CXX)),$(comma)
 comma = ,
 $(BUILD)/wire_fuzz: test/fuzz/wire_fuzz.cpp $(if $(findstring clang,$(FUZZ_CXX)),,test/fuzz/standalone.cpp) $(wire_sources)
 	@mkdir -p $(@D)
-	$(FUZZ_CXX) -std=c++20 -O1 -g $(WARNINGS) -Isrc -fsanitize=$(fuzz_sanitizers) -fno-sanitize-recover=all -o $@ $^
+	$(FUZZ_CXX) -std=c++20 -O1 -g $(WARNINGS) $(build_id_flag) -Isrc -fsanitize=$(fuzz_sanitizers) -fno-sanitize-recover=all -o $@ $^
 
 $(BUILD)/seed_corpus: $(BUILD)/test/fuzz/seed_corpus.o $(patsubst %.cpp,$(BUILD)/%.o,$(wire_sources))
 	$(CXX) $(SANITIZER) -o $@ $^

@@ -10,6 +10,9 @@ SET max_parallel_workers_per_gather = 0;
 EXPLAIN (COSTS OFF) SELECT a.t, b.t FROM a LEFT JOIN b ON a.k = b.k;
 EXPLAIN (COSTS OFF) SELECT a.t, b.t FROM a FULL JOIN b ON a.k = b.k AND a.g::numeric + b.g > 3 WHERE coalesce(a.g, b.g) > 2;
 EXPLAIN (COSTS OFF, VERBOSE) SELECT a.t FROM a WHERE EXISTS (SELECT FROM b WHERE a.k = b.k AND a.g = b.g + 1);
+-- Fields of a record that a CTE makes have names; whatever joins it.
+EXPLAIN (COSTS OFF, VERBOSE) WITH RECURSIVE up (k, g) AS (SELECT k, g FROM a WHERE k = 1 UNION ALL SELECT a.k, a.g FROM up JOIN a ON a.k = up.g)
+    SEARCH BREADTH FIRST BY k SET place SELECT k FROM up ORDER BY place;
 -- After a run, without what only some major versions show: fractions of rows, "Disabled", commas.
 CREATE FUNCTION analyzed(query text, format text DEFAULT 'text') RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE

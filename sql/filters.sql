@@ -50,7 +50,7 @@ SELECT condition, c.* FROM unnest(ARRAY[
 CREATE TABLE edges (i2 int2, i4 int4, i8 int8, f4 float4, f8 float8, d date);
 INSERT INTO edges VALUES (-32768, -2147483648, -9223372036854775808, '-3.4e38', '-1.7e308', '4714-11-24 BC'), (32767, 2147483647, 9223372036854775807, '3.4e38', '1.7e308', '5874897-12-31'),
     (0, 0, 0, 0, 0, '2000-01-01'), (1, 1, 1, '1e-44', '5e-324', 'infinity'), (-1, -1, -1, 'NaN', 'NaN', '-infinity'), (2, 2, 2, 'Infinity', '-Infinity', NULL);
--- The outcome of a condition for a pair by core and by GpuJoin: rows, or the error.
+-- The outcome of a condition for a pair by core and by GPU Join: rows, or the error.
 CREATE FUNCTION outcome(query text, gpu boolean) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     found bigint;

@@ -39,6 +39,36 @@ BEGIN
     END LOOP;
 END $$;
 
+-- Rows of ten columns in many orders of types, the lengths of which change from row to row: empty, short, with headers of
+-- four bytes on all alignments, out of line, and bytes that look like headers and padding. Some rows have NULLs.
+DO $$
+DECLARE
+    samples text[] := ARRAY[
+        'repeat(chr(1 + i % 3), i % 9)', 'i', 'CASE WHEN i % 7 = 0 THEN repeat(chr(i % 5 + 1), 118 + i % 16) ELSE ''s'' END', 'i::int2',
+        'i * 256::int8', '''fixed''::char(15)', 'i % 2 = 0', 'decode(repeat(''00ff0301'', i % 40), ''hex'')', '(i % 300)::numeric',
+        '''\x00''::bytea', '(i * 65536)::float8', 'CASE WHEN i % 11 = 0 THEN big ELSE '''' END', 'chr(1 + i % 120)::"char"', 'ARRAY[i, NULL]',
+        '''x''::char(1)', 'i % 4', 'md5(i::text)::uuid', 'repeat(''é'', i % 70)'];
+    kinds int := array_length(samples, 1);
+    nulls text;
+    types text;
+    failed int;
+BEGIN
+    CREATE TEMP TABLE big AS SELECT string_agg(md5(n::text), '') AS big FROM generate_series(1, 120) AS n;
+    FOR one IN 1 .. kinds BY 2 LOOP
+        FOREACH nulls IN ARRAY ARRAY['false', 'i % 50 = 0', 'i % 3 = 0'] LOOP
+            SELECT string_agg(format(CASE WHEN n % 3 = 0 THEN 'CASE WHEN %1$s THEN NULL ELSE %2$s END AS c%3$s' ELSE '%2$s AS c%3$s' END,
+                                     nulls, samples[(one * n + n * n / 2) % kinds + 1], n), ', ') INTO types
+            FROM generate_series(1, 10) AS n;
+            EXECUTE format('CREATE TEMP TABLE laid AS SELECT %s, i AS k FROM generate_series(1, 300) AS i, big', types);
+            SELECT sum(c.missing + c.extra + (NOT c.taken)::int) INTO failed
+            FROM (VALUES ('laid.*'), ('c9, c3'), ('c10')) AS columns (wanted),
+                 compare(format('SELECT probe.k, %s FROM laid LEFT JOIN probe ON probe.k = laid.k', wanted)) AS c;
+            IF failed <> 0 THEN RAISE WARNING '%', types; END IF;
+            DROP TABLE laid;
+        END LOOP;
+    END LOOP;
+END $$;
+
 -- Columns added with constant defaults, by value and by reference, and without; rows from before and after.
 CREATE TABLE grown AS SELECT i AS k, 'first ' || i AS t FROM generate_series(1, 300) AS i;
 ALTER TABLE grown ADD COLUMN n int DEFAULT 42, ADD COLUMN s text DEFAULT 'it was missing', ADD COLUMN u uuid DEFAULT '00000000-0000-0000-0000-000000000001',

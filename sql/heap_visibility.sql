@@ -93,3 +93,24 @@ VACUUM FULL t;
 SELECT * FROM both_sides();
 DELETE FROM t;
 SELECT * FROM both_sides();
+
+-- A scan counts what core's counts, whether it looks for a page's buffer or finds it behind the last one's, as it does from the
+-- sixth time on.
+CREATE TABLE counted WITH (autovacuum_enabled = off) AS SELECT i AS k, repeat('x', 100) AS s FROM generate_series(1, 5000) AS i;
+VACUUM ANALYZE counted;
+CREATE FUNCTION counters() RETURNS bigint[] LANGUAGE sql AS $$
+    SELECT ARRAY[pg_stat_get_xact_numscans(c), pg_stat_get_xact_tuples_returned(c), pg_stat_get_xact_blocks_fetched(c),
+                 pg_stat_get_xact_blocks_hit(c)] FROM CAST('counted'::regclass AS oid) AS c $$;
+CREATE FUNCTION count_scans(enabled text) RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+    earlier bigint[] := counters();
+    found bigint;
+BEGIN
+    PERFORM set_config('gpujoin.enabled', enabled, true), set_config('gpujoin.force', 'on', true);
+    FOR i IN 1 .. 9 LOOP
+        EXECUTE 'SELECT count(*) FROM counted JOIN o ON counted.k = o.k' INTO found;
+        IF found <> 2000 THEN RAISE WARNING 'found % rows', found; END IF;
+    END LOOP;
+    RETURN ARRAY(SELECT now - before FROM unnest(counters(), earlier) AS c (now, before));
+END $$;
+SELECT count_scans('on') = count_scans('off') AS same;

@@ -22,7 +22,7 @@ BEGIN
     EXECUTE format('CREATE TEMP TABLE core_rows AS SELECT l.n, r.n AS rn FROM l LEFT JOIN r ON %1$s UNION ALL SELECT NULL, n FROM r WHERE NOT EXISTS (SELECT FROM l WHERE %1$s)', condition);
     SET LOCAL gpujoin.enabled = on;
     SET LOCAL gpujoin.force = on;
-    SELECT bool_or(line LIKE '%Custom Scan (GpuJoin)%') INTO taken FROM plan_of('SELECT FROM l FULL JOIN r ON ' || condition) AS line;
+    SELECT bool_or(line LIKE '%Custom Scan (GPU Join)%') INTO taken FROM plan_of('SELECT FROM l FULL JOIN r ON ' || condition) AS line;
     EXECUTE 'CREATE TEMP TABLE gpu_rows AS SELECT l.n, r.n AS rn FROM l FULL JOIN r ON ' || condition;
     SET LOCAL gpujoin.force = off;
     SELECT count(*) INTO rows FROM core_rows;

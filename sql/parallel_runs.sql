@@ -66,7 +66,7 @@ DECLARE
     node jsonb;
 BEGIN
     EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, FORMAT JSON) ' || query INTO plan;
-    FOR node IN SELECT jsonb_path_query(plan, '$.**{2 to last} ? (@."Custom Plan Provider" == "GpuJoin")') LOOP
+    FOR node IN SELECT jsonb_path_query(plan, '$.**{2 to last} ? (@."Custom Plan Provider" == "GPU Join")') LOOP
         build := node -> 'Build' -> 'Rows';
         probe := node -> 'Probe' -> 'Rows';
         workers_shown := jsonb_array_length(node -> 'Join Workers') = 2;

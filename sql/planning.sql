@@ -1,4 +1,4 @@
--- Which joins are planned as GpuJoin, in which shape, and which are left to core.
+-- Which joins are planned as GPU Join, in which shape, and which are left to core.
 \set ECHO none
 \i sql/include/compare.sql
 \set ECHO all
@@ -32,7 +32,7 @@ EXPLAIN (COSTS OFF) SELECT * FROM big WHERE NOT EXISTS (SELECT FROM small WHERE 
 EXPLAIN (COSTS OFF) SELECT * FROM small WHERE NOT EXISTS (SELECT FROM big WHERE big.id = small.id);
 EXPLAIN (COSTS OFF) SELECT * FROM big LEFT JOIN small ON big.id = small.id WHERE small.id IS NULL;
 EXPLAIN (COSTS OFF)
-    SELECT * FROM big JOIN other ON big.i8 = other.i8
+    SELECT * FROM big, other
     WHERE (big.id, other.id) IN (SELECT id % 3, id % 5 FROM big);
 
 -- Join conditions and conditions above the join are kept apart.
@@ -57,7 +57,7 @@ EXPLAIN (COSTS OFF)
     SELECT 1 FROM big l JOIN small s ON l.iv = s.iv AND s.a = l.a AND l.r = s.r AND l.j = s.j;
 -- Expressions over several relations of one side.
 EXPLAIN (COSTS OFF)
-    SELECT 1 FROM big l JOIN small s ON l.id = s.id JOIN other o ON l.i8 + s.i8 = o.id;
+    SELECT 1 FROM big l JOIN big s ON l.id = s.id JOIN big o ON l.i8 + s.i8 = o.id;
 
 -- Ranges and filters; what has no order that bytes have is residual. Sums are computed without overflow.
 EXPLAIN (COSTS OFF)
@@ -119,12 +119,16 @@ EXPLAIN (COSTS OFF) SELECT * FROM pl FULL JOIN pr USING (id);
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
+SET gpujoin.startup_cost = 0;
+SET gpujoin.encode_cost = 1;  -- what participants divide among themselves decides
 SET max_parallel_workers_per_gather = 2;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM big LEFT JOIN small ON big.id = small.id;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM big FULL JOIN small ON big.id = small.id;
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
+RESET gpujoin.startup_cost;
+RESET gpujoin.encode_cost;
 SET max_parallel_workers_per_gather = 0;
 
 -- Left to core: nothing that could drive the join, keys that are volatile or have no encoding, LATERAL.

@@ -24,7 +24,7 @@ DECLARE
 BEGIN
     SELECT count(*) INTO joins FROM plan_of((SELECT 'SELECT count(*) FROM ' || string_agg('chain t' || i, ', ' ORDER BY i) || ' WHERE '
         || string_agg(format('t%s.next = t%s.k', i - 1, i), ' AND ' ORDER BY i) FILTER (WHERE i > 1) FROM generate_series(1, 12) AS i)) AS line
-    WHERE line LIKE '%Custom Scan (GpuJoin)%';
+    WHERE line LIKE '%Custom Scan (GPU Join)%';
     in_time := clock_timestamp() - began < interval '10 s';
 END $$;
 SELECT * FROM plan_twelve();

@@ -163,6 +163,8 @@ RESET gpujoin.force;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
+SET gpujoin.startup_cost = 0;
+SET gpujoin.encode_cost = 1;
 SELECT * FROM compare('SELECT a.k, partners(5) AS p FROM a JOIN b ON a.k = b.k AND partners(a.g) + b.g > 0 WHERE a.k < 100');
 SELECT * FROM compare('SELECT count(*) FROM a LEFT JOIN b ON a.k = b.k AND a.g <> b.g');
 SELECT * FROM compare('SELECT count(*), sum(a.k), sum(b.k) FROM a FULL JOIN b ON a.k = b.k AND a.g <> b.g');

@@ -1,5 +1,5 @@
 -- Sublinks: those that core turns into semijoins and antijoins, what is above such a join, and those that stay
--- subplans beside a GpuJoin or have one inside.
+-- subplans beside a GPU Join or have one inside.
 \set ECHO none
 \i sql/include/compare.sql
 \set ECHO all
@@ -40,6 +40,7 @@ CREATE FUNCTION compare_above_semijoins() RETURNS TABLE (query text, taken boole
     FROM unnest(ARRAY[
         'SELECT b.k, c.k AS ck FROM c LEFT JOIN b ON coalesce(b.t, b.t) = c.t WHERE b.k IS NOT NULL AND coalesce(b.t, b.t) IN (SELECT t FROM a)',
         'SELECT b.k, c.k AS ck FROM c LEFT JOIN b ON coalesce(b.t, b.t) = c.t WHERE b.k > 7 AND coalesce(b.t, b.t) IN (SELECT t FROM a WHERE g > 2)',
+        'SELECT b.k, c.k AS ck FROM c LEFT JOIN b ON coalesce(b.t, b.t) = c.t WHERE b.k IS NOT NULL AND coalesce(b.t, b.t) IN (SELECT t FROM a WHERE g > 8)',
         'SELECT b.k, c.v AS cv FROM a c JOIN b ON abs(b.v) = c.v WHERE abs(b.v) IN (SELECT v FROM a WHERE k < 5)',
         'SELECT b.k FROM b JOIN a x ON x.k = b.k + 1 JOIN a y ON y.k = b.k + 1 WHERE b.k + 1 IN (SELECT k FROM a WHERE g > 3)']) WITH ORDINALITY AS queries (query, i),
          compare(query) AS c
@@ -51,7 +52,7 @@ SET enable_hashagg = off;
 SET enable_sort = off;
 SELECT * FROM compare_above_semijoins();
 SET gpujoin.force = on;
-EXPLAIN (COSTS OFF) SELECT b.k, c.k AS ck FROM c LEFT JOIN b ON coalesce(b.t, b.t) = c.t WHERE b.k IS NOT NULL AND coalesce(b.t, b.t) IN (SELECT t FROM a);
+EXPLAIN (COSTS OFF) SELECT b.k, c.k AS ck FROM c LEFT JOIN b ON coalesce(b.t, b.t) = c.t WHERE b.k IS NOT NULL AND coalesce(b.t, b.t) IN (SELECT t FROM a WHERE g > 8);
 RESET gpujoin.force;
 RESET enable_hashagg;
 RESET enable_sort;
@@ -67,7 +68,7 @@ FROM unnest(ARRAY[
      compare(query) AS c
 ORDER BY i;
 
--- Subplans in the target list, in keys, in residuals, and with a GpuJoin inside.
+-- Subplans in the target list, in keys, in residuals, and with a GPU Join inside.
 SELECT query, c.*
 FROM unnest(ARRAY[
     'SELECT a.k, (SELECT max(c.k) FROM c WHERE c.g = a.g) AS m FROM a JOIN b USING (k)',

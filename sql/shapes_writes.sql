@@ -1,4 +1,4 @@
--- Statements that write: each is run with core's joins and with GpuJoin, rolled back in between, and the tables
+-- Statements that write: each is run with core's joins and with GPU Join, rolled back in between, and the tables
 -- are compared afterwards.
 \set ECHO none
 \i sql/include/compare.sql
@@ -38,7 +38,7 @@ BEGIN
     core := state_after(statement);
     PERFORM set_config('gpujoin.enabled', 'on', true);
     PERFORM set_config('gpujoin.force', 'on', true);
-    taken := EXISTS (SELECT FROM plan_of(statement) AS line WHERE line LIKE '%Custom Scan (GpuJoin)%');
+    taken := EXISTS (SELECT FROM plan_of(statement) AS line WHERE line LIKE '%Custom Scan (GPU Join)%');
     gpu := state_after(statement);
     PERFORM set_config('gpujoin.force', 'off', true);
     same := core = gpu;

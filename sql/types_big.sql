@@ -32,7 +32,7 @@ BEGIN
     EXECUTE query INTO core;
     PERFORM set_config('gpujoin.enabled', 'on', true);
     PERFORM set_config('gpujoin.force', 'on', true);
-    IF NOT EXISTS (SELECT FROM plan_of(query) AS line WHERE line LIKE '%Custom Scan (GpuJoin)%') THEN
+    IF NOT EXISTS (SELECT FROM plan_of(query) AS line WHERE line LIKE '%Custom Scan (GPU Join)%') THEN
         RAISE EXCEPTION 'not taken: %', query;
     END IF;
     EXECUTE query INTO gpu;

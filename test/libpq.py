@@ -34,11 +34,6 @@ for _name, _result, _arguments in [
 _NoticeProcessor = ctypes.CFUNCTYPE(None, _pointer, _text)
 
 
-@_NoticeProcessor
-def _ignore_notice(_, message):
-    pass
-
-
 class DatabaseError(Exception):
     """An error that the server reported; sqlstate is None when the connection was lost."""
 
@@ -48,11 +43,14 @@ class DatabaseError(Exception):
 
 
 class Connection:
-    def __init__(self, parameters=""):
+    """on_notice: called with the text of each notice; they are ignored without it."""
+
+    def __init__(self, parameters="", on_notice=lambda text: None):
         self._connection = _pq.PQconnectdb(parameters.encode())
         if _pq.PQstatus(self._connection) != 0:
             raise DatabaseError(_pq.PQerrorMessage(self._connection).decode(), None)
-        _pq.PQsetNoticeProcessor(self._connection, ctypes.cast(_ignore_notice, _pointer), None)
+        self._on_notice = _NoticeProcessor(lambda _, message: on_notice(message.decode()))
+        _pq.PQsetNoticeProcessor(self._connection, ctypes.cast(self._on_notice, _pointer), None)
 
     def close(self):
         _pq.PQfinish(self._connection)

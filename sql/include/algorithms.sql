@@ -19,8 +19,8 @@ BEGIN
     RETURN coalesce(lines, '{}');
 END $$;
 
--- Runs a query with GpuJoin on each algorithm, and one of the same rows with core's joins. taken: the plan has a
--- GpuJoin. differ: the algorithms whose rows, as multisets, are not core's.
+-- Runs a query with GPU Join on each algorithm, and one of the same rows with core's joins. taken: the plan has a
+-- GPU Join. differ: the algorithms whose rows, as multisets, are not core's.
 CREATE OR REPLACE FUNCTION compare_algorithms(query text, for_core text, OUT taken boolean, OUT rows bigint, OUT differ text)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -31,7 +31,7 @@ BEGIN
     expected := sorted_rows(for_core);
     rows := cardinality(expected);
     PERFORM set_config('gpujoin.enabled', 'on', true), set_config('gpujoin.force', 'on', true);
-    SELECT bool_or(line LIKE '%Custom Scan (GpuJoin)%') INTO taken FROM plan_of(query) AS line;
+    SELECT bool_or(line LIKE '%Custom Scan (GPU Join)%') INTO taken FROM plan_of(query) AS line;
     FOREACH name IN ARRAY ARRAY['auto', 'hash', 'index', 'sort_merge', 'nested_loop'] LOOP
         PERFORM set_config('gpujoin.algorithm', name, true);
         IF sorted_rows(query) <> expected THEN differ := concat_ws(', ', differ, name); END IF;

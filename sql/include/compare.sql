@@ -1,5 +1,5 @@
--- compare(query): runs a query with core's joins and with GpuJoin forced, and compares the rows as multisets
--- both ways. taken: the forced plan has a GpuJoin. Rows are compared as text, so that any type will do.
+-- compare(query): runs a query with core's joins and with GPU Join forced, and compares the rows as multisets
+-- both ways. taken: the forced plan has a GPU Join. Rows are compared as text, so that any type will do.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpujoin;
 RESET client_min_messages;
@@ -25,7 +25,7 @@ BEGIN
     EXECUTE 'CREATE TEMP TABLE core_rows' || as_text;
     PERFORM set_config('gpujoin.enabled', 'on', true);
     PERFORM set_config('gpujoin.force', 'on', true);
-    SELECT bool_or(line LIKE '%Custom Scan (GpuJoin)%') INTO taken FROM plan_of(query) AS line;
+    SELECT bool_or(line LIKE '%Custom Scan (GPU Join)%') INTO taken FROM plan_of(query) AS line;
     EXECUTE 'CREATE TEMP TABLE gpu_rows' || as_text;
     PERFORM set_config('gpujoin.force', 'off', true);
     SELECT count(*) INTO rows FROM core_rows;

@@ -1,5 +1,5 @@
--- Settings under which every GpuJoin that may be parallel-aware is, and comparisons of such plans with core's
--- results. taken: the forced plan has a parallel-aware GpuJoin.
+-- Settings under which every GPU Join that may be parallel-aware is, and comparisons of such plans with core's
+-- results. taken: the forced plan has a parallel-aware GPU Join.
 \i sql/include/compare.sql
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
@@ -14,7 +14,7 @@ LANGUAGE plpgsql AS $$
 BEGIN
     SELECT c.rows, c.missing, c.extra INTO rows, missing, extra FROM compare(query) AS c;
     PERFORM set_config('gpujoin.force', 'on', true);
-    SELECT bool_or(line LIKE '%Parallel Custom Scan (GpuJoin)%') INTO taken FROM plan_of(query) AS line;
+    SELECT bool_or(line LIKE '%Parallel Custom Scan (GPU Join)%') INTO taken FROM plan_of(query) AS line;
     PERFORM set_config('gpujoin.force', 'off', true);
 END $$;
 

@@ -22,22 +22,26 @@ double slower(double ns, double of_device) {
 
 }  // namespace
 
-bool calibrate(Status* why) {
-    ServerFacts facts;
-    read_server_facts(&facts);
-    auto* devices = static_cast<DevicesBody*>(palloc(sizeof(DevicesBody)));
-    bool is_measured = client_calibrate(devices, why);
+void publish_measured(const ServerFacts& facts, const DevicesBody& devices) {
     EngineRates rates = {};
-    for (uint32 i = 0; is_measured && i < devices->count; i++) {
-        if (!runs_joins(devices->device[i], facts.has_gpu)) continue;
-        const EngineRates& of_device = devices->device[i].rates;
+    for (uint32 i = 0; i < devices.count; i++) {
+        if (!runs_joins(devices.device[i], facts.has_gpu)) continue;
+        const EngineRates& of_device = devices.device[i].rates;
         rates.setup_ns = slower(rates.setup_ns, of_device.setup_ns);
         rates.build_ns = slower(rates.build_ns, of_device.build_ns);
         rates.probe_ns = slower(rates.probe_ns, of_device.probe_ns);
         rates.match_ns = slower(rates.match_ns, of_device.match_ns);
         rates.transfer_ns = slower(rates.transfer_ns, of_device.transfer_ns);
     }
-    if (is_measured) publish_rates(facts.generation, &rates);
+    publish_rates(facts.generation, &rates);
+}
+
+bool calibrate(Status* why) {
+    ServerFacts facts;
+    read_server_facts(&facts);
+    auto* devices = static_cast<DevicesBody*>(palloc(sizeof(DevicesBody)));
+    bool is_measured = client_calibrate(devices, why);
+    if (is_measured) publish_measured(facts, *devices);
     pfree(devices);
     return is_measured;
 }

@@ -17,7 +17,9 @@ extern "C" {
 #include "nodes/pathnodes.h"
 #include "optimizer/pathnode.h"
 #include "pgstat.h"
+#include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
+#include "storage/predicate.h"
 #if PG_VERSION_NUM >= 170000
 #include "storage/read_stream.h"
 #endif
@@ -36,6 +38,11 @@ extern "C" {
 #define SQL_FUNCTION(name)                           \
     PGDLLEXPORT Datum name(FunctionCallInfo fcinfo); \
     PG_FUNCTION_INFO_V1(name)
+
+// BufferGetPage(), a macro before 16 that names a type: gpujoin has a Block of its own.
+inline Page gpujoin_buffer_page(Buffer buffer) {
+    return BufferGetPage(buffer);
+}
 
 namespace gpujoin {
 
@@ -66,6 +73,27 @@ inline Node* mutate_expression(Node* node, Node* (*mutator)(Node*, void*), void*
 #endif
 }
 
+// query_tree_walker() with the range table's entries, and planstate_tree_walker(): the same.
+inline bool walk_query(Query* query, bool (*walker)(Node*, void*), void* context) {
+#if PG_VERSION_NUM >= 160000
+    return query_tree_walker_impl(query, walker, context, QTW_EXAMINE_RTES_BEFORE);
+#else
+    auto untyped = reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(walker));
+    return query_tree_walker(query, untyped, context, QTW_EXAMINE_RTES_BEFORE);
+#endif
+}
+inline bool walk_plan_states(PlanState* state, bool (*walker)(PlanState*, void*), void* context) {
+#if PG_VERSION_NUM >= 160000
+    return planstate_tree_walker_impl(state, walker, context);
+#else
+    auto untyped = reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(walker));
+    return planstate_tree_walker(state, untyped, context);
+#endif
+}
+
+// Vars and PlaceHolderVars tell of the outer joins below them.
+constexpr bool kTellsNulling = PG_VERSION_NUM >= 160000;
+
 // Lets a Var or a PlaceHolderVar tell of the same outer joins below as another one.
 inline void copy_nulling([[maybe_unused]] Node* to, [[maybe_unused]] const Node* from) {
 #if PG_VERSION_NUM >= 160000
@@ -76,6 +104,10 @@ inline void copy_nulling([[maybe_unused]] Node* to, [[maybe_unused]] const Node*
             reinterpret_cast<const PlaceHolderVar*>(from)->phnullingrels;
 #endif
 }
+
+// The difference of two timestamps that is no bigint of microseconds: an error from 17 on, before 2^64 more
+// or less than it is.
+constexpr bool kTimestampDifferencesWrap = PG_VERSION_NUM < 170000;
 
 // The flag of a path whose node computes its target list, as all custom nodes do before 15.
 #if PG_VERSION_NUM >= 150000
@@ -127,6 +159,91 @@ inline bool orders_by_bytes(Oid collation) {
 #endif
 }
 
+// The shared buffer that follows the current page's, if it seems to hold the block: a table that was read at
+// one go lies in a row. It may be given to another block at any time.
+inline Buffer guess_buffer(HeapScanDesc scan, BlockNumber block) {
+    if (scan->rs_cbuf <= 0 || scan->rs_cbuf >= NBuffers) return InvalidBuffer;  // none, a local one, the last
+    return GetBufferDescriptor(scan->rs_cbuf)->tag.blockNum == block ? scan->rs_cbuf + 1 : InvalidBuffer;
+}
+
+#if PG_VERSION_NUM < 170000
+// Pins a block in the buffer where it is guessed to be, as ReadBufferExtended() does, but for the search,
+// which costs several cache misses. That raises the usage count too, so that it is left to those that have
+// enough.
+inline bool pin_guessed(HeapScanDesc scan, BlockNumber block, Buffer buffer) {
+    if (!BufferIsValid(buffer)) return false;
+    Relation relation = scan->rs_base.rs_rd;
+    uint32 state = pg_atomic_read_u32(&GetBufferDescriptor(buffer - 1)->state);
+    if (BUF_STATE_GET_USAGECOUNT(state) < (scan->rs_strategy ? 1u : BM_MAX_USAGE_COUNT)) return false;
+#if PG_VERSION_NUM >= 160000
+    if (!ReadRecentBuffer(relation->rd_locator, MAIN_FORKNUM, block, buffer)) return false;
+    pgstat_count_io_op(IOOBJECT_RELATION, IOContextForStrategy(scan->rs_strategy), IOOP_HIT);
+#else
+    if (!ReadRecentBuffer(relation->rd_node, MAIN_FORKNUM, block, buffer)) return false;
+#endif
+    pgstat_count_buffer_read(relation);
+    pgstat_count_buffer_hit(relation);
+    return true;
+}
+
+// Lists the page's tuples where all are visible to all, and nobody asks who reads them: line pointers will
+// do.
+inline int list_all_tuples(Page page, OffsetNumber* lines) {
+    OffsetNumber last = PageGetMaxOffsetNumber(page);
+    int count = 0;
+    for (OffsetNumber line = FirstOffsetNumber; line <= last; line++) {
+        lines[count] = line;
+        count += ItemIdIsNormal(PageGetItemId(page, line));
+    }
+    return count;
+}
+
+// As heapgetpage() does it.
+inline int list_visible_tuples(HeapScanDesc scan, Page page, bool all_visible) {
+    Relation relation = scan->rs_base.rs_rd;
+    Snapshot snapshot = scan->rs_base.rs_snapshot;
+    OffsetNumber last = PageGetMaxOffsetNumber(page);
+    HeapTupleData tuple;
+    tuple.t_tableOid = RelationGetRelid(relation);
+    int count = 0;
+    for (OffsetNumber line = FirstOffsetNumber; line <= last; line++) {
+        ItemId item = PageGetItemId(page, line);
+        if (!ItemIdIsNormal(item)) continue;
+        tuple.t_data = reinterpret_cast<HeapTupleHeader>(PageGetItem(page, item));
+        tuple.t_len = ItemIdGetLength(item);
+        ItemPointerSet(&tuple.t_self, scan->rs_cblock, line);
+        bool visible = all_visible || HeapTupleSatisfiesVisibility(&tuple, snapshot, scan->rs_cbuf);
+        HeapCheckForSerializableConflictOut(visible, relation, &tuple, scan->rs_cbuf, snapshot);
+        if (visible) scan->rs_vistuples[count++] = line;
+    }
+    return count;
+}
+
+// heapgetpage() in page mode.
+inline void read_heap_page(HeapScanDesc scan, BlockNumber block) {
+    Relation relation = scan->rs_base.rs_rd;
+    Snapshot snapshot = scan->rs_base.rs_snapshot;
+    Buffer guess = guess_buffer(scan, block);
+    if (BufferIsValid(scan->rs_cbuf)) ReleaseBuffer(scan->rs_cbuf);
+    scan->rs_cbuf = InvalidBuffer;
+    CHECK_FOR_INTERRUPTS();
+    scan->rs_cbuf = pin_guessed(scan, block, guess)
+                        ? guess
+                        : ReadBufferExtended(relation, MAIN_FORKNUM, block, RBM_NORMAL, scan->rs_strategy);
+    scan->rs_cblock = block;
+    heap_page_prune_opt(relation, scan->rs_cbuf);
+    LockBuffer(scan->rs_cbuf, BUFFER_LOCK_SHARE);
+    Page page = gpujoin_buffer_page(scan->rs_cbuf);
+    TestForOldSnapshot(snapshot, relation, page);
+    bool all_visible = PageIsAllVisible(page) && !snapshot->takenDuringRecovery;
+    if (all_visible && !CheckForSerializableConflictOutNeeded(relation, snapshot))
+        scan->rs_ntuples = list_all_tuples(page, scan->rs_vistuples);
+    else
+        scan->rs_ntuples = list_visible_tuples(scan, page, all_visible);
+    LockBuffer(scan->rs_cbuf, BUFFER_LOCK_UNLOCK);
+}
+#endif
+
 // Makes the next block of a heap scan in page mode its current page: pinned in rs_cbuf, pruned, the lines of
 // its rs_ntuples visible tuples in rs_vistuples, serializable conflicts checked. False after the last. From
 // 17 on the scan's read stream chooses the blocks, and reads ahead; before, `next_block` does.
@@ -147,7 +264,7 @@ inline bool read_next_heap_page(HeapScanDesc scan, [[maybe_unused]] BlockNumber 
     BlockNumber block = next_block(scan);
     if (block == InvalidBlockNumber) return false;
     scan->rs_inited = true;
-    heapgetpage(&scan->rs_base, block);
+    read_heap_page(scan, block);
 #endif
     return true;
 }

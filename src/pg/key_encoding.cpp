@@ -9,6 +9,7 @@
 
 extern "C" {
 #include "access/stratnum.h"
+#include "access/transam.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_opfamily.h"
 #include "catalog/pg_type.h"
@@ -95,6 +96,37 @@ bool comparison_in_family(Oid opno, Oid family, Comparison* comparison) {
     return OidIsValid(negator) && get_op_opfamily_strategy(negator, family) == BTEqualStrategyNumber;
 }
 
+// What the catalog tells of an operator. row: nullptr for those that are not encodable.
+struct Operator {
+    Oid opno;
+    Oid left_type;
+    Oid right_type;
+    const EncodingRow* row;
+    Comparison comparison;
+};
+
+Operator look_up_operator(Oid opno) {
+    Operator found = {opno, InvalidOid, InvalidOid, nullptr, Comparison::Equal};
+    op_input_types(opno, &found.left_type, &found.right_type);
+    const EncodingRow* row = find_row(found.left_type, found.right_type);
+    if (row && comparison_in_family(opno, row->family, &found.comparison)) found.row = row;
+    return found;
+}
+
+// PostgreSQL's own operators stay what they are, and the same few are asked for again and again while a query
+// is planned: each has its place here, unless another one took it.
+const Operator* find_operator(Oid opno) {
+    static Operator known[64];
+    static Operator other;
+    if (opno >= FirstNormalObjectId) {
+        other = look_up_operator(opno);
+        return &other;
+    }
+    Operator* place = &known[opno % std::size(known)];
+    if (place->opno != opno) *place = look_up_operator(opno);
+    return place;
+}
+
 bool depends_on_collation(const EncodingRow& row) {
     return row.family == TEXT_BTREE_FAM_OID || row.family == BPCHAR_BTREE_FAM_OID;
 }
@@ -108,9 +140,12 @@ bool collation_allows(Oid collation, bool ordered) {
 }  // namespace
 
 bool find_operator_encoding(Oid opno, Oid inputcollid, OperatorEncoding* found) {
-    op_input_types(opno, &found->left_type, &found->right_type);
-    const EncodingRow* row = find_row(found->left_type, found->right_type);
-    if (!row || !comparison_in_family(opno, row->family, &found->comparison)) return false;
+    const Operator* known = find_operator(opno);
+    const EncodingRow* row = known->row;
+    if (!row) return false;
+    found->left_type = known->left_type;
+    found->right_type = known->right_type;
+    found->comparison = known->comparison;
     bool ordered = found->comparison != Comparison::Equal && found->comparison != Comparison::NotEqual;
     if (depends_on_collation(*row) && !collation_allows(inputcollid, ordered)) return false;
     found->encoding = ordered ? row->order : row->equality;

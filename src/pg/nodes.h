@@ -8,12 +8,12 @@ extern "C" {
 
 namespace gpujoin {
 
-// planner/: chains to the previous hook, adds GpuJoin paths.
+// planner/: chains to the previous hook, adds GPU Join paths.
 void install_join_hook();
 
 // executor/: callbacks that make a node from a plan. Registered with RegisterCustomScanMethods under this
 // name.
 extern const CustomScanMethods scan_methods;
-inline constexpr const char* kNodeName = "GpuJoin";
+inline constexpr const char* kNodeName = "GPU Join";
 
 }  // namespace gpujoin

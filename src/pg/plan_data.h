@@ -7,9 +7,10 @@
 // left argument is over the probe child and the right one over the build child (commuted by the planner where
 // need be); after setrefs their Vars are INDEX_VARs into custom_scan_tlist. Conditions are what the filter
 // program stands for, in its order, to be tested again on undecided pairs; its operands are numbers of the
-// probe's and build's values, expressions over one child each. The residual is a list of boolean expressions
-// in the order in which they must be tested. The written lists have the conditions that the terms are from,
-// for EXPLAIN: a term may compute something else, in bigint or saturated, or be a part of a condition.
+// probe's and build's values, expressions over one child each. The residual is a list of boolean expressions.
+// Both are in the order in which they must be tested, and residual_before says how they come together. The
+// written lists have the conditions that the terms are from, for EXPLAIN: a term may compute something else,
+// in bigint or saturated, or be a part of a condition.
 //
 // A condition on range types is two terms with one and the same clause, which compare bounds. A term encoded
 // as Hash64 is only a necessary condition: its clause is in the residual as well. A term may have a Const for
@@ -93,10 +94,13 @@ struct PlanData {
     int equalities;
     int ranges;
     int filters;
-    PlanTerm terms[3 * kMaxTerms];  // equalities, then ranges, then filters
+    int conditions;
+    int residual_before[kMaxFilterSteps];  // for each condition how many of the residual are tested before it
+    PlanTerm terms[3 * kMaxTerms];         // equalities, then ranges, then filters
     FilterProgram program;
     PlanValues probe_values;
     PlanValues build_values;
+    bool is_bounded;  // a few of the join's rows may be all that is wanted
     double estimated_probe_rows;
     double estimated_build_rows;
     double estimated_result_rows;

@@ -11,6 +11,10 @@
 
 #include "pg/settings.h"
 
+extern "C" {
+#include "miscadmin.h"
+}
+
 namespace gpujoin {
 
 namespace {
@@ -21,6 +25,7 @@ struct Launch {
     char failure[MAXPGPATH + 64];
     char staging_memory[32];
     char host_memory[32];
+    char shared_buffers[32];
     char device_memory[32];
     char cpu_threads[32];
     char device[4096];
@@ -49,14 +54,16 @@ void prepare(Launch* launch, const char* socket_name) {
     print_memory(launch->staging_memory, setting_staging_memory);
     print_memory(launch->host_memory, setting_host_memory);
     print_memory(launch->device_memory, setting_device_memory);
+    snprintf(launch->shared_buffers, sizeof launch->shared_buffers, UINT64_FORMAT,
+             static_cast<uint64>(NBuffers) * BLCKSZ);
     snprintf(launch->cpu_threads, sizeof launch->cpu_threads, "%d", setting_cpu_threads);
     print_device(launch->device, sizeof launch->device);
 
     const char* arguments[] = {
-        launch->path,           "--socket",      socket_name,         "--staging-memory",
-        launch->staging_memory, "--host-memory", launch->host_memory, "--device-memory",
-        launch->device_memory,  "--device",      launch->device,      "--cpu-threads",
-        launch->cpu_threads,    nullptr};
+        launch->path,           "--socket",        socket_name,           "--staging-memory",
+        launch->staging_memory, "--host-memory",   launch->host_memory,   "--shared-buffers",
+        launch->shared_buffers, "--device-memory", launch->device_memory, "--device",
+        launch->device,         "--cpu-threads",   launch->cpu_threads,   nullptr};
     static_assert(sizeof arguments <= sizeof launch->arguments);
     memcpy(launch->arguments, arguments, sizeof arguments);
 }
@@ -170,7 +177,10 @@ const char* read_log_line(ServerProcess* server) {
 }
 
 bool reap_server_process(ServerProcess* server, int* wait_status) {
-    if (waitpid(server->pid, wait_status, WNOHANG) != server->pid) return false;
+    pid_t ended;
+    do ended = waitpid(-1, wait_status, WNOHANG);  // one that was left behind may end, too
+    while (ended > 0 && ended != server->pid);
+    if (ended != server->pid) return false;
     server->pid = 0;
     return true;
 }

@@ -1,6 +1,6 @@
 // gpujoin's part of shared memory: one writer (the supervisor) publishes the server's facts, every backend
-// reads them and adds to the counters. Only what a calibration found may come from a backend as well. The
-// facts are small, so that a spinlock is held for a copy only.
+// reads them and adds to the counters. Only what a calibration found, and that the server did not open a
+// join, may come from a backend as well. The facts are small, so that a spinlock is held for a copy only.
 #include "pg/server_state.h"
 
 #include <cstring>
@@ -8,6 +8,7 @@
 
 #include "pg/compat.h"
 #include "pg/shared_state.h"
+#include "wire/build.h"
 
 extern "C" {
 #include "port/atomics.h"
@@ -23,8 +24,10 @@ namespace gpujoin {
 namespace {
 
 struct SharedState {
-    pg_atomic_uint32 is_ready;
-    slock_t lock;  // of facts
+    uint64 build;              // of the library that has made it
+    pg_atomic_uint64 alive;    // generation of the server that is ready; 0: none
+    pg_atomic_uint64 answers;  // the same while it answers
+    slock_t lock;              // of facts
     ServerFacts facts;
     TimestampTz counting_since;
     pg_atomic_uint64 joins;
@@ -40,7 +43,8 @@ shmem_startup_hook_type previous_startup_hook = nullptr;
 
 void initialise(SharedState* state) {
     memset(state, 0, sizeof *state);
-    pg_atomic_init_u32(&state->is_ready, 0);
+    state->build = kBuildId;
+    for (pg_atomic_uint64* server : {&state->alive, &state->answers}) pg_atomic_init_u64(server, 0);
     SpinLockInit(&state->lock);
     state->facts.phase = ServerPhase::Starting;
     state->facts.since = state->counting_since = GetCurrentTimestamp();
@@ -55,6 +59,7 @@ void on_shmem_startup() {
     LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
     shared = static_cast<SharedState*>(ShmemInitStruct("gpujoin", sizeof(SharedState), &found));
     if (!found) initialise(shared);
+    if (shared->build != kBuildId) shared = nullptr;  // where processes load the library anew
     LWLockRelease(AddinShmemInitLock);
 }
 
@@ -86,8 +91,14 @@ void publish_server_facts(const ServerFacts* facts) {
     TimestampTz since = facts->phase == shared->facts.phase ? shared->facts.since : now;
     shared->facts = *facts;
     shared->facts.since = since;
+    pg_atomic_write_u64(&shared->alive, facts->phase == ServerPhase::Ready ? facts->generation : 0);
     SpinLockRelease(&shared->lock);
-    pg_atomic_write_u32(&shared->is_ready, facts->phase == ServerPhase::Ready);
+    publish_pulse(facts->generation, facts->phase == ServerPhase::Ready);
+}
+
+void publish_pulse(uint64 generation, bool answers) {
+    uint64 server = answers ? generation : 0;
+    if (pg_atomic_read_u64(&shared->answers) != server) pg_atomic_write_u64(&shared->answers, server);
 }
 
 void publish_rates(uint64 generation, const EngineRates* rates) {
@@ -106,8 +117,22 @@ void read_server_facts(ServerFacts* facts) {
     SpinLockRelease(&shared->lock);
 }
 
+void read_planning_facts(PlanningFacts* facts) {
+    SpinLockAcquire(&shared->lock);
+    *facts = {shared->facts.host_memory, shared->facts.rates};
+    SpinLockRelease(&shared->lock);
+}
+
 bool server_is_ready() {
-    return shared && pg_atomic_read_u32(&shared->is_ready) != 0;
+    return shared && pg_atomic_read_u64(&shared->answers) != 0;
+}
+
+bool server_is_alive(uint64 generation) {
+    return shared && pg_atomic_read_u64(&shared->alive) == generation;
+}
+
+void doubt_server(uint64 generation) {
+    if (shared) pg_atomic_compare_exchange_u64(&shared->answers, &generation, 0);
 }
 
 void count_join(const JoinCounts* counts) {

@@ -30,8 +30,22 @@ struct ServerFacts {
 // Copies the published facts. phase is NotPreloaded where there is no shared memory of ours.
 void read_server_facts(ServerFacts* facts);
 
-// One atomic read: can a join be planned now? (phase Ready)
+// What the planner needs of them, which asks for each pair of relations.
+struct PlanningFacts {
+    uint64 host_memory;
+    EngineRates rates;
+};
+void read_planning_facts(PlanningFacts* facts);
+
+// One atomic read: can a join be planned now? (phase Ready, and the server answers)
 bool server_is_ready();
+
+// One atomic read: is that server the one that is ready? A process stuck in the kernel holds its sockets open
+// even after it was killed; so whoever waits for one looks here from time to time.
+bool server_is_alive(uint64 generation);
+
+// That server did not open a join: none is planned until it answers the supervisor again.
+void doubt_server(uint64 generation);
 
 // True while our set_join_pathlist_hook is reachable, or cannot be told otherwise; see gpujoin_status().
 bool join_hook_is_active();

@@ -18,6 +18,7 @@ int setting_device_memory = 0;
 int setting_staging_memory = 256;
 int setting_host_memory = 0;
 int setting_cpu_threads = 0;
+int setting_server_timeout = 5000;
 double setting_startup_cost = 50;
 double setting_encode_cost = 0.0004;
 double setting_transfer_cost = -1;
@@ -33,6 +34,8 @@ constexpr int kMaxMemoryMb = 1 << 26;  // 64 TB: what an address space holds wit
 constexpr int kMinStagingMb = 32;
 constexpr int kMaxCpuThreads = 4096;
 constexpr int kMaxDeviceNumber = 1023;
+constexpr int kMinServerTimeoutMs = 100;
+constexpr int kMaxServerTimeoutMs = 3600 * 1000;
 
 const struct config_enum_entry algorithm_options[] = {
     {"auto", static_cast<int>(Algorithm::Auto), false},
@@ -83,18 +86,18 @@ void define_engine_cost(const char* name, const char* what, double* setting) {
 }
 
 void define_planner_settings() {
-    DefineCustomBoolVariable("gpujoin.enabled", "Enables the planner's use of GpuJoin plans.", nullptr,
+    DefineCustomBoolVariable("gpujoin.enabled", "Enables the planner's use of GPU Join plans.", nullptr,
                              &setting_enabled, setting_enabled, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr,
                              nullptr);
-    DefineCustomBoolVariable("gpujoin.force", "Plans every eligible join as GpuJoin, whatever the cost.",
+    DefineCustomBoolVariable("gpujoin.force", "Plans every eligible join as GPU Join, whatever the cost.",
                              "For tests and troubleshooting.", &setting_force, setting_force, PGC_USERSET,
                              GUC_EXPLAIN, nullptr, nullptr, nullptr);
-    DefineCustomEnumVariable("gpujoin.algorithm", "Sets the algorithm by which GpuJoin executes joins.",
+    DefineCustomEnumVariable("gpujoin.algorithm", "Sets the algorithm by which GPU Join executes joins.",
                              "With auto the engine chooses by what it has counted.", &setting_algorithm,
                              setting_algorithm, algorithm_options, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr,
                              nullptr);
     define_cost("gpujoin.startup_cost",
-                "Sets the planner's estimate of the cost of opening a GpuJoin session.",
+                "Sets the planner's estimate of the cost of opening a GPU Join session.",
                 &setting_startup_cost);
     define_cost("gpujoin.encode_cost", "Sets the planner's estimate of the cost of encoding one value.",
                 &setting_encode_cost);
@@ -136,10 +139,15 @@ void define_server_settings() {
                   &setting_staging_memory, kMinStagingMb, context);
     define_memory("gpujoin.host_memory",
                   "Sets the main memory that all joins together may take in the server.",
-                  "Zero selects half of the machine's memory.", &setting_host_memory, 0, context);
+                  "Zero selects half of what the machine, or the container, has beside shared_buffers.",
+                  &setting_host_memory, 0, context);
     DefineCustomIntVariable("gpujoin.cpu_threads", "Sets the number of threads of the server's CPU engine.",
                             "Zero selects as many as there are processors.", &setting_cpu_threads,
                             setting_cpu_threads, 0, kMaxCpuThreads, context, 0, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable(
+        "gpujoin.server_timeout", "Sets the time after which a server that does not answer is replaced.",
+        "One that is starting has a hundred times as long.", &setting_server_timeout, setting_server_timeout,
+        kMinServerTimeoutMs, kMaxServerTimeoutMs, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);
 }
 
 }  // namespace

@@ -8,13 +8,14 @@ extern "C" {
 namespace gpujoin {
 
 extern bool setting_enabled;        // gpujoin.enabled
-extern bool setting_force;          // gpujoin.force: plan every eligible join as GpuJoin, whatever the cost
+extern bool setting_force;          // gpujoin.force: plan every eligible join as GPU Join, whatever the cost
 extern int setting_algorithm;       // gpujoin.algorithm: an Algorithm
 extern char* setting_device;        // gpujoin.device (postmaster): auto, cpu, or GPU numbers
 extern int setting_device_memory;   // MB, 0: four fifths of what is free when the server starts
 extern int setting_staging_memory;  // MB
-extern int setting_host_memory;     // MB, 0: half of the machine's memory
+extern int setting_host_memory;     // MB, 0: half of what the machine or container has, beside shared_buffers
 extern int setting_cpu_threads;     // 0: all
+extern int setting_server_timeout;  // ms that the server may take to answer a heartbeat
 // Cost settings, in units of cpu_operator_cost's currency (see planner/cost.cpp for what each multiplies).
 extern double setting_startup_cost;  // beside the engine's part of it
 extern double setting_encode_cost;   // a value encoded and written to a block

@@ -12,6 +12,9 @@ void install_shared_state();
 // Publishes the server's facts, at once for all readers. `since` is set when the phase changes.
 void publish_server_facts(const ServerFacts* facts);
 
+// Publishes whether the ready server answers, for the planner.
+void publish_pulse(uint64 generation, bool answers);
+
 // Publishes what a calibration found, unless another server is there by now.
 void publish_rates(uint64 generation, const EngineRates* rates);
 

@@ -95,6 +95,7 @@ const char* reason_against(const ServerFacts& facts) {
             return psprintf("the server has been down since %s; its last words were: %s",
                             timestamptz_to_str(facts.since), facts.last_words);
         case ServerPhase::Ready:
+            if (!server_is_ready()) return "the server does not answer";
             break;
     }
     if (!join_hook_is_active())

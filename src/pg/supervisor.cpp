@@ -1,6 +1,8 @@
-// The supervisor's policy: start a server, publish it when it says READY, relay its log, and when it ends say
-// so and start another: soon after one that had been running, ever later after ones that had not. It never
-// blocks, and the server never outlives it (see ServerProcess).
+// The supervisor's policy: start a server, publish it when it says READY and is of our build, relay its log,
+// and when it ends say so and start another: soon after one that had been running, ever later after ones that
+// had not. A server that no longer answers (see Heartbeat) is killed and replaced, and left behind where it
+// cannot be killed, because it is stuck in the kernel: its generation is over, so that whoever waits for it
+// goes on. The supervisor never blocks, and the server never outlives it (see ServerProcess).
 //
 // The socket of every server has a name of its own, so that no client of an old one can reach a new one, and
 // a dying one cannot unlink its successor's. The name begins with "pgsql_tmp" because base backups skip such
@@ -13,8 +15,8 @@
 #include <unistd.h>
 
 #include "pg/calibrate.h"
-#include "pg/client/client.h"
 #include "pg/compat.h"
+#include "pg/heartbeat.h"
 #include "pg/report.h"
 #include "pg/server_process.h"
 #include "pg/settings.h"
@@ -26,8 +28,8 @@ extern "C" {
 #include "postmaster/interrupt.h"
 #include "storage/fd.h"
 #include "storage/ipc.h"
+#include "portability/instr_time.h"
 #include "storage/latch.h"
-#include "utils/timestamp.h"
 
 PGDLLEXPORT void gpujoin_supervisor_main(Datum argument);
 }
@@ -41,10 +43,12 @@ constexpr int kFirstDelayMs = 500;           // before the next server
 constexpr int kLastDelayMs = 2000;           // the same after many that were ready for a short time only
 constexpr int kLastHopelessDelayMs = 32000;  // and after many that were never ready
 constexpr int kSettledMs = 10000;            // whoever ran so long starts the count afresh
-constexpr int kFarewellMs = 3000;            // for a server to leave when asked
+constexpr int kFarewellMs = 3000;            // for a server to leave when asked, and when killed
 
 ServerProcess server;
 ServerFacts facts;
+Heartbeat heartbeat;
+char greeting[sizeof server.line];  // what the server said when it was listening
 
 void on_child_exit(SIGNAL_ARGS) {
     (void)postgres_signal_arg;
@@ -74,12 +78,14 @@ void remove_stale_sockets() {
     FreeDir(directory);
 }
 
-// Waits for the latch, and for the log if it is open; services what the latch may have been set for.
+// Waits for the latch, and for the server: its first answers, later its log. Services what the latch may have
+// been set for.
 void wait_for_events(long timeout_ms) {
-    int events = WL_LATCH_SET | WL_EXIT_ON_PM_DEATH;
-    if (server.log >= 0) events |= WL_SOCKET_READABLE;
-    if (timeout_ms >= 0) events |= WL_TIMEOUT;
-    int happened = WaitLatchOrSocket(MyLatch, events, server.log, timeout_ms, PG_WAIT_EXTENSION);
+    int events = WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | WL_TIMEOUT;
+    int descriptor = heartbeat.is_known ? -1 : heartbeat.channel.socket;
+    if (descriptor < 0) descriptor = server.log;
+    if (descriptor >= 0) events |= WL_SOCKET_READABLE;
+    int happened = WaitLatchOrSocket(MyLatch, events, descriptor, timeout_ms, PG_WAIT_EXTENSION);
     if (happened & WL_LATCH_SET) ResetLatch(MyLatch);
     CHECK_FOR_INTERRUPTS();
     if (ConfigReloadPending) {
@@ -88,18 +94,20 @@ void wait_for_events(long timeout_ms) {
     }
 }
 
-long ms_since(TimestampTz time) {
-    return TimestampDifferenceMilliseconds(time, GetCurrentTimestamp());
+instr_time now() {
+    instr_time time;
+    INSTR_TIME_SET_CURRENT(time);
+    return time;
+}
+
+long ms_since(const instr_time& time) {
+    instr_time elapsed = now();
+    INSTR_TIME_SUBTRACT(elapsed, time);
+    return static_cast<long>(INSTR_TIME_GET_MILLISEC(elapsed));
 }
 
 // What the server says of its devices and limits, for the planner.
-void learn_devices() {
-    static DevicesBody devices;
-    Status why;
-    if (!client_get_devices(&devices, &why)) {
-        ereport(WARNING, (errmsg_internal("gpujoin server did not tell its devices: %s", why.message)));
-        return;
-    }
+void learn_devices(const DevicesBody& devices) {
     facts.host_memory = devices.host_bytes;
     facts.staging_memory = devices.staging_bytes;
     for (uint32 i = 0; i < devices.count; i++) {
@@ -112,22 +120,13 @@ void learn_devices() {
     }
 }
 
-// Joins are taken meanwhile; the planner goes by its own figures until there are measured ones.
-void measure_devices() {
-    Status why;
-    if (!calibrate(&why))
-        ereport(WARNING, (errmsg_internal("gpujoin server did not measure its devices: %s", why.message)));
-}
-
 // Acts on one line "LEVEL: text" of the server's log. Nothing it says may end this process.
 void relay(const char* line) {
     char clean[sizeof server.line];
     copy_clean_text(clean, sizeof clean, line);
     if (strncmp(clean, "READY", 5) == 0) {
-        learn_devices();
-        publish(ServerPhase::Ready);
-        ereport(LOG, (errmsg_internal("gpujoin server (PID %d) is ready%s", server.pid, clean + 5)));
-        measure_devices();
+        strlcpy(greeting, clean + 5, sizeof greeting);
+        greet_server(&heartbeat, facts);
         return;
     }
     bool is_warning = strncmp(clean, "WARNING: ", 9) == 0;
@@ -177,48 +176,123 @@ bool start_server() {
     return is_started;
 }
 
-// Serves the running server until it has ended. False when we are to end first.
-bool supervise() {
+// Relays the log until the server has ended. False when that takes longer.
+bool ends_within(long timeout_ms) {
+    int wait_status;
+    end_heartbeat(&heartbeat);
+    instr_time begin = now();
+    while (!reap_server_process(&server, &wait_status)) {
+        if (ms_since(begin) >= timeout_ms) return false;
+        relay_log();
+        wait_for_events(100);
+    }
+    return true;
+}
+
+void kill_server() {
+    kill_server_process(&server);
+    if (ends_within(kFarewellMs)) return;
+    ereport(WARNING, (errmsg_internal("gpujoin server (PID %d) does not end when killed, and is left behind",
+                                      server.pid)));
+    server.pid = 0;
+}
+
+// Lets the server leave, which ends its joins, and ends it if it does not.
+void dismiss_server() {
+    publish(ServerPhase::Down);
+    cut_lifeline(&server);
+    if (!ends_within(kFarewellMs)) kill_server();
+}
+
+// Replaces a server that runs but is no use. Joins that wait for it see that its generation is over.
+void condemn_server(const Status& why) {
+    char message[160], detail[sizeof why.detail], hint[80];
+    copy_clean_text(message, sizeof message, why.message);
+    copy_clean_text(detail, sizeof detail, why.detail);
+    copy_clean_text(hint, sizeof hint, why.hint);
+    ereport(WARNING, (errmsg_internal("gpujoin server (PID %d) is no use: %s", server.pid, message),
+                      detail[0] != '\0' ? errdetail_internal("%s", detail) : 0,
+                      hint[0] != '\0' ? errhint("%s", hint) : 0));
+    snprintf(facts.last_words, sizeof facts.last_words, hint[0] != '\0' ? "%s - %s" : "%s", message, hint);
+    publish(ServerPhase::Down);
+    kill_server();
+}
+
+// Acts on what the server has sent. False when it is no use.
+bool listen_to_server() {
+    static DevicesBody devices;
+    Status why;
+    for (;;) {
+        switch (hear_server(&heartbeat, &devices, &why)) {
+            case Heard::Nothing:
+                return true;
+            case Heard::Devices:
+                learn_devices(devices);
+                publish(ServerPhase::Ready);
+                ereport(LOG, (errmsg_internal("gpujoin server (PID %d) is ready%s", server.pid, greeting)));
+                break;
+            case Heard::Measured:
+                publish_measured(facts, devices);
+                break;
+            case Heard::Unmeasured:
+                copy_clean_text(why.message, sizeof why.message, why.message);
+                ereport(WARNING,
+                        (errmsg_internal("gpujoin server did not measure its devices: %s", why.message)));
+                break;
+            case Heard::Refusal:
+                condemn_server(why);
+                return false;
+        }
+    }
+}
+
+// Counts a tick when one is due. False when the server has been silent for too long.
+bool keep_time() {
+    if (ms_to_tick(&heartbeat) > 0) return true;
+    tick(&heartbeat, facts);
+    bool is_answering = was_heard(&heartbeat);
+    if (facts.phase == ServerPhase::Ready && (is_answering || is_doubtful(&heartbeat)))
+        publish_pulse(facts.generation, is_answering);
+    if (!is_overdue(&heartbeat)) return true;
+    condemn_server(
+        failure(Fault::Error, "58000",
+                heartbeat.is_listening ? "it has not answered for %ld ms" : "it was not ready after %ld ms",
+                patience_ms(&heartbeat)));
+    return false;
+}
+
+// Serves the running server until it has ended, is of no use, or we are to end.
+void supervise() {
     int wait_status;
     pid_t pid = server.pid;
     for (;;) {
-        relay_log();  // may wait for the server, and so use up what the latch was set for
+        relay_log();
         if (reap_server_process(&server, &wait_status)) break;
-        if (ShutdownRequestPending) return false;
-        wait_for_events(-1);
+        if (ShutdownRequestPending) return dismiss_server();
+        if (!listen_to_server() || !keep_time()) return;
+        wait_for_events(ms_to_tick(&heartbeat));
     }
     relay_log();
     const char* end = describe_end(wait_status);
     ereport(LOG, (errmsg_internal("gpujoin server (PID %d) ended: %s", pid, end)));
     add_last_words(end);
-    return true;
 }
 
-// Lets the server leave, and ends it if it does not.
-void dismiss_server() {
-    int wait_status;
-    TimestampTz begin = GetCurrentTimestamp();
-    cut_lifeline(&server);
-    while (!reap_server_process(&server, &wait_status)) {
-        if (ms_since(begin) >= kFarewellMs) kill_server_process(&server);
-        relay_log();
-        wait_for_events(100);
-    }
-}
-
-void pause(int delay_ms) {
-    TimestampTz begin = GetCurrentTimestamp();
+void pause(long delay_ms) {
+    instr_time begin = now();
     while (!ShutdownRequestPending && ms_since(begin) < delay_ms) wait_for_events(delay_ms - ms_since(begin));
 }
 
 void run() {
     int delay_ms = kFirstDelayMs;
     while (!ShutdownRequestPending) {
-        TimestampTz begin = GetCurrentTimestamp();
-        if (start_server() && !supervise()) dismiss_server();
+        instr_time begin = now();
+        begin_heartbeat(&heartbeat);
+        if (start_server()) supervise();
+        int last_delay_ms = heartbeat.is_known ? kLastDelayMs : kLastHopelessDelayMs;
+        end_heartbeat(&heartbeat);
         close_pipes(&server);
         unlink(facts.socket_name);
-        int last_delay_ms = facts.phase == ServerPhase::Ready ? kLastDelayMs : kLastHopelessDelayMs;
         publish(ServerPhase::Down);
         delay_ms = ms_since(begin) >= kSettledMs ? kFirstDelayMs : Min(delay_ms * 2, last_delay_ms);
         pause(delay_ms);
@@ -249,6 +323,7 @@ void gpujoin_supervisor_main(Datum) {
     BackgroundWorkerUnblockSignals();
 
     read_server_facts(&facts);  // of a supervisor before us: its generation goes on
+    if (facts.phase == ServerPhase::NotPreloaded) proc_exit(0);  // the shared memory is another build's
     before_shmem_exit(on_exit, 0);
     remove_stale_sockets();
     run();

@@ -42,6 +42,8 @@ Arena::~Arena() {
 Status Arena::create(uint64_t staging_bytes, Ledger* host_memory, std::unique_ptr<Arena>* arena) {
     std::unique_ptr<Arena> made(new Arena(staging_bytes, host_memory));
     GPUJOIN_RETURN_IF_FAILED(made->map());
+    made->backed_.resize(made->staging_bytes_ / kBlockBytes);
+    made->free_blocks_.reserve(made->backed_.size());
     // The first blocks are granted first.
     for (uint64_t end = made->staging_bytes_; end > 0; end -= kBlockBytes)
         made->free_blocks_.push_back({end - kBlockBytes, 0});
@@ -73,11 +75,39 @@ std::optional<BlockRange> Arena::grant(uint64_t bytes, pid_t process) {
     return take_overflow(bytes);
 }
 
-void Arena::release(const BlockRange& range, pid_t process) {
+void Arena::release(const BlockRange& range, pid_t process) noexcept {
     if (range.offset < staging_bytes_)
         free_blocks_.push_back({range.offset, process});
     else
         return_overflow(range);
+}
+
+bool Arena::reserve(const BlockRange& range) const {
+    for (uint64_t done = 0; done < range.bytes; done += kOverflowUnit)
+        if (!reserve_piece(range, done)) return false;
+    return true;
+}
+
+bool Arena::reserve_piece(const BlockRange& range, uint64_t done) const {
+    uint64_t piece = std::min(range.bytes - done, kOverflowUnit);
+    int outcome;
+    do outcome = fallocate(fd_.get(), 0, static_cast<off_t>(range.offset + done), static_cast<off_t>(piece));
+    while (outcome != 0 && errno == EINTR);
+    return outcome == 0;
+}
+
+bool Arena::reserve_staging() {
+    if (!reserve({0, staging_bytes_})) return false;
+    std::ranges::fill(backed_, kBlockBytes);
+    return true;
+}
+
+uint64_t Arena::backed(const BlockRange& range) const {
+    return range.offset < staging_bytes_ ? std::min(backed_[range.offset / kBlockBytes], range.bytes) : 0;
+}
+
+void Arena::set_backed(const BlockRange& range, uint64_t bytes) {
+    if (range.offset < staging_bytes_) backed_[range.offset / kBlockBytes] = bytes;
 }
 
 std::optional<BlockRange> Arena::take_pinned(pid_t process) {
@@ -95,18 +125,25 @@ std::optional<BlockRange> Arena::take_overflow(uint64_t bytes) {
     bytes = std::max<uint64_t>((bytes + kOverflowUnit - 1) / kOverflowUnit, 1) * kOverflowUnit;
     auto fits = std::find_if(free_overflow_.begin(), free_overflow_.end(),
                              [&](const auto& range) { return range.second >= bytes; });
-    if (fits == free_overflow_.end() || !host_memory_->charge(bytes)) return std::nullopt;
-    auto [offset, free_bytes] = *fits;
-    free_overflow_.erase(fits);
-    if (free_bytes > bytes) free_overflow_[offset + bytes] = free_bytes - bytes;
+    if (fits == free_overflow_.end()) return std::nullopt;
+    uint64_t offset = fits->first;
+    auto taken = taken_overflow_.emplace(offset, bytes).first;
+    if (!host_memory_->charge(bytes)) {
+        taken_overflow_.erase(taken);
+        return std::nullopt;
+    }
+    auto rest = free_overflow_.extract(fits);
+    rest.key() += bytes;
+    rest.mapped() -= bytes;
+    if (rest.mapped() > 0) free_overflow_.insert(std::move(rest));
     return BlockRange{offset, bytes};
 }
 
-void Arena::return_overflow(const BlockRange& range) {
+void Arena::return_overflow(const BlockRange& range) noexcept {
     fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(range.offset),
               static_cast<off_t>(range.bytes));
     host_memory_->release(range.bytes);
-    auto here = free_overflow_.emplace(range.offset, range.bytes).first;
+    auto here = free_overflow_.insert(taken_overflow_.extract(range.offset)).position;
     if (auto next = std::next(here);
         next != free_overflow_.end() && here->first + here->second == next->first) {
         here->second += next->second;

@@ -8,7 +8,10 @@
 // ledger and punched out of the memfd when it is released, else nothing. Blocks that the same process used
 // last are preferred, because its first touch of others costs page faults.
 //
-// Used by one thread.
+// A range that was granted is not to be touched before it is backed: pages set aside for it, in pieces. A
+// pinned block keeps the pages that it has.
+//
+// Used by one thread, but for reserve().
 #pragma once
 
 #include <sys/types.h>
@@ -31,7 +34,7 @@ namespace gpujoin {
 class Arena {
   public:
     static constexpr uint64_t kBlockBytes = 4u << 20;      // of a pinned block
-    static constexpr uint64_t kOverflowUnit = 256u << 10;  // overflow ranges are multiples of it
+    static constexpr uint64_t kOverflowUnit = 256u << 10;  // overflow ranges and pieces are multiples of it
 
     // staging_bytes is rounded down to whole blocks. Overflow ranges are charged to host_memory (not owned),
     // whose limit also bounds the overflow region.
@@ -43,8 +46,18 @@ class Arena {
     // A range of at least `bytes` bytes (0: a pinned block, or the smallest range), or nothing when the
     // memory is used up.
     std::optional<BlockRange> grant(uint64_t bytes, pid_t process);
-    // Takes back a range exactly as it was granted.
-    void release(const BlockRange& range, pid_t process);
+    // Takes back a range as it was granted, or the part of a pinned block that was backed. Takes no memory.
+    void release(const BlockRange& range, pid_t process) noexcept;
+
+    // Has pages set aside for a granted range, or for the piece of it that begins at `done`. False when the
+    // machine refuses them. Any thread.
+    bool reserve(const BlockRange& range) const;
+    bool reserve_piece(const BlockRange& range, uint64_t done) const;
+    // How many bytes from the start of a granted range have pages: for set_backed() to remember.
+    uint64_t backed(const BlockRange& range) const;
+    void set_backed(const BlockRange& range, uint64_t bytes);
+    // The same for all pinned blocks, before any was granted.
+    bool reserve_staging();
 
     std::byte* at(uint64_t offset) const { return memory_ + offset; }
     Memory kind_of(const BlockRange& range) const {
@@ -68,7 +81,7 @@ class Arena {
     Status map();
     std::optional<BlockRange> take_pinned(pid_t process);
     std::optional<BlockRange> take_overflow(uint64_t bytes);
-    void return_overflow(const BlockRange& range);
+    void return_overflow(const BlockRange& range) noexcept;
 
     UniqueFd fd_;
     uint64_t id_ = 0;
@@ -78,7 +91,9 @@ class Arena {
     std::byte* memory_ = nullptr;
     bool pinned_ = false;
     std::vector<FreeBlock> free_blocks_;          // last in, first out
+    std::vector<uint64_t> backed_;                // bytes of each pinned block
     std::map<uint64_t, uint64_t> free_overflow_;  // offset → bytes; neighbours are merged
+    std::map<uint64_t, uint64_t> taken_overflow_;
 };
 
 }  // namespace gpujoin

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "wire/fault.h"
@@ -21,7 +22,7 @@ Connection::Connection(UniqueFd socket, int epoll, uint64_t id)
         peer_user_ = peer.uid;
     }
     epoll_event event{.events = interest_, .data = {.u64 = id_}};
-    epoll_ctl(epoll_, EPOLL_CTL_ADD, socket_.get(), &event);
+    is_watched_ = epoll_ctl(epoll_, EPOLL_CTL_ADD, socket_.get(), &event) == 0;
 }
 
 ssize_t Connection::receive(std::byte* buffer) {
@@ -41,7 +42,11 @@ void Connection::send(MessageType type, uint64_t session, uint64_t sequence, con
     if (queue_.empty() && write_packet(packet, fd)) return;
     // A descriptor goes out with the first message of a connection, which the socket always takes.
     if (fd >= 0 || queued_bytes_ + bytes > kMaxQueuedBytes) return abandon();
-    queue_.emplace_back(packet.begin(), packet.end());
+    try {
+        queue_.emplace_back(packet.begin(), packet.end());
+    } catch (const std::bad_alloc&) {
+        return abandon();
+    }
     queued_bytes_ += bytes;
     update_interest();
 }

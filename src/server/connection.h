@@ -39,6 +39,9 @@ class Connection {
     uint64_t id() const { return id_; }
     void close() { socket_.reset(); }
 
+    // False where the kernel has no memory for it: nothing will be heard of the client.
+    bool is_watched() const { return is_watched_; }
+
     // Process and user at the other end (SO_PEERCRED).
     pid_t peer_process() const { return peer_process_; }
     uid_t peer_user() const { return peer_user_; }
@@ -53,6 +56,7 @@ class Connection {
     const uint64_t id_;
     pid_t peer_process_ = 0;
     uid_t peer_user_ = static_cast<uid_t>(-1);
+    bool is_watched_ = false;
     bool finished_ = false;
     uint32_t interest_ = 0;
     size_t queued_bytes_ = 0;

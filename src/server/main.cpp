@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "server/log.h"
+#include "server/memory_limit.h"
 #include "server/options.h"
 #include "server/process.h"
 #include "server/server.h"
+#include "wire/build.h"
 
 namespace gpujoin {
 
@@ -43,8 +45,9 @@ int serve(const Options& options) {
             leave_at_once(0);
     });
 
-    ServerConfig config{options.socket, options.staging_memory,
-                        options.host_memory > 0 ? options.host_memory : default_host_memory()};
+    ServerConfig config{
+        options.socket, options.staging_memory,
+        options.host_memory > 0 ? options.host_memory : default_host_memory(options.shared_buffers)};
     std::unique_ptr<Devices> devices = open_devices(options);
     const Devices& known = *devices;
     std::unique_ptr<Server> server;
@@ -69,7 +72,8 @@ int run(int argc, char** argv) {
             fputs(usage(), stdout);
             return 0;
         case Options::Action::Version:
-            puts("gpujoin_server " GPUJOIN_VERSION);
+            printf("gpujoin_server " GPUJOIN_VERSION " (build %016llx)\n",
+                   static_cast<unsigned long long>(kBuildId));
             return 0;
         case Options::Action::ListDevices:
             return list_devices(options);

@@ -61,6 +61,7 @@ Status parse_option(std::string_view option, std::string_view value, Options* op
     if (option == "--socket") return parse_socket(option, value, options);
     if (option == "--staging-memory") return parse_memory(option, value, &options->staging_memory);
     if (option == "--host-memory") return parse_memory(option, value, &options->host_memory);
+    if (option == "--shared-buffers") return parse_memory(option, value, &options->shared_buffers);
     if (option == "--device-memory") return parse_memory(option, value, &options->device_memory);
     if (option == "--device") return parse_devices(option, value, options);
     if (option == "--cpu-threads")
@@ -114,7 +115,10 @@ const char* usage() {
            "Options:\n"
            "  --socket NAME            UNIX socket to listen on, relative to the working directory\n"
            "  --staging-memory BYTES   shared memory that is pinned for copies (default 256 MiB)\n"
-           "  --host-memory BYTES      what all joins may take together (default 0: half of the machine's)\n"
+           "  --host-memory BYTES      what all joins may take together (default 0: half of what the "
+           "machine,\n"
+           "                           or the container, has beside PostgreSQL's shared buffers)\n"
+           "  --shared-buffers BYTES   PostgreSQL's shared buffers, for that default (default 0)\n"
            "  --device-memory BYTES    what joins may take of each GPU (default 0: four fifths of the free)\n"
            "  --device DEVICES         auto, cpu, or GPU numbers such as 0,1 (default auto)\n"
            "  --cpu-threads N          threads of the CPU engine (default 0: all)\n"

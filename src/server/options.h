@@ -16,7 +16,8 @@ struct Options {
     Action action = Action::Serve;
     std::string socket;                    // relative to the working directory
     uint64_t staging_memory = 256u << 20;  // bytes
-    uint64_t host_memory = 0;              // bytes; 0: half of the machine's
+    uint64_t host_memory = 0;              // bytes; 0: default_host_memory()
+    uint64_t shared_buffers = 0;           // bytes of PostgreSQL's, for that default
     uint64_t device_memory = 0;            // bytes; 0: four fifths of what is free
     DeviceChoice device_choice = DeviceChoice::Auto;
     std::vector<int> devices;  // CUDA device numbers, for Listed

@@ -2,6 +2,7 @@
 #include "server/participant.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "server/resources.h"
 
@@ -22,35 +23,64 @@ Participant::~Participant() {
     drop_blocks();
 }
 
-Status Participant::hold(uint64_t bytes, Use use, BlockRange* range) {
+Status Participant::hold(uint64_t bytes, Use use, uint64_t* offset) {
+    // The books first: with a range in hand, nothing may be in the way of writing it down.
+    std::map<uint64_t, Held> book{{0, Held{}}};
+    bare_.reserve(bare_.size() + 1);
     auto granted = arena_->grant(bytes, connection.peer_process());
     if (!granted) return out_of_host_memory();
-    held_[granted->offset] = Held{*granted, use, false};
-    *range = *granted;
+    uint64_t backed = arena_->backed(*granted);
+    auto entry = book.extract(book.begin());
+    entry.key() = granted->offset;
+    entry.mapped() = Held{*granted, use, false, backed < granted->bytes};
+    if (entry.mapped().bare) bare_.push_back({*granted, std::max(bytes, Arena::kOverflowUnit), backed});
+    held_.insert(std::move(entry));
+    if (offset) *offset = granted->offset;
     return {};
 }
 
-Status Participant::hold_minimum(BlockRange (&input)[kMinimumBlocks]) {
+Status Participant::hold_minimum() {
     Status status;
-    BlockRange result;
     for (size_t i = 0; i < kMinimumBlocks && status.ok(); i++) {
-        status = hold(0, Use::ClientsInput, &input[i]);
-        if (status.ok()) status = hold(0, Use::FreeResult, &result);
+        status = hold(0, Use::ClientsInput);
+        if (status.ok()) status = hold(0, Use::FreeResult);
     }
     if (!status.ok()) drop_blocks();
     return status;
 }
 
-Status Participant::hold_input(uint64_t bytes, BlockRange* range) {
+void Participant::first_input(BlockRange (&input)[kMinimumBlocks]) const {
+    BlockRange* next = input;
+    for (const auto& [offset, held] : held_)
+        if (held.use == Use::ClientsInput && next < std::end(input)) *next++ = held.range;
+}
+
+Status Participant::settle(const std::vector<Backing>& backings) {
+    Status status;
+    for (const Backing& backing : backings) {
+        auto here = held_.find(backing.range.offset);
+        arena_->set_backed(backing.range, backing.bytes);
+        here->second.bare = false;
+        if (backing.bytes >= backing.least) {
+            here->second.range.bytes = backing.bytes;
+        } else {
+            release(here);
+            status = out_of_machine_memory();
+        }
+    }
+    return status;
+}
+
+Status Participant::hold_input(uint64_t bytes, uint64_t* offset) {
     auto is_input = [](const auto& held) { return held.second.use <= Use::ServersInput; };
     if (std::count_if(held_.begin(), held_.end(), is_input) >= static_cast<ptrdiff_t>(kMaxInputBlocks))
         return failure(Fault::HostMemory, "53200", "too many blocks are held by one participant of a join");
-    return hold(bytes, Use::ClientsInput, range);
+    return hold(bytes, Use::ClientsInput, offset);
 }
 
 Status Participant::hand_over(const BlockRange& range) {
     auto held = held_.find(range.offset);
-    if (held == held_.end() || held->second.use != Use::ClientsInput ||
+    if (held == held_.end() || held->second.bare || held->second.use != Use::ClientsInput ||
         range.bytes > held->second.range.bytes)
         return not_yours(range.offset);
     held->second.use = Use::ServersInput;
@@ -63,7 +93,7 @@ void Participant::hand_back(const BlockRange& range) {
 
 Status Participant::take_back(uint64_t offset) {
     auto held = held_.find(offset);
-    if (held == held_.end()) return not_yours(offset);
+    if (held == held_.end() || held->second.bare) return not_yours(offset);
     if (held->second.use == Use::ClientsInput ||
         (held->second.use == Use::ClientsResult && held->second.large_result))
         release(held);
@@ -77,19 +107,32 @@ Status Participant::take_back(uint64_t offset) {
 Status Participant::take_result_blocks(uint64_t bytes_needed, std::vector<ResultBlock>* blocks) {
     if (bytes_needed > 0) return take_large_result_block(bytes_needed, blocks);
     for (auto& [offset, held] : held_)
-        if (held.use == Use::FreeResult) blocks->push_back(take(held));
+        if (held.use == Use::FreeResult && !held.bare) blocks->push_back(take(held));
     return {};
 }
 
 Status Participant::take_large_result_block(uint64_t bytes, std::vector<ResultBlock>* blocks) {
-    auto is_large = [](const auto& held) { return held.second.large_result; };
-    if (std::count_if(held_.begin(), held_.end(), is_large) >= static_cast<ptrdiff_t>(kMinimumBlocks))
-        return {};
-    BlockRange range;
-    GPUJOIN_RETURN_IF_FAILED(hold(bytes, Use::FreeResult, &range));
-    Held& held = held_[range.offset];
+    size_t others = 0;
+    for (auto next = held_.begin(); next != held_.end();) {
+        auto here = next++;
+        Held& held = here->second;
+        if (!held.large_result) continue;
+        if (held.bare) return {};  // it comes with its pages
+        bool is_free = held.use == Use::FreeResult;
+        if (is_free && held.range.bytes < bytes) {
+            release(here);  // of a row that is not wanted any more
+        } else if (is_free && blocks->empty()) {
+            blocks->push_back(take(held));
+        } else {
+            others++;
+        }
+    }
+    if (!blocks->empty() || others >= kMinimumBlocks) return {};
+    uint64_t offset;
+    GPUJOIN_RETURN_IF_FAILED(hold(bytes, Use::FreeResult, &offset));
+    Held& held = held_.at(offset);
     held.large_result = true;
-    blocks->push_back(take(held));
+    if (!held.bare) blocks->push_back(take(held));
     return {};
 }
 
@@ -119,6 +162,7 @@ void Participant::release(std::map<uint64_t, Held>::iterator held) {
 }
 
 void Participant::drop_blocks() {
+    bare_.clear();
     while (!held_.empty()) release(held_.begin());
 }
 

@@ -7,10 +7,12 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "server/arena.h"
 #include "server/connection.h"
+#include "server/reserver.h"
 #include "server/task.h"
 
 namespace gpujoin {
@@ -27,10 +29,21 @@ class Participant {
         : connection(std::move(socket), epoll, id), arena_(arena) {}
     ~Participant();
 
-    // Takes the minimum of input and result blocks, or none. input: where to put the input blocks' ranges.
-    Status hold_minimum(BlockRange (&input)[kMinimumBlocks]);
-    // Takes one more input block of at least `bytes` bytes.
-    Status hold_input(uint64_t bytes, BlockRange* range);
+    // Takes the minimum of input and result blocks, or none.
+    Status hold_minimum();
+    // Takes one more input block of at least `bytes` bytes; its offset.
+    Status hold_input(uint64_t bytes, uint64_t* offset);
+    // The input blocks of hold_minimum(), before the client has any other.
+    void first_input(BlockRange (&input)[kMinimumBlocks]) const;
+    const BlockRange& held(uint64_t offset) const { return held_.at(offset).range; }
+
+    // Blocks that were taken are bare, and nobody's to touch, until pages were set aside for them. Each is to
+    // be backed once.
+    bool has_bare() const { return !bare_.empty(); }
+    std::vector<Backing> take_bare() { return std::exchange(bare_, {}); }
+    // What came of it. Those with too little are given back, which is a failure; others shrink to what they
+    // have.
+    Status settle(const std::vector<Backing>& backings);
 
     // The client hands over an input block with a message: it must be its to give.
     Status hand_over(const BlockRange& range);
@@ -40,7 +53,8 @@ class Participant {
     Status take_back(uint64_t offset);
 
     // Takes all result blocks that may be written now; none when the client has them all. For a row that is
-    // larger than a block (bytes_needed > 0) a range of its own, unless the client already has two of those.
+    // larger than a block (bytes_needed > 0) a range of its own, unless the client already has two of those;
+    // it comes bare, and is the next call's to take.
     Status take_result_blocks(uint64_t bytes_needed, std::vector<ResultBlock>* blocks);
     // The client has been sent this result block.
     void hand_out_result(const BlockRange& range);
@@ -54,8 +68,10 @@ class Participant {
     Session* session = nullptr;
     std::deque<std::unique_ptr<Task>> tasks;  // the first may be under way
     bool greeted = false;                     // has said Hello
+    bool welcome = false;                     // has been told its blocks
     bool running = false;                     // a worker has the first task
     bool gone = false;                        // the client has closed its end
+    int reserving = 0;                        // requests for pages that are under way
 
     bool holds_cursor() const { return !tasks.empty() && tasks.front()->cursor != nullptr; }
 
@@ -65,15 +81,17 @@ class Participant {
         BlockRange range;
         Use use;
         bool large_result;  // for one row: released instead of reused
+        bool bare;
     };
 
-    Status hold(uint64_t bytes, Use use, BlockRange* range);
+    Status hold(uint64_t bytes, Use use, uint64_t* offset = nullptr);
     Status take_large_result_block(uint64_t bytes, std::vector<ResultBlock>* blocks);
     ResultBlock take(Held& held);
     void release(std::map<uint64_t, Held>::iterator held);
 
     Arena* const arena_;
     std::map<uint64_t, Held> held_;  // by offset
+    std::vector<Backing> bare_;      // not asked for yet
 };
 
 }  // namespace gpujoin

@@ -10,6 +10,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
 #include <thread>
 #include <utility>
 
@@ -18,6 +21,9 @@
 namespace gpujoin {
 
 namespace {
+
+constexpr int kOomScore = 900;  // of at most 1000
+constexpr const char* kOomScoreText = "900";
 
 char socket_to_unlink[108];
 
@@ -29,11 +35,14 @@ sigset_t termination_signals() {
     return set;
 }
 
-// The postmaster may be protected from the out-of-memory killer; this process shall not be.
-void reset_oom_score() {
-    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+// Where memory runs out, this process goes first: without it joins fail, without a backend the cluster
+// restarts. One that was given a higher score keeps it.
+void raise_oom_score() {
+    int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
     if (fd < 0) return;
-    [[maybe_unused]] ssize_t written = write(fd, "0", 1);
+    char text[16] = {};
+    [[maybe_unused]] ssize_t bytes = read(fd, text, sizeof text - 1);
+    if (atoi(text) < kOomScore) bytes = pwrite(fd, kOomScoreText, strlen(kOomScoreText), 0);
     close(fd);
 }
 
@@ -72,7 +81,11 @@ void watch(const std::function<void()>& on_terminate) {
         if (watched[0].revents != 0 && has_ended(STDIN_FILENO)) leave_at_once(0);
         if (!terminating && watched[1].revents != 0) {
             terminating = true;
-            on_terminate();
+            try {
+                on_terminate();
+            } catch (const std::exception&) {
+                leave_at_once(0);
+            }
         }
     }
 }
@@ -89,7 +102,7 @@ void detach_from_parent() {
     }
     fcntl(STDERR_FILENO, F_SETFL, fcntl(STDERR_FILENO, F_GETFL) | O_NONBLOCK);
     reset_signals();
-    reset_oom_score();
+    raise_oom_score();
     raise_descriptor_limit();
     umask(077);
 }

@@ -8,8 +8,8 @@
 namespace gpujoin {
 
 // Makes this process independent of what started it: a session of its own, no inherited descriptor but 0 and
-// 2, default signal dispositions, no out-of-memory protection, umask 077. Blocks SIGTERM and SIGINT for
-// watch_parent(). Before any thread exists.
+// 2, default signal dispositions, the first to go when memory runs out, umask 077. Blocks SIGTERM and SIGINT
+// for watch_parent(). Before any thread exists.
 void detach_from_parent();
 
 // Starts a thread that watches standard input, a pipe whose only writer is the supervisor: at its end the

@@ -1,9 +1,11 @@
-// What all sessions share. Not owned; outlives them. The event thread's, except for the ledger and the two
+// What all sessions share. Not owned; outlives them. The event thread's, except for the ledger and the
 // queues, which any thread may use.
 #pragma once
 
 #include "server/arena.h"
 #include "server/devices.h"
+#include "server/guard.h"
+#include "server/reserver.h"
 #include "server/workers.h"
 
 namespace gpujoin {
@@ -13,6 +15,7 @@ struct Resources {
     Ledger* host_memory;
     Devices* devices;
     WorkerThreads* workers;
+    Reserver* reserver;
     Mailbox* mailbox;
 };
 

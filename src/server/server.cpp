@@ -1,6 +1,7 @@
 // The event loop: accepting, receiving, and what a connection may ask before it is in a session.
 #include "server/server.h"
 
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -9,12 +10,16 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <exception>
+#include <optional>
 #include <span>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "server/calibration.h"
 #include "server/log.h"
+#include "wire/fault.h"
 
 namespace gpujoin {
 
@@ -23,11 +28,22 @@ namespace {
 // What epoll events are about; connections count up from kFirstConnection.
 enum : uint64_t { kListener, kMailbox, kFirstConnection };
 
-constexpr int kPacketsAtATime = 16;       // of one client, before others get their turn
-constexpr int kAcceptAgainAfterMs = 100;  // when there were no descriptors left
+constexpr int kPacketsAtATime = 16;  // of one client, before others get their turn
+constexpr int kAgainAfterMs = 100;   // when there were no descriptors, or no memory, left
 
 Status system_failure(const char* what) {
     return failure(Fault::Error, "58000", "could not %s: %s", what, strerror(errno));
+}
+
+UniqueFd spare_descriptor() {
+    return UniqueFd(eventfd(0, EFD_CLOEXEC));
+}
+
+Status out_of_descriptors() {
+    return failure(Fault::Error, "53000", "the gpujoin server has no file descriptor left for another join")
+        .with_hint(
+            "Run fewer joins at the same time, or raise the limit on open files (ulimit -n) that PostgreSQL "
+            "is started with.");
 }
 
 // Threads spend their time waiting for a device or inside the CPU engine's own pool.
@@ -36,10 +52,6 @@ size_t worker_count() {
 }
 
 }  // namespace
-
-uint64_t default_host_memory() {
-    return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) / 2;
-}
 
 Server::Server(const ServerConfig& config, std::unique_ptr<Devices> devices)
     : socket_name_(config.socket),
@@ -55,7 +67,10 @@ Status Server::create(const ServerConfig& config, std::unique_ptr<Devices> devic
                       std::unique_ptr<Server>* server) {
     std::unique_ptr<Server> made(new Server(config, std::move(devices)));
     GPUJOIN_RETURN_IF_FAILED(Arena::create(config.staging_memory, &made->host_memory_, &made->arena_));
-    Status pinned = made->devices_->pin(made->arena_->at(0), made->arena_->staging_bytes());
+    // Pinning for a GPU touches it all; else pages are set aside for blocks that are granted.
+    Status pinned = made->devices_->gpus() == 0 || made->arena_->reserve_staging()
+                        ? made->devices_->pin(made->arena_->at(0), made->arena_->staging_bytes())
+                        : out_of_machine_memory();
     if (pinned.ok())
         made->arena_->set_pinned();
     else
@@ -64,6 +79,8 @@ Status Server::create(const ServerConfig& config, std::unique_ptr<Devices> devic
     if (!made->epoll_) return system_failure("create an event queue");
     GPUJOIN_RETURN_IF_FAILED(made->watch(made->mailbox_.fd(), kMailbox));
     GPUJOIN_RETURN_IF_FAILED(made->listen());
+    made->spare_ = spare_descriptor();
+    made->reserver_ = std::make_unique<Reserver>(made->arena_.get(), &made->mailbox_);
     made->workers_ = std::make_unique<WorkerThreads>(worker_count());
     *server = std::move(made);
     return {};
@@ -96,12 +113,32 @@ void Server::run() {
     epoll_event events[64];
     while (!stopping_ || !sessions_.empty()) {
         bool accepts_again = accepting_paused_ && !stopping_;
-        int timeout = accepts_again ? kAcceptAgainAfterMs : -1;
+        int timeout = accepts_again || starved_ ? kAgainAfterMs : -1;
         int count = epoll_wait(epoll_.get(), events, std::size(events), timeout);
-        if (count == 0) pause_accepting(false);
-        for (int i = 0; i < count; i++) handle_event(events[i]);
+        auto now = std::chrono::steady_clock::now();
+        if (accepts_again && now - paused_since_ >= std::chrono::milliseconds(kAgainAfterMs))
+            pause_accepting(false);
+        if (starved_) advance_sessions();
+        for (int i = 0; i < count; i++) attempt([&] { handle_event(events[i]); });
         erase_finished_sessions();
     }
+}
+
+// Whoever an action was for has been told or cut off where there was no memory for it; what was left undone
+// of a session is done later.
+template <typename Action>
+void Server::attempt(const Action& action) {
+    try {
+        action();
+    } catch (const std::exception& exception) {
+        log_line(LogLevel::Warning, "an event was not handled: %s", exception.what());
+        starved_ = true;
+    }
+}
+
+void Server::advance_sessions() {
+    starved_ = false;
+    for (const auto& [id, session] : sessions_) attempt([&session = *session] { session.advance(); });
 }
 
 void Server::stop() {
@@ -128,26 +165,52 @@ void Server::handle_event(const epoll_event& event) {
 void Server::accept_clients() {
     while (!stopping_) {
         UniqueFd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-        if (!socket) {
-            // Without descriptors the next attempt is due when a connection is closed, or after a while:
-            // those that are missing may be another process's.
-            if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) pause_accepting(true);
-            return;
-        }
-        uint64_t id = next_connection_++;
-        auto participant = std::make_shared<Participant>(std::move(socket), epoll_.get(), id, arena_.get());
-        if (participant->connection.peer_user() != geteuid()) {
-            log_line(LogLevel::Warning, "refused a connection of user %u",
-                     participant->connection.peer_user());
+        if (socket) {
+            admit(std::move(socket));
             continue;
         }
-        participants_.emplace(id, std::move(participant));
+        if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
+        // Where not even the spare descriptor helps, the next attempt is due when a connection is closed, or
+        // after a while: those that are missing may be another process's.
+        Refusal refusal = refuse_client();
+        if (refusal == Refusal::Impossible) return pause_accepting(true);
+        if (refusal == Refusal::NobodyWaits) return;
     }
+}
+
+// Accepts a client with the spare descriptor, to tell it why it cannot be served. Without a descriptor
+// accept() fails also where nobody waits.
+Server::Refusal Server::refuse_client() {
+    spare_.reset();
+    UniqueFd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    Refusal refusal = socket ? Refusal::Told : errno == EAGAIN ? Refusal::NobodyWaits : Refusal::Impossible;
+    if (socket) {
+        Connection connection(std::move(socket), epoll_.get(), next_connection_++);
+        Status status = out_of_descriptors();
+        connection.send(MessageType::Failed, 0, 0, &status);
+    }
+    spare_ = spare_descriptor();
+    return spare_ ? refusal : Refusal::Impossible;
+}
+
+void Server::admit(UniqueFd socket) {
+    uint64_t id = next_connection_++;
+    auto participant = std::make_shared<Participant>(std::move(socket), epoll_.get(), id, arena_.get());
+    if (participant->connection.peer_user() != geteuid()) {
+        log_line(LogLevel::Warning, "refused a connection of user %u", participant->connection.peer_user());
+        return;
+    }
+    if (!participant->connection.is_watched()) {
+        Status status = out_of_machine_memory();
+        return participant->connection.send(MessageType::Failed, 0, 0, &status);
+    }
+    participants_.emplace(id, std::move(participant));
 }
 
 void Server::pause_accepting(bool pause) {
     if (accepting_paused_ == pause) return;
     accepting_paused_ = pause;
+    paused_since_ = std::chrono::steady_clock::now();
     epoll_event event{.events = pause ? 0u : EPOLLIN, .data = {.u64 = kListener}};
     epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener_.get(), &event);
 }
@@ -162,7 +225,7 @@ void Server::receive(const std::shared_ptr<Participant>& participant) {
         // A packet longer than the buffer was cut, and is refused for its size.
         size_t held = std::min<size_t>(static_cast<size_t>(bytes), kMaxMessageBytes);
         Status status = decode({packet, held}, &message);
-        if (status.ok()) status = handle(participant, message);
+        if (status.ok()) status = without_exceptions([&] { return handle(participant, message); });
         if (!status.ok()) return fail(*participant, status);
     }
 }
@@ -175,6 +238,11 @@ Status Server::handle(const std::shared_ptr<Participant>& participant, const Mes
     }
     if (type == MessageType::Calibrate) {
         calibrate(participant, message.header->sequence);
+        return {};
+    }
+    if (type == MessageType::Ping) {
+        FaultPause pause;
+        participant->connection.send(MessageType::Pong, 0, message.header->sequence, nullptr);
         return {};
     }
     if (participant->session) return participant->session->receive(*participant, message);
@@ -197,11 +265,12 @@ Status Server::welcome(Participant& participant, const HelloBody& hello) {
 Status Server::open_session(const std::shared_ptr<Participant>& participant, const OpenBody& spec) {
     GPUJOIN_RETURN_IF_FAILED(validate(spec));
     uint64_t id = next_session_++;
-    Resources resources{arena_.get(), &host_memory_, devices_.get(), workers_.get(), &mailbox_};
-    auto session = std::make_unique<Session>(id, resources, spec);
-    GPUJOIN_RETURN_IF_FAILED(session->open(participant));
-    sessions_.emplace(id, std::move(session));
-    return {};
+    Resources resources{arena_.get(),   &host_memory_,   devices_.get(),
+                        workers_.get(), reserver_.get(), &mailbox_};
+    auto entry = sessions_.emplace(id, std::make_unique<Session>(id, resources, spec)).first;
+    Status status = without_exceptions([&] { return entry->second->open(participant); });
+    if (!status.ok() && !participant->session) sessions_.erase(entry);
+    return status;
 }
 
 Status Server::attach(const std::shared_ptr<Participant>& participant, const Message& message) {
@@ -221,41 +290,62 @@ void Server::send_devices(Participant& participant, uint64_t sequence) {
     participant.connection.send(MessageType::Devices, 0, sequence, &body);
 }
 
+// One calibration: its blocks, and what it found.
+struct Server::Calibration {
+    std::optional<BlockRange> input, output;
+    Status status;
+    std::vector<EngineRates> rates;
+};
+
 // Whoever asks while a calibration is running waits for that one.
 void Server::calibrate(const std::shared_ptr<Participant>& participant, uint64_t sequence) {
+    auto calibration = std::make_shared<Calibration>();
     waiting_.emplace_back(participant, sequence);
-    if (waiting_.size() == 1) start_calibration();
+    if (waiting_.size() > 1) return;
+    try {
+        start_calibration(calibration);
+    } catch (const std::bad_alloc&) {
+        calibration->status = out_of_machine_memory();
+        finish_calibration(*calibration);
+    }
 }
 
-void Server::start_calibration() {
-    auto input = arena_->grant(Arena::kBlockBytes, getpid());
-    auto output = arena_->grant(Arena::kBlockBytes, getpid());
-    auto measure = [this, input, output](std::vector<EngineRates>* rates) -> Status {
-        if (!input || !output) return out_of_host_memory();
-        for (const auto& device : devices_->usable()) {
-            Ledger memory(device->memory.limit(), &device->memory);
-            Limits limits{&host_memory_, device->is_cpu() ? nullptr : &memory, &calibration_cancel_};
-            CalibrationSpace space{arena_->at(input->offset), arena_->at(output->offset), Arena::kBlockBytes,
-                                   arena_->kind_of(*input)};
-            Status status = measure_rates(*device->engine, limits, space, &rates->emplace_back());
-            if (status.fault == Fault::DeviceLost) leave_for(*device, status);
-            GPUJOIN_RETURN_IF_FAILED(status);
-        }
-        return {};
-    };
-    workers_->run([=, this] {
-        std::vector<EngineRates> rates;
-        Status status = measure(&rates);
-        mailbox_.post([=, this] {
-            for (const auto& block : {input, output})
-                if (block) arena_->release(*block, getpid());
-            finish_calibration(status, rates);
-        });
+void Server::start_calibration(const std::shared_ptr<Calibration>& calibration) {
+    calibration->input = arena_->grant(Arena::kBlockBytes, getpid());
+    calibration->output = arena_->grant(Arena::kBlockBytes, getpid());
+    Mailbox::Letters report;
+    report.emplace_back([this, calibration] { finish_calibration(*calibration); });
+    workers_->run([this, calibration, report = std::move(report)]() mutable {
+        calibration->status = without_exceptions([&] { return measure(*calibration); });
+        mailbox_.post(std::move(report));
     });
 }
 
-void Server::finish_calibration(const Status& status, const std::vector<EngineRates>& rates) {
-    for (size_t i = 0; status.ok() && i < rates.size(); i++) devices_->usable()[i]->rates = rates[i];
+Status Server::measure(Calibration& calibration) {
+    const auto& [input, output] = std::tie(calibration.input, calibration.output);
+    if (!input || !output) return out_of_host_memory();
+    if (!arena_->reserve(*input) || !arena_->reserve(*output)) return out_of_machine_memory();
+    for (const auto& device : devices_->usable()) {
+        Ledger memory(device->memory.limit(), &device->memory);
+        Limits limits{&host_memory_, device->is_cpu() ? nullptr : &memory, &calibration_cancel_};
+        CalibrationSpace space{arena_->at(input->offset), arena_->at(output->offset), Arena::kBlockBytes,
+                               arena_->kind_of(*input)};
+        Status status = measure_rates(*device->engine, limits, space, &calibration.rates.emplace_back());
+        if (status.fault == Fault::DeviceLost) leave_for(*device, status);
+        GPUJOIN_RETURN_IF_FAILED(status);
+    }
+    return {};
+}
+
+void Server::finish_calibration(const Calibration& calibration) {
+    const Status& status = calibration.status;
+    for (const auto& block : {calibration.input, calibration.output}) {
+        if (!block) continue;
+        if (status.ok()) arena_->set_backed(*block, block->bytes);
+        arena_->release(*block, getpid());
+    }
+    for (size_t i = 0; status.ok() && i < calibration.rates.size(); i++)
+        devices_->usable()[i]->rates = calibration.rates[i];
     for (const auto& [waiting, sequence] : std::exchange(waiting_, {})) {
         std::shared_ptr<Participant> participant = waiting.lock();
         if (!participant) continue;

@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,6 +15,7 @@
 #include "server/arena.h"
 #include "server/devices.h"
 #include "server/participant.h"
+#include "server/reserver.h"
 #include "server/session.h"
 #include "server/workers.h"
 
@@ -45,8 +47,14 @@ class Server {
     Status listen();
     Status watch(int fd, uint64_t id);
 
+    template <typename Action>
+    void attempt(const Action& action);
+    void advance_sessions();
     void handle_event(const epoll_event& event);
     void accept_clients();
+    enum class Refusal { Told, NobodyWaits, Impossible };
+    Refusal refuse_client();
+    void admit(UniqueFd socket);
     void pause_accepting(bool pause);
     void receive(const std::shared_ptr<Participant>& participant);
     Status handle(const std::shared_ptr<Participant>& participant, const Message& message);
@@ -54,8 +62,10 @@ class Server {
     Status open_session(const std::shared_ptr<Participant>& participant, const OpenBody& spec);
     Status attach(const std::shared_ptr<Participant>& participant, const Message& message);
     void calibrate(const std::shared_ptr<Participant>& participant, uint64_t sequence);
-    void start_calibration();
-    void finish_calibration(const Status& status, const std::vector<EngineRates>& rates);
+    struct Calibration;
+    void start_calibration(const std::shared_ptr<Calibration>& calibration);
+    Status measure(Calibration& calibration);
+    void finish_calibration(const Calibration& calibration);
     void send_devices(Participant& participant, uint64_t sequence);
     void fail(Participant& participant, const Status& status);
     void disconnect(uint64_t id);
@@ -69,8 +79,11 @@ class Server {
     Mailbox mailbox_;
     UniqueFd epoll_;
     UniqueFd listener_;
+    UniqueFd spare_;  // given up to tell a client that there are no descriptors
     bool accepting_paused_ = false;
+    std::chrono::steady_clock::time_point paused_since_;
     bool stopping_ = false;
+    bool starved_ = false;  // something was left undone for want of memory
     uint64_t next_connection_;
     uint64_t next_session_ = 1;
     std::map<uint64_t, std::shared_ptr<Participant>> participants_;  // by connection, while it is open
@@ -78,10 +91,8 @@ class Server {
     // Whoever waits for the calibration that is running: connection and sequence.
     std::vector<std::pair<std::weak_ptr<Participant>, uint64_t>> waiting_;
     std::atomic<bool> calibration_cancel_{false};
-    std::unique_ptr<WorkerThreads> workers_;  // destroyed first: no work is left then
+    std::unique_ptr<Reserver> reserver_;  // these two are destroyed first: no work is left then
+    std::unique_ptr<WorkerThreads> workers_;
 };
-
-// Half of the machine's memory, in bytes.
-uint64_t default_host_memory();
 
 }  // namespace gpujoin

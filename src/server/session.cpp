@@ -24,23 +24,33 @@ Session::~Session() {
 Status Session::open(const std::shared_ptr<Participant>& participant) {
     if (getrandom(secret_.data(), secret_.size(), 0) != static_cast<ssize_t>(secret_.size()))
         return failure(Fault::Error, "58000", "could not get random bytes");
-    GPUJOIN_RETURN_IF_FAILED(participant->hold_minimum(first_input_));
-    participant->session = this;
+    GPUJOIN_RETURN_IF_FAILED(participant->hold_minimum());
     participants_.push_back(participant);
+    participant->session = this;
     use_device(resources_.devices->choose());
-    start_open();
+    reserve(*participant, [this](const Status& status) {
+        if (phase_ == Phase::Over) return;
+        if (!status.ok()) return fail(status);
+        start_open();
+    });
     return {};
 }
 
 Status Session::attach(const std::shared_ptr<Participant>& participant, const uint8_t (&secret)[16]) {
     bool is_open = phase_ == Phase::Building || phase_ == Phase::Sealed;
     if (!is_open || memcmp(secret, secret_.data(), sizeof secret) != 0) return session_is_over(id_);
-    BlockRange input[Participant::kMinimumBlocks];
-    GPUJOIN_RETURN_IF_FAILED(participant->hold_minimum(input));
-    participant->session = this;
+    GPUJOIN_RETURN_IF_FAILED(participant->hold_minimum());
     participants_.push_back(participant);
-    send_welcome(*participant, input);
-    if (phase_ == Phase::Sealed) send_sealed(*participant);
+    participant->session = this;
+    reserve(*participant, [this, &participant = *participant](const Status& status) {
+        if (phase_ == Phase::Over) return;
+        if (!status.ok()) {
+            send(participant, MessageType::Failed, 0, &status);
+            return participant.connection.finish();
+        }
+        send_welcome(participant);
+        if (phase_ == Phase::Sealed) send_sealed(participant);
+    });
     return {};
 }
 
@@ -55,6 +65,11 @@ void Session::disconnect(Participant& participant) {
 }
 
 void Session::fail(const Status& status) {
+    end(status);
+    advance();
+}
+
+void Session::end(const Status& status) {
     if (phase_ == Phase::Over) return;
     phase_ = Phase::Over;
     cancel_ = true;
@@ -64,11 +79,20 @@ void Session::fail(const Status& status) {
         send(*participant, MessageType::Failed, 0, &status);
         participant->connection.finish();
     }
-    advance();
 }
 
-// Starts whatever can be started. Called after every change; never waits.
+// Starts whatever can be started. Called after every change; never waits. A session that there is no memory
+// for ends; where there is none to wind it down either, this throws, and is called again later.
 void Session::advance() {
+    try {
+        start_what_may();
+    } catch (const std::bad_alloc&) {
+        end(out_of_machine_memory());
+        start_what_may();
+    }
+}
+
+void Session::start_what_may() {
     if (phase_ == Phase::Over) {
         if (wound_down_)
             forget_gone();
@@ -95,16 +119,45 @@ void Session::advance() {
 // Has a worker do something; then() gets its outcome on the event thread. By then all that the work held is
 // gone: it may use the session's ledgers, and the session may end.
 void Session::run(std::function<Status()> work, std::function<void(const Status&)> then) {
-    running_++;
-    resources_.workers->run([this, work = std::move(work), then = std::move(then)]() mutable {
-        Status status = work();
+    auto outcome = std::make_shared<Status>();
+    auto report = letter([then = std::move(then), outcome] { then(*outcome); });
+    resources_.workers->run([this, work = std::move(work), outcome, report = std::move(report)]() mutable {
+        *outcome = without_exceptions(work);
         work = nullptr;
-        resources_.mailbox->post([this, then, status] {
-            running_--;
-            then(status);
-            advance();
-        });
+        resources_.mailbox->post(std::move(report));
     });
+    running_++;
+}
+
+// Has pages set aside for the blocks that a participant has just been granted; then() goes on, at once where
+// they have been used before. What comes out of it is then()'s to say: the session may be over.
+void Session::reserve(Participant& participant, std::function<void(const Status&)> then) {
+    if (!participant.has_bare()) return then({});
+    auto backings = std::make_shared<std::vector<Backing>>();
+    *backings = participant.take_bare();
+    auto settled = [&participant, backings, then = std::move(then)] {
+        participant.reserving--;
+        then(participant.settle(*backings));
+    };
+    resources_.reserver->reserve(backings, letter(settled));
+    participant.reserving++;
+    running_++;
+}
+
+// A letter that reports what was running. It is written beforehand, so that no report fails for want of
+// memory.
+Mailbox::Letters Session::letter(std::function<void()> then) {
+    Mailbox::Letters letters;
+    letters.emplace_back([this, then = std::move(then)] {
+        running_--;
+        try {
+            then();
+        } catch (const std::bad_alloc&) {
+            end(out_of_machine_memory());
+        }
+        advance();
+    });
+    return letters;
 }
 
 void Session::start_open() {
@@ -119,7 +172,7 @@ void Session::start_open() {
         if (!status.ok()) return fail(status);
         join_ = std::move(fresh_join_);
         phase_ = Phase::Building;
-        send_welcome(*participants_.front(), first_input_);
+        send_welcome(*participants_.front());
     });
 }
 
@@ -127,10 +180,10 @@ void Session::start_open() {
 void Session::start_move() {
     log_line(LogLevel::Log, "join session %llu moves to the CPU: no room on %s",
              static_cast<unsigned long long>(id_), device_->label.c_str());
-    auto cursors = std::make_shared<std::vector<std::unique_ptr<Cursor>>>();
+    auto old_join = std::make_shared<std::unique_ptr<Join>>(std::move(join_));
+    auto cursors = std::make_shared<std::vector<std::unique_ptr<Cursor>>>();  // gone before their join
     for (const auto& participant : participants_)
         if (participant->holds_cursor()) cursors->push_back(std::move(participant->tasks.front()->cursor));
-    auto old_join = std::make_shared<std::unique_ptr<Join>>(std::move(join_));
 
     auto work = [this, cursors, old_join, is_sealed = phase_ == Phase::Sealed]() -> Status {
         cursors->clear();
@@ -160,10 +213,10 @@ void Session::start_winding_down() {
         std::vector<std::deque<std::unique_ptr<Task>>> tasks;
     };
     auto remains = std::make_shared<Remains>();
-    remains->join = std::move(join_);
-    remains->fresh_join = std::move(fresh_join_);
     for (const auto& participant : participants_)
         remains->tasks.push_back(std::exchange(participant->tasks, {}));
+    remains->join = std::move(join_);
+    remains->fresh_join = std::move(fresh_join_);
     auto work = [remains]() -> Status {
         remains->tasks.clear();
         remains->join.reset();
@@ -176,7 +229,8 @@ void Session::start_winding_down() {
 // Participants whose clients have gone give their blocks back, once no cursor of theirs is left.
 void Session::forget_gone() {
     std::erase_if(participants_, [](const auto& participant) {
-        return participant->gone && !participant->running && participant->tasks.empty();
+        return participant->gone && !participant->running && participant->reserving == 0 &&
+               participant->tasks.empty();
     });
 }
 

@@ -5,7 +5,8 @@
 //
 // Order: each participant's tasks are executed in the order they came. Tasks of different participants run
 // side by side, except that Seal, Rewind and ScanBuild have the join to themselves. A cursor without a free
-// result block is parked: it is looked at again when the client releases one.
+// result block is parked: it is looked at again when the client releases one, or when one that is large
+// enough for a large row has its pages.
 //
 // Ends: a failed task ends the session for all participants; a closed connection ends one participant; the
 // last one's ends the session. Then the cancel flag is set, running tasks are waited for (by looking again
@@ -56,6 +57,7 @@ class Session {
     void disconnect(Participant& participant);
     // Ends the session; every participant is told.
     void fail(const Status& status);
+    void advance();
 
     uint64_t id() const { return id_; }
     // Nothing is left to wait for: to be erased.
@@ -72,7 +74,7 @@ class Session {
     void receive_reserve(Participant& participant, const Message& message);
     void receive_skip(Participant& participant, const Message& message);
     Status queue(Participant& participant, std::unique_ptr<Task> task);
-    void send_welcome(Participant& participant, const BlockRange (&input)[Participant::kMinimumBlocks]);
+    void send_welcome(Participant& participant);
     void send_sealed(Participant& participant);
     void send_result(Participant& participant, const Task& task, const Delivery& delivery);
     void send_stats(Participant& participant, uint64_t sequence);
@@ -83,6 +85,7 @@ class Session {
     bool may_start(const Participant& participant) const;
     void start_task(Participant& participant);
     void start_cursor(Participant& participant, Task& task);
+    void park(Participant& participant);
     bool is_lost(const Task& task) const;
     void deliver(Participant& participant, const Task& task, const Delivery& delivery);
     void finish_task(Participant& participant, const Status& status);
@@ -95,8 +98,11 @@ class Session {
     TaskContext context();
 
     // session.cpp: life and death.
-    void advance();
+    void start_what_may();
+    void end(const Status& status);
     void run(std::function<Status()> work, std::function<void(const Status&)> then);
+    void reserve(Participant& participant, std::function<void(const Status&)> then);
+    Mailbox::Letters letter(std::function<void()> then);
     void start_open();
     void start_move();
     void start_winding_down();
@@ -122,9 +128,8 @@ class Session {
     bool moved_ = false;
     bool answered_ = false;  // results or marks were acknowledged: too late to move
     bool wound_down_ = false;
-    size_t running_ = 0;  // works at the workers
+    size_t running_ = 0;  // works at the workers and the reserver
     std::vector<std::shared_ptr<Participant>> participants_;
-    BlockRange first_input_[Participant::kMinimumBlocks]{};  // of the opening participant
 };
 
 }  // namespace gpujoin

@@ -114,12 +114,16 @@ Status Session::receive_rewind(Participant& participant, const Message& message)
 }
 
 void Session::receive_reserve(Participant& participant, const Message& message) {
-    GrantBody body;
-    Status status = participant.hold_input(message.as<ReserveBody>().bytes, &body.block);
-    if (status.ok())
-        send(participant, MessageType::Grant, message.header->sequence, &body);
-    else
-        send(participant, MessageType::Failed, message.header->sequence, &status);
+    uint64_t sequence = message.header->sequence;
+    uint64_t offset = 0;
+    Status status = participant.hold_input(message.as<ReserveBody>().bytes, &offset);
+    if (!status.ok()) return send(participant, MessageType::Failed, sequence, &status);
+    reserve(participant, [this, &participant, sequence, offset](const Status& status) {
+        if (phase_ == Phase::Over || participant.gone) return;
+        if (!status.ok()) return send(participant, MessageType::Failed, sequence, &status);
+        GrantBody body{participant.held(offset)};
+        send(participant, MessageType::Grant, sequence, &body);
+    });
 }
 
 void Session::receive_skip(Participant& participant, const Message& message) {
@@ -136,10 +140,11 @@ void Session::send(Participant& participant, MessageType type, uint64_t sequence
     participant.connection.send(type, id_, sequence, body);
 }
 
-void Session::send_welcome(Participant& participant, const BlockRange (&input)[Participant::kMinimumBlocks]) {
+void Session::send_welcome(Participant& participant) {
     OpenedBody body{};
     std::ranges::copy(secret_, body.secret);
-    std::ranges::copy(input, body.input);
+    participant.first_input(body.input);
+    participant.welcome = true;
     copy_text(device_->label, body.device);
     send(participant, MessageType::Opened, 0, &body);
 }

@@ -39,17 +39,16 @@ void Session::start_task(Participant& participant) {
     Task& task = *participant.tasks.front();
     if (Status status = check_phase(task); !status.ok()) return fail(status);
     if (task.gives_results()) return start_cursor(participant, task);
-    participant.running = true;
     run([this, context = context(), &task] { return execute(context, task, &fresh_report_); },
         [this, &participant](const Status& status) { finish_task(participant, status); });
+    participant.running = true;
 }
 
 void Session::start_cursor(Participant& participant, Task& task) {
     std::vector<ResultBlock> blocks;
     if (Status status = participant.take_result_blocks(task.bytes_needed, &blocks); !status.ok())
         return fail(status);
-    if (blocks.empty()) return;  // parked
-    participant.running = true;
+    if (blocks.empty()) return park(participant);
     auto last = std::make_shared<Delivery>();
     auto post = [this, &participant, &task](const Delivery& delivery) {
         resources_.mailbox->post([=, this, &participant, &task] { deliver(participant, task, delivery); });
@@ -62,6 +61,15 @@ void Session::start_cursor(Participant& participant, Task& task) {
                 finish_task(participant, status);
             participant.return_result_blocks();
         });
+    participant.running = true;
+}
+
+// Until there is a block: one that the client gives back, or a large one that was granted now.
+void Session::park(Participant& participant) {
+    if (!participant.has_bare()) return;
+    reserve(participant, [this](const Status& status) {
+        if (!status.ok()) fail(status);
+    });
 }
 
 // Whether what a task did is lost, because it did it on the device that the session is about to leave: of a
@@ -128,7 +136,8 @@ void Session::answer(Participant& participant, const Task& task) {
     }
     phase_ = Phase::Sealed;
     seal_report_ = fresh_report_;
-    for (const auto& everyone : participants_) send_sealed(*everyone);
+    for (const auto& everyone : participants_)
+        if (everyone->welcome) send_sealed(*everyone);
 }
 
 void Session::pop_task(Participant& participant) {
@@ -144,13 +153,13 @@ void Session::discard(Participant& participant, std::deque<std::unique_ptr<Task>
     for (const auto& task : tasks)
         if (const BlockRange* block = task->block()) participant.hand_back(*block);
     if (std::ranges::none_of(tasks, [](const auto& task) { return task->cursor != nullptr; })) return;
-    participant.running = true;
     auto remains = std::make_shared<std::deque<std::unique_ptr<Task>>>(std::move(tasks));
     auto work = [remains]() -> Status {
         remains->clear();
         return {};
     };
     run(work, [&participant](const Status&) { participant.running = false; });
+    participant.running = true;
 }
 
 }  // namespace gpujoin

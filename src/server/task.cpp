@@ -1,8 +1,6 @@
 // Executing tasks, on worker threads.
 #include "server/task.h"
 
-#include <new>
-
 #include "server/resources.h"
 
 namespace gpujoin {
@@ -67,16 +65,6 @@ Status open_cursor(const TaskContext& context, Task& task) {
     GPUJOIN_RETURN_IF_FAILED(
         view_batch(context, {context.spec->probe, context.spec->probe_columns}, task, &batch));
     return context.join->probe(batch, &task.cursor);
-}
-
-// Code of the standard library may throw; nothing else does.
-template <typename Work>
-Status without_exceptions(const Work& work) {
-    try {
-        return work();
-    } catch (const std::bad_alloc&) {
-        return out_of_host_memory();
-    }
 }
 
 }  // namespace

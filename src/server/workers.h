@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <list>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -17,16 +18,23 @@ namespace gpujoin {
 // Messages to the event thread: closures that it runs, in the order they were posted.
 class Mailbox {
   public:
+    // Letters that are written before there is anything to report take no memory when they are posted.
+    using Letters = std::list<std::function<void()>>;
+
     Mailbox();
     // Readable while there is mail.
     int fd() const { return event_.get(); }
+    void post(Letters letters) noexcept;      // any thread
     void post(std::function<void()> letter);  // any thread
-    void deliver();                           // the event thread
+    // The event thread. What a letter throws comes out; those behind it stay.
+    void deliver();
 
   private:
+    void put_back(Letters letters) noexcept;
+
     UniqueFd event_;
     std::mutex mutex_;
-    std::deque<std::function<void()>> letters_;
+    Letters letters_;
 };
 
 class WorkerThreads {

@@ -13,7 +13,8 @@ namespace gpujoin {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kPointNames = {"allocation", "launch", "copy", "send", "grant"};
+constexpr std::array<std::string_view, 6> kPointNames = {"allocation", "launch", "copy",
+                                                         "send",       "grant",  "reserve"};
 
 // For each point, how many calls are left until the one that fails; 0 and below: none will.
 struct Countdowns {

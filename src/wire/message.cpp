@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "wire/build.h"
+
 namespace gpujoin {
 
 namespace {
@@ -16,6 +18,14 @@ static_assert(sizeof(MessageHeader) % 8 == 0 && sizeof(BatchBody) % 8 == 0, "bod
 Status malformed(const char* what, uint64_t value) {
     return failure(Fault::Protocol, "08P01", "malformed message")
         .with_detail("%s is %llu.", what, static_cast<unsigned long long>(value));
+}
+
+Status of_another_build(const MessageHeader& header) {
+    return failure(Fault::Protocol, "08P01", "the other end is of another build of gpujoin")
+        .with_detail("Its build is %016llx of protocol %u; here it is %016llx of protocol %u.",
+                     static_cast<unsigned long long>(header.build), header.version,
+                     static_cast<unsigned long long>(kBuildId), kProtocolVersion)
+        .with_hint("Restart PostgreSQL after upgrading gpujoin.");
 }
 
 bool carries_columns(MessageType type) {
@@ -110,6 +120,8 @@ uint32_t body_bytes(MessageType type) {
         case MessageType::GetStats:
         case MessageType::GetDevices:
         case MessageType::Calibrate:
+        case MessageType::Ping:
+        case MessageType::Pong:
             return 0;
     }
     return UINT32_MAX;
@@ -119,10 +131,7 @@ Status decode(std::span<const std::byte> packet, Message* message) {
     if (packet.size() < sizeof(MessageHeader)) return malformed("The size of the packet", packet.size());
     auto* header = reinterpret_cast<const MessageHeader*>(packet.data());
     if (header->magic != kMessageMagic) return malformed("The magic number", header->magic);
-    if (header->version != kProtocolVersion)
-        return failure(Fault::Protocol, "08P01", "unexpected protocol version %u", header->version)
-            .with_detail("The library and the server are of different versions of gpujoin.")
-            .with_hint("Restart PostgreSQL after upgrading gpujoin.");
+    if (header->version != kProtocolVersion || header->build != kBuildId) return of_another_build(*header);
     if (header->bytes != packet.size()) return malformed("The size given in the header", header->bytes);
     uint32_t fixed = body_bytes(header->type);
     if (fixed == UINT32_MAX) return malformed("The message type", static_cast<uint64_t>(header->type));
@@ -149,7 +158,7 @@ uint32_t encode(MessageType type, uint64_t session, uint64_t sequence, const voi
                 std::span<const ColumnBuffers> columns, std::byte* buffer) {
     auto column_bytes = static_cast<uint32_t>(columns.size_bytes());
     uint32_t bytes = sizeof(MessageHeader) + body_size + column_bytes;
-    MessageHeader header{kMessageMagic, kProtocolVersion, type, bytes, 0, 0, session, sequence};
+    MessageHeader header{kMessageMagic, kProtocolVersion, type, bytes, 0, 0, kBuildId, session, sequence};
     header.input = type == MessageType::Append || type == MessageType::ScanBuild ? 1 : 0;
     memcpy(buffer, &header, sizeof header);
     if (body_size > 0) memcpy(buffer + sizeof header, body, body_size);

@@ -1,8 +1,8 @@
 // Messages between a client (a PostgreSQL backend) and the server, over a UNIX socket of type SOCK_SEQPACKET:
 // one message a packet, never split. Each is a MessageHeader, a fixed body, and for batches an array of
-// ColumnBuffers. All of it is plain bytes of the host's own layout, since both ends are built together: the
-// handshake compares kProtocolVersion. Whoever receives a message copies it first and checks it with the
-// decode functions below.
+// ColumnBuffers. All of it is plain bytes of the host's own layout, since both ends are built together: every
+// header says of which build it is, and others are refused. Whoever receives a message copies it first and
+// checks it with the decode functions below.
 //
 // One connection is one participant of one session (one running join). Closing it is the only clean-up
 // signal.
@@ -28,6 +28,7 @@
 //   GetDevices                     Devices (no session needed)
 //   Calibrate                      Devices (no session needed), when all of them have been measured anew; or
 //                                  Failed with the Calibrate's sequence
+//   Ping                           Pong, at once, from the thread that owns all sessions (no session needed)
 //   Cancel: close the socket       Failed with sequence 0: a Status; the session is over
 //
 // The server handles a participant's messages in order. It never waits for a client: without a result block
@@ -45,7 +46,7 @@
 namespace gpujoin {
 
 inline constexpr uint32_t kMessageMagic = 0x4e4a5047;  // "GPJN"
-inline constexpr uint16_t kProtocolVersion = 1;
+inline constexpr uint16_t kProtocolVersion = 2;        // of the header up to its build
 inline constexpr uint32_t kMaxMessageBytes = 96u << 10;
 inline constexpr uint32_t kMaxDevices = 32;
 
@@ -75,6 +76,8 @@ enum class MessageType : uint16_t {
     GetDevices,
     Devices,
     Calibrate,
+    Ping,
+    Pong,
     Failed,
 };
 
@@ -85,6 +88,7 @@ struct MessageHeader {
     uint32_t bytes;     // of the whole message
     uint16_t input;     // 0 probe, 1 build
     uint16_t stage;     // 0: a session has one join
+    uint64_t build;     // kBuildId
     uint64_t session;   // 0 before Opened
     uint64_t sequence;  // Append, Probe, ScanBuild, MarkMatched and Reserve take increasing numbers from one
                         // counter per participant, from 1 on; answers repeat it. Elsewhere 0, save in Skip.

@@ -6,6 +6,7 @@ from tables import AMBIGUOUS, ORDERED
 
 JOIN_KINDS = ["INNER", "LEFT", "RIGHT", "FULL"]
 SUBLINKS = ["EXISTS", "NOT EXISTS", "IN"]
+WRITES = ["UPDATE", "DELETE", "MERGE"]
 
 
 # What may stand in FROM instead of a plain table; each gives every row once.
@@ -90,6 +91,10 @@ class Query:
                 self.limit,
             ]))
 
+    def answer(self):
+        """Commands that give the rows to be compared."""
+        return f"COPY ({self.sql()}) TO STDOUT"
+
     def tables(self):
         sources = _sources(self.tree) + [s.source for s in self.sublinks]
         return list({s.table.name: s.table for s in sources}.values())
@@ -108,6 +113,54 @@ class Query:
             smaller = copy.deepcopy(self, _keep_tables(self))
             edit(smaller)
             yield smaller
+
+
+@dataclasses.dataclass
+class Write:
+    """A statement that writes to a table with children. What it sets comes from the row itself, since one that has several
+    partners may take any."""
+
+    verb: str
+    target: Source
+    tree: object  # None: only sublinks
+    conditions: list
+    sublinks: list
+    assignment: str
+    settings: list = dataclasses.field(default_factory=list)
+    order_by: tuple = ()
+
+    def sql(self):
+        name = f"{self.target.table.name} {self.target.alias}"
+        conditions = " AND ".join(self.conditions + [s.sql() for s in self.sublinks]) or "true"
+        if self.verb == "MERGE":
+            matched = self.assignment.partition(" = ")
+            return (f"MERGE INTO {name} USING {self.tree.sql()} ON {conditions} "
+                    f"WHEN MATCHED AND {self.target.alias}.id % 3 = 0 THEN DELETE "
+                    f"WHEN MATCHED THEN UPDATE SET {matched[0]} = {matched[2]} "
+                    f"WHEN NOT MATCHED THEN INSERT (id) VALUES ({self.tree.alias}.id + 5000)")
+        using = ("FROM " if self.verb == "UPDATE" else "USING ") + self.tree.sql() + " " if self.tree else ""
+        action = f"UPDATE {name} SET {self.assignment}" if self.verb == "UPDATE" else f"DELETE FROM {name}"
+        return f"{action} {using}WHERE {conditions}"
+
+    def answer(self):
+        return (f"BEGIN; {self.sql()}; COPY (SELECT tableoid::regclass, * FROM {self.target.table.name}) TO STDOUT; ROLLBACK")
+
+    def tables(self):
+        sources = [self.target] + (_sources(self.tree) if self.tree else []) + [s.source for s in self.sublinks]
+        return list({s.table.name: s.table for s in sources}.values())
+
+    def rescans(self):
+        return False
+
+    def kinds(self):
+        return [self.verb] + [s.kind for s in self.sublinks] + ([j.kind for j in _joins(self.tree)] if self.tree else [])
+
+    def smaller(self):
+        for name in ["conditions", "sublinks", "settings"]:
+            for i in range(len(getattr(self, name))):
+                smaller = copy.deepcopy(self, _keep_tables(self))
+                getattr(smaller, name).pop(i)
+                yield smaller
 
 
 def _keep_tables(query):
@@ -162,8 +215,8 @@ def _sources(tree):
 class Generator:
     """Makes queries over the given tables. ranges: share of joins with range conditions."""
 
-    def __init__(self, random_, tables, kinds, ranges):
-        self.random, self.tables, self.kinds, self.ranges = random_, tables, kinds, ranges
+    def __init__(self, random_, tables, parents, kinds, ranges):
+        self.random, self.tables, self.parents, self.kinds, self.ranges = random_, tables, parents, kinds, ranges
         self.aliases = 0
 
     def query(self):
@@ -176,6 +229,23 @@ class Generator:
         query = Query(tree, sublinks, where, self._select(sources), settings=self._settings())
         self._finish(query, sources)
         return query
+
+    def write(self):
+        """An UPDATE, DELETE or MERGE of a table with children."""
+        random_ = self.random
+        verb = random_.choice([k for k in WRITES if k in self.kinds])
+        target = self._source()
+        target = Source(random_.choice(self.parents), target.alias, [])
+        joined = verb == "MERGE" or not set(self.kinds) & set(SUBLINKS) or random_.random() < 0.6
+        tree = self._tree(1 if verb == "MERGE" else random_.choice([1, 1, 2])) if joined else None
+        sublinks = [] if verb == "MERGE" or joined and random_.random() < 0.7 else [self._sublink([target])]
+        conditions = self._conditions([target], _sources(tree)) if joined else []
+        if verb == "MERGE" and random_.random() < 0.7:  # lest a row has several partners
+            conditions[0] = f"{target.alias}.id = {tree.alias}.id"
+        column = random_.choice(target.table.columns)
+        value = f"{target.alias}.id + 3000" if column.name == "id" else random_.choice(["NULL", f"{target.alias}.{column.name}"])
+        settings = ["enable_partitionwise_join = on"] if random_.random() < 0.3 else []
+        return Write(verb, target, tree, conditions, sublinks, f"{column.name} = {value}", settings)
 
     def _finish(self, query, sources):
         """Rows as they are, or what may stand above a join: aggregation, DISTINCT, ORDER BY ... LIMIT."""
@@ -239,7 +309,23 @@ class Generator:
             conditions.append(self._residual(left, right))
         if random_.random() < 0.1:
             conditions.append(self._filter(random_.choice(left + right)))
+        if random_.random() < 0.1:
+            conditions += self._guarded(left, right)
         return conditions
+
+    def _guarded(self, left, right):
+        """A condition that raises an error for pairs which a cheaper one excludes, wherever that stands."""
+        a, b = self._pair(left, right, {"integer"})
+        excluded = self.random.choice([0, 1, 2, 5])
+        guard, guarded = self.random.choice([
+            (f"{a} - {b} <> {excluded}", f"100 / ({a} - {b} - {excluded}) / 1 / 1 / 1 < 30"),
+            (f"{a} + {b} > {excluded}", f"({a} + 7) % ({a} + {b} - {excluded}) / 1 / 1 / 1 <> 3"),
+            (f"{a} % 7 <> {b} % 7", f"length(repeat('x', 10 / ({a} % 7 - {b} % 7)) || {b} || {a}) < 20"),
+            (f"length({a} || ',' || {b}) < 4", f"(({a} || '0')::int2 + ({b} || '0')::int2 + 0) / 1 / 1 / 1 / 1 / 1 < 70"),
+        ])
+        both = [guard, guarded]
+        self.random.shuffle(both)
+        return both
 
     def _columns(self, sources, families=None):
         return [(s, c) for s in sources for c in s.table.columns if families is None or c.type.family in families]
@@ -338,6 +424,8 @@ class Generator:
             if len(parts) == 1:
                 return random_.choice([f"NOT {parts[0]}", f"({parts[0]} IS NULL)", f"({parts[0]} IS NOT TRUE)"])
             return "(" + random_.choice([" AND ", " OR ", " OR "]).join(parts) + ")"
+        if random_.random() < 0.2 and (oids := self._columns(left + right, {"oid"})):
+            return self._of_oids(oids, left + right)
         family = random_.choice(["integer", "integer", "float", "date"])
         a, b = self._pair(left, right, {family})
         c, d = self._pair(left, right, {family})
@@ -357,6 +445,15 @@ class Generator:
                 f"(CASE WHEN {c} {compare} {d} THEN {number} WHEN {a} > 3 THEN {b} END > 2)",
                 f"(CASE WHEN {c} {compare} {d} THEN {number} > 1 ELSE {a} = {b} END)"])
         return f"({number} {compare} {random_.choice([str(random_.choice([0, 1, 3, 20])), d])})"
+
+    def _of_oids(self, oids, sources):
+        """Oids with integers, which are cast to oid, in ways of their own, or the oid to them."""
+        source, column = self.random.choice(oids)
+        other, number = self.random.choice(self._columns(sources, {"integer", "oid"}))
+        compare = self.random.choice(["=", "<>", "<", "<=", ">", ">="])
+        return self.random.choice([f"({source.alias}.{column.name} {compare} {other.alias}.{number.name})",
+                                   f"({other.alias}.{number.name} {compare} {source.alias}.{column.name})",
+                                   f"({source.alias}.{column.name}::int8 - {other.alias}.{number.name}::int8 {compare} 3)"])
 
     def _filter(self, source):
         source, column = self.random.choice(self._columns([source]))
@@ -392,5 +489,5 @@ class Generator:
     def _settings(self):
         if self.random.random() < 0.08:
             return ["max_parallel_workers_per_gather = 2", "parallel_setup_cost = 0", "parallel_tuple_cost = 0",
-                    "min_parallel_table_scan_size = 0"]
+                    "min_parallel_table_scan_size = 0", "gpujoin.startup_cost = 0", "gpujoin.encode_cost = 1"]
         return []

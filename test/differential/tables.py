@@ -103,6 +103,40 @@ class Table:
         return "\n".join(commands)
 
 
+@dataclasses.dataclass
+class Family(Table):
+    """A table with children, which have the rows: partitions, or tables that inherit; one has its columns in another order."""
+
+    partitioned: bool = False
+
+    def sql(self):
+        columns = [f"{c.name} {c.type.declared or c.type.name}" for c in self.columns]
+        name = self.name
+        commands = [f"DROP TABLE IF EXISTS {name}, {name}_0, {name}_1, {name}_2 CASCADE;",
+                    f"CREATE TABLE {name} ({', '.join(columns)}){' PARTITION BY HASH (id)' if self.partitioned else ''};",
+                    f"CREATE TABLE {name}_1 ({', '.join(reversed(columns))});"]
+        for child in range(3):
+            if self.partitioned:
+                bounds = f"FOR VALUES WITH (MODULUS 3, REMAINDER {child})"
+                commands.append(f"ALTER TABLE {name} ATTACH PARTITION {name}_1 {bounds};" if child == 1 else
+                                f"CREATE TABLE {name}_{child} PARTITION OF {name} {bounds};")
+            else:
+                commands.append(f"ALTER TABLE {name}_1 INHERIT {name};" if child == 1 else
+                                f"CREATE TABLE {name}_{child} () INHERITS ({name});")
+        for part in [self.rows] if self.partitioned else [self.rows[i::3] for i in range(3)]:
+            values = ",\n".join("(" + ", ".join("NULL" if v is None else v for v in row) + ")" for row in part)
+            into = name if self.partitioned else f"{name}_{len(part) % 3}"
+            if part:
+                commands.append(f"INSERT INTO {into} ({', '.join(c.name for c in self.columns)}) VALUES\n{values};")
+        commands.append(f"ANALYZE {name};")
+        return "\n".join(commands)
+
+
+def make_family(random_, name, table):
+    """A table with children that has a table's columns and rows."""
+    return Family(name, table.columns, table.rows[:200], False, partitioned=random_.random() < 0.6)
+
+
 _ID = next(t for t in TYPES if t.name == "int4")
 
 

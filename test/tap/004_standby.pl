@@ -35,11 +35,11 @@ $primary->safe_psql('postgres', q{
 $primary->wait_for_catchup($standby);
 my $join = 'SELECT count(*), count(a.k), sum(b.g), max(a.t || b.t) FROM a FULL JOIN b ON a.k = b.k AND a.g <> b.g';
 my $answer = $primary->safe_psql('postgres', "SET gpujoin.enabled = off; $join");
-like($standby->safe_psql('postgres', "SET gpujoin.force = on; EXPLAIN (COSTS OFF) $join"), qr/Custom Scan \(GpuJoin\)/,
+like($standby->safe_psql('postgres', "SET gpujoin.force = on; EXPLAIN (COSTS OFF) $join"), qr/Custom Scan \(GPU Join\)/,
 	'joins are taken while in recovery');
 is($standby->safe_psql('postgres', "SET gpujoin.force = on; $join"), $answer, 'and give the right rows');
 is($standby->safe_psql('postgres', "SET gpujoin.force = on; SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0;
-	SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; $join"), $answer, 'in parallel too');
+	SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET gpujoin.startup_cost = 0; SET gpujoin.encode_cost = 1; $join"), $answer, 'in parallel too');
 
 # A join that needs rows which the primary has removed is cancelled.
 $standby->append_conf('postgresql.conf', "max_standby_streaming_delay = '100ms'\n");

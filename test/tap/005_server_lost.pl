@@ -8,7 +8,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 use GpuJoinTest;
 
-my $node = make_node('lost');
+my $node = make_node('lost', "gpujoin.server_timeout = '10min'");
 start_ready($node);
 my $rows = 300_000;
 $node->safe_psql('postgres', qq{
@@ -20,7 +20,7 @@ $node->safe_psql('postgres', qq{
 my $join = 'SELECT count(*), sum(a.v + b.v), max(b.t) FROM a JOIN b USING (k)';
 my $answer = join '|', $rows, $rows * ($rows + 1), 'b99999';
 is($node->safe_psql('postgres', $join), $answer, 'a join gives the right rows');
-like($node->safe_psql('postgres', "EXPLAIN (COSTS OFF) $join"), qr/GpuJoin/, 'through GpuJoin');
+like($node->safe_psql('postgres', "EXPLAIN (COSTS OFF) $join"), qr/GPU Join/, 'through GPU Join');
 
 # How many sockets and memory files a program has open that COPY starts.
 sub descriptors_of_program

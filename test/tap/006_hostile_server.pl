@@ -1,32 +1,12 @@
 # Whatever a server sends, a backend answers with an error and goes on: it checks every message before it uses it.
 use strict;
 use warnings;
-use File::Basename;
-use File::Copy;
-use File::Path;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use GpuJoinTest;
 
-plan skip_all => 'needs python3' if system('python3 -c "import socket; socket.send_fds" 2>/dev/null') != 0;
-
-# A PostgreSQL of our own, whose gpujoin_server is another: it looks for it beside its own executable.
-my %place = map { chomp(my $path = `pg_config --$_`); $_ => $path } ('bindir', 'pkglibdir', 'sharedir');
-my ($root) = join("\0", @place{qw(bindir pkglibdir sharedir)}) =~ m{^(/.*/)[^\0]*\0\1[^\0]*\0\1};
-my $copy = PostgreSQL::Test::Utils::tempdir();
-my %copied = map { my $path = $place{$_}; $path =~ s/^\Q$root\E/$copy\//; $_ => $path } keys %place;
-mkpath(dirname($_)) for values %copied;
-mkpath($copied{bindir});
-symlink $place{$_}, $copied{$_} for ('pkglibdir', 'sharedir');
-for my $program (slurp_dir($place{bindir}))
-{
-	next if $program =~ /^\./;
-	copy("$place{bindir}/$program", "$copied{bindir}/$program");
-	chmod 0755, "$copied{bindir}/$program";
-}
-copy('fake_server.py', "$copied{bindir}/gpujoin_server");
-$ENV{PATH} = "$copied{bindir}:$ENV{PATH}";
+use_fake_server();
 
 my $node = make_node('hostile');
 start_ready($node);
@@ -49,8 +29,9 @@ my $malformed = 'malformed message from the gpujoin server';
 for my $stage ('hello', 'open', 'append', 'seal', 'probe')
 {
 	misbehave("$stage:$_", $malformed, '58000')
-	  for ('short', 'magic', 'version', 'size', 'type', 'long', 'unasked', 'devices', 'ghost_append', 'ghost_result');
+	  for ('short', 'magic', 'size', 'type', 'long', 'unasked', 'devices', 'ghost_append', 'ghost_result');
 	misbehave("$stage:text", 'malformed', '58000');
+	misbehave("$stage:$_", 'the gpujoin server is of another build of gpujoin', '58000') for ('version', 'build');
 	misbehave("$stage:silent", 'canceling statement due to statement timeout', '57014');
 }
 misbehave('hello:version', 'HINT:  Restart PostgreSQL after upgrading gpujoin.', '58000');

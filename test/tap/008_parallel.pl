@@ -24,7 +24,7 @@ $node->safe_psql('postgres', qq{
 my $join = 'SELECT count(*), count(a.v), count(b.v), max(b.t) FROM a FULL JOIN b USING (k)';
 my $answer = join '|', $rows * 3 / 2, $rows, $rows, 'b99999';
 is($node->safe_psql('postgres', $join), $answer, 'a parallel join gives the right rows');
-like($node->safe_psql('postgres', "EXPLAIN (COSTS OFF) $join"), qr/Parallel Custom Scan \(GpuJoin\)/,
+like($node->safe_psql('postgres', "EXPLAIN (COSTS OFF) $join"), qr/Parallel Custom Scan \(GPU Join\)/,
 	'all participants together');
 
 # Runs the join, and something else so many seconds after its start; counts what comes of it.

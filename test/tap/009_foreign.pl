@@ -1,5 +1,5 @@
-# Foreign tables of postgres_fdw, over a loopback connection: as inputs of a GpuJoin, with joins that are sent to the
-# remote side, where they may be a GpuJoin in turn, below an asynchronous append, and under row locks and updates, which
+# Foreign tables of postgres_fdw, over a loopback connection: as inputs of a GPU Join, with joins that are sent to the
+# remote side, where they may be a GPU Join in turn, below an asynchronous append, and under row locks and updates, which
 # have the remote join made again locally.
 use strict;
 use warnings;
@@ -11,7 +11,7 @@ use GpuJoinTest;
 my $node = make_node('foreign', 'max_connections = 50');
 start_ready($node);
 my ($host, $port) = ($node->host, $node->port);
-# Over the server "loopback" the remote side joins as it likes, over "forced" by GpuJoin.
+# Over the server "loopback" the remote side joins as it likes, over "forced" by GPU Join.
 $node->safe_psql('postgres', qq{
 	CREATE SCHEMA far;
 	CREATE TABLE far.a AS SELECT i AS k, i % 10 AS g, 'a' || i AS t FROM generate_series(1, 400) AS i;
@@ -58,7 +58,7 @@ my $core = 'SET gpujoin.enabled = off; SET enable_async_append = off';
 my $forced = 'SET gpujoin.force = on';
 my $cheap = 'SET gpujoin.startup_cost = 0; SET enable_partitionwise_join = on';
 my $parallel = "$forced; SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; "
-  . 'SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0';
+  . 'SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET gpujoin.startup_cost = 0; SET gpujoin.encode_cost = 1';
 
 # Joined here: foreign tables with a local one, and with each other.
 for my $query (
@@ -76,13 +76,13 @@ for my $query (
 	q{SELECT a.tableoid::regclass, b.tableoid::regclass, a, b FROM a JOIN b ON a.t = replace(b.t, 'b', 'a')},
 	'SELECT a.k, b.g, near.t FROM a JOIN b ON a.k = b.k LEFT JOIN near ON near.k = a.k + b.g',
 	'SELECT a.g, count(*), sum(b.k) FROM a JOIN b USING (k) GROUP BY a.g',
-	'SELECT near.k, (SELECT count(*) FROM a JOIN b USING (k) WHERE a.g = near.g) FROM near WHERE near.k < 30',
+	'SELECT near.k, (SELECT count(*) FROM (SELECT FROM a JOIN b USING (k) WHERE a.g = near.g OFFSET 0) s) FROM near WHERE near.k < 30',
 	'SELECT near.k, s.* FROM near, LATERAL (SELECT a.t, b.g FROM a JOIN b USING (k) WHERE b.g = near.g OFFSET 0) s WHERE near.k < 30',
 	'SELECT parts.*, near.t FROM parts JOIN near USING (k)',
 	'SELECT parts, near.k FROM parts FULL JOIN near USING (k)',
 	'SELECT a.t, parts.t, parts.tableoid::regclass FROM a LEFT JOIN parts ON a.k = parts.k AND a.g <= parts.g')
 {
-	like(plan_of($query, $forced), qr/Custom Scan \(GpuJoin\)/, "taken: $query");
+	like(plan_of($query, $forced), qr/Custom Scan \(GPU Join\)/, "taken: $query");
 	my $expected = rows_of($query, $core);
 	is_deeply([ map { rows_of($query, $_) } $forced, $parallel, $cheap ], [ ($expected) x 3 ],
 		'the same rows, forced, beside parallel plans, and by cost');
@@ -91,11 +91,11 @@ for my $query (
 # An asynchronous append feeds either side of a join.
 for my $query ('SELECT near.t, parts.t FROM near LEFT JOIN parts USING (k)', 'SELECT near.t, parts.t FROM parts LEFT JOIN near USING (k)')
 {
-	like(plan_of($query, $forced), qr/GpuJoin.*Append.*Async Foreign Scan.*Async Foreign Scan/s, "asynchronous: $query");
+	like(plan_of($query, $forced), qr/GPU Join.*Append.*Async Foreign Scan.*Async Foreign Scan/s, "asynchronous: $query");
 	is(rows_of($query, $forced), rows_of($query, $core), 'the same rows');
 }
 
-# Joined by a GpuJoin of the remote side; and an asynchronous append of such joins.
+# Joined by a GPU Join of the remote side; and an asynchronous append of such joins.
 for my $query (
 	'SELECT fa.*, fb.* FROM fa JOIN fb ON fa.k = fb.k',
 	'SELECT fa.k, fb.t FROM fa LEFT JOIN fb ON fa.k = fb.k AND fa.g < fb.g',
@@ -108,7 +108,7 @@ for my $query (
 	like(plan_of($query, 'SET gpujoin.enabled = off'), qr/Remote SQL: .* JOIN /, "sent away: $query");
 	my $before = $node->safe_psql('postgres', 'SELECT joins FROM pg_stat_gpujoin');
 	is(rows_of($query, 'SET gpujoin.enabled = off'), $expected, 'the same rows, joined there');
-	ok(wait_until(sub { $node->safe_psql('postgres', 'SELECT joins FROM pg_stat_gpujoin') > $before }), 'by a GpuJoin');
+	ok(wait_until(sub { $node->safe_psql('postgres', 'SELECT joins FROM pg_stat_gpujoin') > $before }), 'by a GPU Join');
 	is(rows_of($query, $forced), $expected, 'and joined here');
 }
 
@@ -116,7 +116,7 @@ for my $query (
 sub written
 {
 	my ($statement, $settings) = @_;
-	return rows_of("BEGIN; $statement RETURNING *; SELECT 'a', a FROM a; SELECT 'near', near FROM near; ROLLBACK", $settings);
+	return rows_of("BEGIN; $statement RETURNING *; SELECT 'a', a FROM a; SELECT 'near', near FROM near; SELECT 'parts', parts FROM parts; ROLLBACK", $settings);
 }
 for my $statement (
 	'UPDATE a SET t = near.t FROM near WHERE a.k = near.k',
@@ -124,9 +124,11 @@ for my $statement (
 	'DELETE FROM a USING near WHERE a.k BETWEEN near.k - 1 AND near.k AND near.g <> 2',
 	'DELETE FROM near WHERE EXISTS (SELECT FROM a JOIN b USING (k) WHERE near.k = a.k)',
 	'UPDATE a SET t = b.t FROM b WHERE a.k = b.k',
+	'UPDATE parts SET t = near.t FROM near WHERE parts.k = near.k',
+	'DELETE FROM parts WHERE k IN (SELECT near.k FROM near)',
 	'INSERT INTO near SELECT a.k, b.g, a.t FROM a FULL JOIN b USING (k)')
 {
-	like(plan_of($statement, $forced), qr/Custom Scan \(GpuJoin\)/, "taken: $statement");
+	like(plan_of($statement, $forced), qr/Custom Scan \(GPU Join\)/, "taken: $statement");
 	is(written($statement, $forced), written($statement, $core), 'the same rows');
 }
 
@@ -154,7 +156,7 @@ sub after_change
 my $expected = after_change(locking('a', 'b'), $core);
 like($expected, qr/n1\).*n19\).*\(7,100,n7\)/s, 'a row that has changed comes as it is now, with core');
 unlike($expected, qr/n13\)/, 'and one that has lost its partner does not');
-is(after_change(locking('a', 'b'), $forced), $expected, 'with GpuJoin');
+is(after_change(locking('a', 'b'), $forced), $expected, 'with GPU Join');
 like(plan_of(locking('fa', 'fb'), 'SELECT'), qr/Relations: \(public.fa\) INNER JOIN \(public.fb\)/, 'a locking join is sent away');
 is(after_change(locking('fa', 'fb'), 'SELECT'), $expected, 'the same rows');
 unlike(plan_of(locking('fa', 'fb'), $forced), qr/Relations:/, 'and kept here');

@@ -54,7 +54,7 @@ start_ready($node);
 fill($node);
 my $join = nested_joins();
 my $plan = $node->safe_psql('postgres', "EXPLAIN (COSTS OFF) $join");
-is(scalar(() = $plan =~ /GpuJoin/g), 8, 'eight joins are nested');
+is(scalar(() = $plan =~ /GPU Join/g), 8, 'eight joins are nested');
 is($node->safe_psql('postgres', $join), $answer, 'a query with more joins than pinned blocks gives the right rows');
 my $begin = time;
 my @outputs = in_sessions($node, 12, "$join;\n" x 3);
@@ -81,7 +81,7 @@ for my $pid (split /\n/, $node->safe_psql('postgres', $idle_backends))
 	$held += grep { defined && /memfd:gpujoin/ } map { readlink("/proc/$pid/fd/$_") } slurp_dir("/proc/$pid/fd");
 }
 is($held, 0, 'they hold no descriptor of the shared memory');
-ok(wait_until(sub { sockets_of_server() == 1 }), 'nor the server a connection, but the socket it listens on');
+ok(wait_until(sub { sockets_of_server() == 2 }), 'nor the server a connection, but that of the supervisor and the socket it listens on');
 is($node->safe_psql('postgres', $join), $answer, 'and others join meanwhile');
 close $stay;
 $bench->finish;
@@ -127,9 +127,9 @@ sub planned
 	return $node->safe_psql('postgres', "SET gpujoin.force = $force; SET enable_hashjoin = off; SET enable_mergejoin = off;
 		SET enable_nestloop = off; EXPLAIN (COSTS OFF) SELECT max(x.t), max(y.t) FROM $x x JOIN $y y USING (k)");
 }
-like(planned('off', 't0', 't1'), qr/GpuJoin/, 'a join that fits is planned');
-unlike(planned('off', 'large', 'large'), qr/GpuJoin/, 'one that is not expected to fit is not');
-like(planned('on', 'large', 'large'), qr/GpuJoin/, 'unless it is forced');
+like(planned('off', 't0', 't1'), qr/GPU Join/, 'a join that fits is planned');
+unlike(planned('off', 'large', 'large'), qr/GPU Join/, 'one that is not expected to fit is not');
+like(planned('on', 'large', 'large'), qr/GPU Join/, 'unless it is forced');
 
 my $wide = q{(SELECT g AS k, repeat(g::text, 20) AS t FROM generate_series(1, 1000000) g OFFSET 0)};
 my ($rc, $out, $err) = $node->psql('postgres',

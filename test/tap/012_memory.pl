@@ -45,6 +45,11 @@ sub highest
 }
 
 is($session->query_safe('SELECT count(*) FROM many JOIN few USING (k)'), '24975', 'a join, to begin with');
+$session->query_safe('BEGIN; DECLARE c CURSOR FOR SELECT * FROM many JOIN few USING (k); FETCH 1 FROM c');
+my @mappings = grep { /memfd:gpujoin/ } split /^(?=[0-9a-f]+-[0-9a-f]+ )/m, slurp_file("/proc/$pid/smaps");
+cmp_ok(scalar(@mappings), '>', 0, 'a backend maps the memory that it shares with the server');
+is(scalar(grep { !/^VmFlags:.* dd\b/m } @mappings), 0, 'and leaves it out when it dumps core');
+$session->query_safe('COMMIT');
 my ($mb, $out) = highest(q{SELECT count(*), max(a.t), max(b.t) FROM many a JOIN few b ON a.k % 1000 = b.k});
 like($out, qr/^12500000\|text of row 99999\|match 9999/, 'a join gives 12.5 million rows');
 cmp_ok($mb, '<', 40, sprintf('with little memory (%.0f MB)', $mb));

@@ -30,7 +30,7 @@ for my $name (sort keys %joins)
 {
 	my $query = "$sums FROM $joins{$name}";
 	my $core = $node->safe_psql('postgres', "SET gpujoin.enabled = off; $query");
-	like($node->safe_psql('postgres', "SET gpujoin.force = on; EXPLAIN $query"), qr/Custom Scan \(GpuJoin\)/, "$name: taken");
+	like($node->safe_psql('postgres', "SET gpujoin.force = on; EXPLAIN $query"), qr/Custom Scan \(GPU Join\)/, "$name: taken");
 	is($node->safe_psql('postgres', "SET gpujoin.force = on; $query"), $core, "$name: as in core");
 }
 

@@ -4,12 +4,38 @@ package GpuJoinTest;
 use strict;
 use warnings;
 use Exporter 'import';
+use File::Basename;
+use File::Copy;
+use File::Path;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(make_node start_ready status server_pid wait_until_ready wait_until wait_until_idle is_joining is_alive
-  is_active sockets supervisor_pid big_join);
+  is_active sockets supervisor_pid big_join use_fake_server);
+
+# From now on, clusters are of a PostgreSQL of our own, whose gpujoin_server is fake_server.py: PostgreSQL looks for it
+# beside its own executable.
+sub use_fake_server
+{
+	plan skip_all => 'needs python3' if system('python3 -c "import socket; socket.send_fds" 2>/dev/null') != 0;
+	my %place = map { chomp(my $path = `pg_config --$_`); $_ => $path } ('bindir', 'pkglibdir', 'sharedir');
+	my ($root) = join("\0", @place{qw(bindir pkglibdir sharedir)}) =~ m{^(/.*/)[^\0]*\0\1[^\0]*\0\1};
+	my $copy = PostgreSQL::Test::Utils::tempdir();
+	my %copied = map { my $path = $place{$_}; $path =~ s/^\Q$root\E/$copy\//; $_ => $path } keys %place;
+	mkpath(dirname($_)) for values %copied;
+	mkpath($copied{bindir});
+	symlink $place{$_}, $copied{$_} for ('pkglibdir', 'sharedir');
+	for my $program (slurp_dir($place{bindir}))
+	{
+		next if $program =~ /^\./;
+		copy("$place{bindir}/$program", "$copied{bindir}/$program");
+		chmod 0755, "$copied{bindir}/$program";
+	}
+	copy('fake_server.py', "$copied{bindir}/gpujoin_server");
+	$ENV{PATH} = "$copied{bindir}:$ENV{PATH}";
+}
 
 # A cluster that preloads gpujoin, on the CPU; not started yet.
 sub make_node
@@ -109,7 +135,7 @@ sub supervisor_pid
 	return (slurp_file("/proc/$pid/stat") =~ /\) \S (\d+) /)[0];
 }
 
-# A join of $rows rows on each side that can only be planned as GpuJoin, and its settings.
+# A join of $rows rows on each side that can only be planned as GPU Join, and its settings.
 sub big_join
 {
 	my ($rows) = @_;

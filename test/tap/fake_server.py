@@ -1,26 +1,45 @@
 #!/usr/bin/env python3
 """A gpujoin_server that misbehaves: it speaks the protocol up to a point and then does what the file "misbehaviour" in
-the data directory says. For the test that no answer of a server can crash a backend.
+the data directory says, STAGE or STAGE:WHAT. For the tests that no answer of a server can crash a backend, and that a
+server which does not answer, or cannot be killed, is replaced. Further words in the file, when it starts:
+
+    outlive      a child serves, so that connections stay open when this process is killed
+    unreapable   besides, the child traces this process, which so remains in the process table when it was killed
 
 Layout of messages: src/wire/message.h.
 """
+import ctypes
 import fcntl
 import os
 import select
+import signal
 import socket
 import struct
 import sys
+import threading
 
-MAGIC, VERSION = 0x4E4A5047, 1
+MAGIC, VERSION = 0x4E4A5047, 2
+BUILD = [0]  # as in the messages that come
 (HELLO, WELCOME, OPEN, ATTACH, OPENED, RESERVE, GRANT, RELEASE, APPEND, APPENDED, SEAL, SEALED, PROBE, RESULT, SKIP,
- MARK, MARKED, SCAN, REWIND, REWOUND, GET_STATS, STATS, GET_DEVICES, DEVICES, CALIBRATE, FAILED) = range(1, 27)
-HEADER = struct.Struct("<IHHIHHQQ")
+ MARK, MARKED, SCAN, REWIND, REWOUND, GET_STATS, STATS, GET_DEVICES, DEVICES, CALIBRATE, PING, PONG,
+ FAILED) = range(1, 29)
+STAGES = {"hello": HELLO, "open": OPEN, "append": APPEND, "seal": SEAL, "probe": PROBE, "devices": GET_DEVICES, "ping": PING}
+HEADER = struct.Struct("<IHHIHHQQQ")
+DEVICES_BYTES = 40 + 32 * (8 + 64 + 160 + 8 + 24 + 8 + 5 * 8)
 ARENA_BYTES, BLOCK, NONE = 16 << 20, 1 << 20, 2**64 - 1
 
 
-def message(kind, sequence=0, body=b"", magic=MAGIC, version=VERSION, size=None, session=7):
+def message(kind, sequence=0, body=b"", magic=MAGIC, version=VERSION, size=None, session=7, build=0):
     size = HEADER.size + len(body) if size is None else size
-    return HEADER.pack(magic, version, kind, size, 0, 0, session, sequence) + body
+    return HEADER.pack(magic, version, kind, size, 0, 0, BUILD[0] ^ build, session, sequence) + body
+
+
+def misbehaviour():
+    try:
+        with open("misbehaviour", encoding="ascii") as file:
+            return file.read().split() or [""]
+    except OSError:
+        return [""]
 
 
 def arena(seals=fcntl.F_SEAL_SHRINK if hasattr(fcntl, "F_SEAL_SHRINK") else 2):
@@ -47,6 +66,7 @@ NONSENSE = {
     "short": lambda s: b"\0\0",
     "magic": lambda s: message(WELCOME, s, bytes(24), magic=1),
     "version": lambda s: message(WELCOME, s, bytes(24), version=999),
+    "build": lambda s: message(WELCOME, s, bytes(24), build=1),
     "size": lambda s: message(WELCOME, s, bytes(24), size=12),
     "type": lambda s: message(99, s),
     "long": lambda s: bytes(120 << 10),
@@ -70,14 +90,13 @@ RESULTS = {
 }
 
 
-def converse(client, how):
-    """One connection. `how` is STAGE or STAGE:WHAT."""
-    stage, _, what = how.partition(":")
-    nonsense = {**NONSENSE, **RESULTS}.get(what)
-    memory = arena(0 if what == "unsealed" else 2)
+def converse(client):
+    """One connection."""
     while packet := client.recv(200 << 10):
-        _, _, kind, _, _, _, _, sequence = HEADER.unpack_from(packet)
-        here = {"hello": HELLO, "open": OPEN, "append": APPEND, "seal": SEAL, "probe": PROBE}[stage] == kind
+        stage, _, what = misbehaviour()[0].partition(":")
+        nonsense = {**NONSENSE, **RESULTS}.get(what)
+        _, _, kind, _, _, _, BUILD[0], _, sequence = HEADER.unpack_from(packet)
+        here = STAGES.get(stage) == kind
         if here and what == "silent":
             continue
         if here and what == "close":
@@ -85,6 +104,7 @@ def converse(client, how):
         if here and nonsense:
             client.send(nonsense(sequence))
         elif kind == HELLO:
+            memory = arena(0 if what == "unsealed" else 2)
             arena_bytes = ARENA_BYTES * (4 if what == "too_small" else 1)
             welcome = message(WELCOME, 0, struct.pack("<QQQ", os.getpid() << 20 | converse.count, arena_bytes, BLOCK))
             converse.count += 1
@@ -92,6 +112,7 @@ def converse(client, how):
                 client.send(welcome)
             else:
                 socket.send_fds(client, [welcome], [memory, memory] if what == "two_descriptors" else [memory])
+            os.close(memory)
         elif kind == OPEN and what == "block_outside":
             client.send(opened(ARENA_BYTES))
         elif kind == OPEN and what == "block_overflow":
@@ -105,7 +126,9 @@ def converse(client, how):
         elif kind == PROBE:
             client.send(result(sequence, rows=0, offset=0, size=0))
         elif kind in (GET_DEVICES, CALIBRATE):
-            return
+            client.send(message(DEVICES, sequence, bytes(DEVICES_BYTES)))
+        elif kind == PING:
+            client.send(message(PONG, sequence))
         elif kind == GET_STATS:
             client.send(message(STATS, 0, bytes(96 + 64 + 16)))
 
@@ -113,18 +136,50 @@ def converse(client, how):
 converse.count = 1
 
 
+def serve(client):
+    with client:
+        try:
+            converse(client)
+        except OSError:
+            pass
+
+
+def trace(process):
+    """So that the process, when it ends, is this one's to reap before it is its parent's."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    seized = libc.ptrace(0x4206, process, None, None) == 0  # PTRACE_SEIZE
+    with open("traced", "w", encoding="ascii") as file:
+        file.write("yes" if seized else "no")
+
+
+def leave_to_child(words):
+    """Has a child do the serving. This process waits to be killed; the child ends by itself in the end."""
+    if "unreapable" in words:
+        ctypes.CDLL(None).prctl(0x59616D61, ctypes.c_ulong(2**64 - 1), 0, 0, 0)  # PR_SET_PTRACER, any
+    parent = os.getpid()
+    if os.fork() != 0:
+        while True:
+            signal.pause()
+    signal.alarm(120)
+    if "unreapable" in words:
+        trace(parent)
+
+
 def main():
+    words = misbehaviour()
+    if words[0] == "start:silent":
+        signal.pause()
+    outlives = not {"outlive", "unreapable"}.isdisjoint(words)
+    if outlives:
+        leave_to_child(words)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(sys.argv[sys.argv.index("--socket") + 1])
     listener.listen(8)
-    os.write(2, b"READY: listening; gpus=0 device_memory=0 host_memory=1000000000 staging_memory=1000000; fake\n")
-    while 0 not in (ready := select.select([0, listener], [], [])[0]):
+    os.write(2, b"READY: listening\n")
+    while 0 not in (ready := select.select([listener] if outlives else [0, listener], [], [])[0]):
         client, _ = listener.accept()
-        with client:
-            try:
-                converse(client, open("misbehaviour", encoding="ascii").read().strip())
-            except OSError:
-                pass
+        threading.Thread(target=serve, args=(client,), daemon=True).start()
 
 
 main()

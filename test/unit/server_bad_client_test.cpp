@@ -124,6 +124,7 @@ TEST(ServerBadClient, FramesAreChecked) {
     const std::function<uint32_t(MessageHeader*, uint32_t)> spoilers[] = {
         [](MessageHeader* h, uint32_t size) { return h->magic++, size; },
         [](MessageHeader* h, uint32_t size) { return h->version++, size; },
+        [](MessageHeader* h, uint32_t size) { return h->build++, size; },
         [](MessageHeader* h, uint32_t size) { return h->type = static_cast<MessageType>(0), size; },
         [](MessageHeader* h, uint32_t size) { return h->type = static_cast<MessageType>(999), size; },
         [](MessageHeader* h, uint32_t size) { return h->type = MessageType::Append, size; },
@@ -319,21 +320,23 @@ TEST(ServerBadClient, OneParticipantLeavesInTheMiddleOfItsProbe) {
     EXPECT_EQ(leader.results(leader.probe(leader.opened.input[0], {1})).size(), 1u);
 }
 
-// Descriptors may be used up by others: there need be no client whose leaving makes room.
-TEST(ServerBadClient, WithoutDescriptorsClientsAreAcceptedLater) {
+// Each is told, by means of a spare descriptor that is opened again.
+TEST(ServerBadClient, WithoutDescriptorsClientsAreRefusedAtOnce) {
     TestServer server;
-    int lowest_free = dup(STDIN_FILENO);
-    close(lowest_free);
     rlimit before{};
     getrlimit(RLIMIT_NOFILE, &before);
-    rlimit for_client_alone{static_cast<rlim_t>(lowest_free) + 1, before.rlim_max};
-    setrlimit(RLIMIT_NOFILE, &for_client_alone);
-    TestClient client = server.connect();
-    HelloBody hello{};
-    client.send(MessageType::Hello, 0, &hello);
-    EXPECT_TRUE(client.is_silent());
-    setrlimit(RLIMIT_NOFILE, &before);
-    client.expect(MessageType::Welcome);
+    for (int i = 0; i < 3; i++) {
+        int lowest_free = dup(STDIN_FILENO);
+        close(lowest_free);
+        rlimit for_client_alone{static_cast<rlim_t>(lowest_free) + 1, before.rlim_max};
+        setrlimit(RLIMIT_NOFILE, &for_client_alone);
+        TestClient client = server.connect();
+        Received refusal = client.expect(MessageType::Failed);
+        EXPECT_STREQ(refusal.message.as<Status>().sqlstate, "53000");
+        EXPECT_TRUE(client.ends());
+        setrlimit(RLIMIT_NOFILE, &before);
+    }
+    server.connect().hello();
 }
 
 TEST(ServerBadClient, HundredIdleConnectionsHoldNothing) {

@@ -160,7 +160,6 @@ class FakeJoin : public Join {
 };
 
 FakeCursor::FakeCursor(FakeJoin* join, std::vector<Row> probe) : join_(join) {
-    join_->controls_->cursors++;
     std::lock_guard lock(join_->mutex_);
     for (uint32_t p = 0; p < probe.size() && !*join_->limits_.cancel; p++) {
         for (uint64_t b = 0; b < join_->build_.size(); b++) {
@@ -169,11 +168,12 @@ FakeCursor::FakeCursor(FakeJoin* join, std::vector<Row> probe) : join_(join) {
             pairs_.push_back({p, b});
         }
     }
+    join_->controls_->cursors++;  // now that nothing can go wrong any more
 }
 
 FakeCursor::FakeCursor(FakeJoin* join, std::vector<uint64_t> build_rows) : join_(join) {
-    join_->controls_->cursors++;
     for (uint64_t row : build_rows) pairs_.push_back({kNoProbeRow, row});
+    join_->controls_->cursors++;
 }
 
 FakeCursor::~FakeCursor() {

@@ -157,12 +157,12 @@ int TestClient::flood(MessageType type) {
 Received TestClient::expect(MessageType type) {
     auto received = receive();
     if (!received) {
-        ADD_FAILURE() << "no message instead of one of type " << static_cast<int>(type);
+        if (!may_fail) ADD_FAILURE() << "no message instead of one of type " << static_cast<int>(type);
         throw std::runtime_error("no message");
     }
     if (received->type() == MessageType::Failed && type != MessageType::Failed) {
         const auto& status = received->message.as<Status>();
-        ADD_FAILURE() << status.message << ": " << status.detail;
+        if (!may_fail) ADD_FAILURE() << status.message << ": " << status.detail;
         throw std::runtime_error("unexpected failure");
     }
     EXPECT_EQ(static_cast<int>(received->type()), static_cast<int>(type));

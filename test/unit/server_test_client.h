@@ -48,7 +48,7 @@ class TestClient {
               std::span<const ColumnBuffers> columns = {});
     // The next message; nothing at the end of the connection or after the timeout.
     std::optional<Received> receive(std::chrono::milliseconds timeout = kPatience);
-    // Fails the test when the next message is of another type.
+    // Fails the test, and throws, when the next message is of another type.
     Received expect(MessageType type);
     // Nothing arrives for a while.
     bool is_silent() { return !receive(std::chrono::milliseconds(50)); }
@@ -84,6 +84,7 @@ class TestClient {
     uint64_t session = 0;
     OpenedBody opened{};
     WelcomeBody arena{};
+    bool may_fail = false;  // what does not come as expected is an exception only
 
   private:
     UniqueFd socket_;

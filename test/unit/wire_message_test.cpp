@@ -83,12 +83,15 @@ TEST(Message, TheLargestBatchFits) {
     EXPECT_LE(packet.bytes, kMaxMessageBytes);
 }
 
-TEST(Message, OtherVersionsSayWhatToDo) {
+TEST(Message, OtherBuildsSayWhatToDo) {
     HelloBody body{};
-    Packet packet(MessageType::Hello, &body);
-    packet.header().version++;
+    Packet versioned(MessageType::Hello, &body);
+    versioned.header().version++;
     Message message;
-    EXPECT_STRNE(packet.decode(&message).hint, "");
+    EXPECT_STRNE(versioned.decode(&message).hint, "");
+    Packet built(MessageType::Hello, &body);
+    built.header().build++;
+    EXPECT_STRNE(built.decode(&message).hint, "");
 }
 
 TEST(Message, TextsEnd) {

@@ -1,6 +1,7 @@
 // Arena: the server's shared memory, as this process has mapped it. One mapping serves all clients of the
-// process and is kept for the process's life, so that its page faults are paid once; the mapping of a server
-// that is gone is dropped when the next server's arena is mapped and no client uses the old one any more.
+// process and is kept from join to join, so that its page faults are paid once. It is dropped when the
+// session has not joined for a second, and that of a server that is gone, once no client uses it any more,
+// when the next server's arena is mapped.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +16,13 @@ namespace gpujoin {
 struct Arena {
     uint64 id;
     uint64 bytes;
-    std::byte* memory;
+    std::byte* memory;  // nullptr: dropped
     int clients;
     Arena* next;
 };
 
-// The id of the arena that was mapped last, 0 for none: what a Hello says.
+// The id of the arena that was mapped last, 0 for none: what a Hello says. It stays until the transaction
+// ends.
 uint64 mapped_arena();
 
 // The arena that a Welcome names: the one already mapped, or a new mapping of `descriptor`, which is closed

@@ -21,6 +21,8 @@ namespace gpujoin {
 
 namespace {
 
+constexpr const char* kDescriptorHint = "Close cursors, or raise max_files_per_process.";
+
 alignas(8) std::byte outgoing[kMaxMessageBytes];
 alignas(8) std::byte incoming[kMaxMessageBytes];
 
@@ -55,15 +57,23 @@ Reply lost(Status* why) {
 
 Reply no_descriptor(Status* why) {
     *why = failure(Fault::Error, "53000", "could not open a socket to the gpujoin server: %m")
-               .with_hint("Close cursors, or raise max_files_per_process.");
+               .with_hint("%s", kDescriptorHint);
     return Reply::Failed;
+}
+
+// What decode() says of a message of ours.
+Status unfit(const Status& checked) {
+    if (checked.hint[0] == '\0') return malformed_answer(checked.detail);
+    return failure(Fault::Protocol, "58000", "the gpujoin server is of another build of gpujoin")
+        .with_detail("%s", checked.detail)
+        .with_hint("%s", checked.hint);
 }
 
 }  // namespace
 
 Status server_lost() {
     return failure(Fault::Error, "58000", "lost the connection to the gpujoin server")
-        .with_detail("The server process has ended; a new one is being started.")
+        .with_detail("The server process has ended or does not answer; a new one is being started.")
         .with_hint("Retry the query. It is planned without gpujoin until the server is back.");
 }
 
@@ -76,10 +86,11 @@ std::byte* packet_buffer() {
     return outgoing;
 }
 
-Reply channel_connect(Channel* channel, const char* socket_name, Status* why) {
+Reply channel_connect(Channel* channel, const ServerFacts& server, Status* why) {
     struct sockaddr_un address = {};
     address.sun_family = AF_UNIX;
-    strlcpy(address.sun_path, socket_name, sizeof address.sun_path);
+    strlcpy(address.sun_path, server.socket_name, sizeof address.sun_path);
+    channel->generation = server.generation;
 
     // One for the socket; another must be left for the waits on it. Either it is given back, or the first.
     if (!AcquireExternalFD()) return no_descriptor(why);
@@ -90,6 +101,14 @@ Reply channel_connect(Channel* channel, const char* socket_name, Status* why) {
     if (channel->socket < 0) {
         ReleaseExternalFD();
         return no_descriptor(why);
+    }
+    // The process may be allowed fewer than PostgreSQL counted when it started.
+    if (int other = fcntl(channel->socket, F_DUPFD_CLOEXEC, 0); other >= 0) {
+        close(other);
+    } else {
+        Reply reply = no_descriptor(why);
+        channel_close(channel);
+        return reply;
     }
     if (connect(channel->socket, reinterpret_cast<struct sockaddr*>(&address), sizeof address) < 0) {
         *why = failure(Fault::Error, "58000", "could not connect to the gpujoin server: %m");
@@ -140,10 +159,14 @@ Reply channel_receive(Channel* channel, Message* message, int* descriptor, Statu
     if (bytes <= 0) return lost(why);
 
     *descriptor = take_descriptor(&packet);
-    if (packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
+    if ((packet.msg_flags & MSG_CTRUNC) && *descriptor < 0)
+        *why = failure(Fault::Error, "53000",
+                       "could not receive the shared memory of the gpujoin server: out of file descriptors")
+                   .with_hint("%s", kDescriptorHint);
+    else if (packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
         *why = malformed_answer("It is too long.");
     else if (Status checked = decode({incoming, static_cast<size_t>(bytes)}, message); !checked.ok())
-        *why = malformed_answer(checked.detail).with_hint("%s", checked.hint);
+        *why = unfit(checked);
     else
         return Reply::Got;
     if (*descriptor >= 0) close(*descriptor);
@@ -154,8 +177,7 @@ Reply channel_receive(Channel* channel, Message* message, int* descriptor, Statu
 void channel_wait(Channel* channel, uint32 events, long timeout_ms) {
     instr_time begin, waited;
     INSTR_TIME_SET_CURRENT(begin);
-    int flags = WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | static_cast<int>(events);
-    if (timeout_ms >= 0) flags |= WL_TIMEOUT;
+    int flags = WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | WL_TIMEOUT | static_cast<int>(events);
     int happened = WaitLatchOrSocket(MyLatch, flags, channel->socket, timeout_ms, PG_WAIT_EXTENSION);
     if (happened & WL_LATCH_SET) ResetLatch(MyLatch);
     INSTR_TIME_SET_CURRENT(waited);
@@ -170,17 +192,25 @@ Reply channel_ask(Channel* channel, TimestampTz deadline, MessageType question, 
     bool sent = false;
     for (;;) {
         Reply reply = sent ? channel_receive(channel, answer, descriptor, why) : channel_send(channel, bytes);
+        if (reply == Reply::Lost && !sent) {
+            // A server that has closed the connection may have said why.
+            sent = true;
+            reply = channel_receive(channel, answer, descriptor, why);
+            if (reply == Reply::Nothing) reply = Reply::Lost;
+        }
         if (reply == Reply::Got && sent) break;
         if (reply == Reply::Got) sent = true;
         if (reply == Reply::Lost) return lost(why);
         if (reply == Reply::Failed) return reply;
         if (reply != Reply::Nothing) continue;
+        if (!server_is_alive(channel->generation)) return lost(why);
         long left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline);
         if (left <= 0) {
-            *why = failure(Fault::Error, "58000", "the gpujoin server does not answer");
+            *why = failure(Fault::Error, "58000", "the gpujoin server does not answer")
+                       .with_hint("Retry the query. It is planned without gpujoin until the server answers.");
             return Reply::Nothing;
         }
-        channel_wait(channel, sent ? WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE, left);
+        channel_wait(channel, sent ? WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE, Min(left, kLookMs));
     }
     if (answer->header->type == expected) return Reply::Got;
     if (*descriptor >= 0) close(*descriptor);

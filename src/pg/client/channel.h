@@ -6,6 +6,7 @@
 #include "wire/status.h"
 
 #include "pg/compat.h"
+#include "pg/server_state.h"
 
 extern "C" {
 #include "datatype/timestamp.h"
@@ -14,7 +15,8 @@ extern "C" {
 namespace gpujoin {
 
 struct Channel {
-    int socket = -1;  // -1: closed
+    int socket = -1;        // -1: closed
+    uint64 generation = 0;  // of the server at the other end
     double waited_ms = 0;
 };
 
@@ -26,9 +28,9 @@ enum class Reply {
     Failed,   // it refused, or sent nonsense: see *why
 };
 
-// Connects to a socket in the data directory (the working directory of every backend) and checks that the
-// server runs as our user.
-Reply channel_connect(Channel* channel, const char* socket_name, Status* why);
+// Connects to a server's socket in the data directory (the working directory of every backend) and checks
+// that it runs as our user.
+Reply channel_connect(Channel* channel, const ServerFacts& server, Status* why);
 void channel_close(Channel* channel);
 
 // The buffer to encode() messages in: one for the process.
@@ -41,9 +43,11 @@ Reply channel_send(Channel* channel, uint32 bytes);
 // file descriptor that came with it, which the caller closes, or -1.
 Reply channel_receive(Channel* channel, Message* message, int* descriptor, Status* why);
 
-// Waits for socket events (WL_SOCKET_...) at most timeout_ms milliseconds, -1 for ever, and services
-// interrupts, which may raise an error.
+// Waits for socket events (WL_SOCKET_...) at most timeout_ms milliseconds, and services interrupts, which may
+// raise an error.
 void channel_wait(Channel* channel, uint32 events, long timeout_ms);
+// How long to wait at a time: then whoever waits looks whether the server is still alive.
+inline constexpr long kLookMs = 1000;
 
 // Sends a message and waits for its answer, of type `expected`: for the time when nothing else can arrive.
 // Nothing: the deadline has passed.

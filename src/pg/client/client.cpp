@@ -248,14 +248,14 @@ void take_message(Client* client, const Message& message) {
     }
 }
 
-// Takes in all messages that have arrived.
-void take_messages(Client* client) {
-    for (;;) {
+// Takes in all messages that have arrived. False when there were none.
+bool take_messages(Client* client) {
+    for (bool is_any = false;; is_any = true) {
         Message message;
         Status why;
         int descriptor;
         Reply reply = channel_receive(&client->channel, &message, &descriptor, &why);
-        if (reply == Reply::Nothing) return;
+        if (reply == Reply::Nothing) return is_any;
         if (reply != Reply::Got) report_failure(why);
         if (descriptor >= 0) {
             close(descriptor);
@@ -267,8 +267,8 @@ void take_messages(Client* client) {
 
 // Waits for the server and takes in what has arrived.
 void wait_for_messages(Client* client) {
-    channel_wait(&client->channel, WL_SOCKET_READABLE, -1);
-    take_messages(client);
+    channel_wait(&client->channel, WL_SOCKET_READABLE, kLookMs);
+    if (!take_messages(client) && !server_is_alive(client->channel.generation)) report_failure(server_lost());
 }
 
 // --- Sending
@@ -281,8 +281,9 @@ void send_message(Client* client, MessageType type, uint64 sequence, const void*
         Reply reply = channel_send(&client->channel, bytes);
         if (reply == Reply::Got) return;
         take_messages(client);  // also finds out why a lost server has gone
-        if (reply != Reply::Nothing) report_failure(server_lost());
-        channel_wait(&client->channel, WL_SOCKET_READABLE | WL_SOCKET_WRITEABLE, -1);
+        if (reply != Reply::Nothing || !server_is_alive(client->channel.generation))
+            report_failure(server_lost());
+        channel_wait(&client->channel, WL_SOCKET_READABLE | WL_SOCKET_WRITEABLE, kLookMs);
     }
 }
 
@@ -361,9 +362,9 @@ void accept_session(Client* client, const Message& message) {
 }
 
 // Connects, says hello, maps the arena, and asks for a session.
-Reply try_to_open(Client* client, const char* socket_name, TimestampTz deadline, MessageType question,
+Reply try_to_open(Client* client, const ServerFacts& server, TimestampTz deadline, MessageType question,
                   const void* body, uint64 session, Status* why) {
-    Reply reply = channel_connect(&client->channel, socket_name, why);
+    Reply reply = channel_connect(&client->channel, server, why);
     if (reply != Reply::Got) return reply;
 
     Message message;
@@ -389,12 +390,12 @@ Status server_is_down(const ServerFacts& facts) {
     return status.with_hint("Retry the query. It is planned without gpujoin until the server is back.");
 }
 
-bool ask_devices(Channel* channel, const char* socket_name, TimestampTz deadline, MessageType question,
+bool ask_devices(Channel* channel, const ServerFacts& server, TimestampTz deadline, MessageType question,
                  DevicesBody* devices, Status* why) {
     Message message;
     int descriptor;
     HelloBody hello = {MyProcPid, 0, mapped_arena()};
-    if (channel_connect(channel, socket_name, why) != Reply::Got ||
+    if (channel_connect(channel, server, why) != Reply::Got ||
         channel_ask(channel, deadline, MessageType::Hello, 0, &hello, MessageType::Welcome, &message,
                     &descriptor, why) != Reply::Got)
         return false;
@@ -410,11 +411,11 @@ bool ask_on_own_connection(MessageType question, int patience_ms, DevicesBody* d
     ServerFacts facts;
     read_server_facts(&facts);
     *why = server_is_down(facts);
-    if (facts.server_pid == 0) return false;
+    if (facts.phase != ServerPhase::Ready) return false;
 
     Client* client = make_client(CurrentMemoryContext);  // closes the socket if a wait is interrupted
     TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), patience_ms);
-    bool is_known = ask_devices(&client->channel, facts.socket_name, deadline, question, devices, why);
+    bool is_known = ask_devices(&client->channel, facts, deadline, question, devices, why);
     client_close(client);
     return is_known;
 }
@@ -431,9 +432,10 @@ Client* connect_client(MemoryContext parent, const JoinSpec* spec, MessageType q
         read_server_facts(&facts);
         Status why = server_is_down(facts);
         if (facts.phase == ServerPhase::Ready) {
-            Reply reply = try_to_open(client, facts.socket_name, deadline, question, body, session, &why);
+            Reply reply = try_to_open(client, facts, deadline, question, body, session, &why);
             if (reply == Reply::Got) return client;
             disconnect(client);
+            if (reply != Reply::Failed) doubt_server(facts.generation);
             if (reply == Reply::Failed && refusal) {
                 *refusal = why;
                 client_close(client);

@@ -77,19 +77,60 @@ void lay_out(BatchWriter* writer, uint32_t capacity) {
     writer->rows = 0;
 }
 
-// Detoasting and expressions may allocate; what they allocate lives until the next row.
-bool put_value(BatchWriter* writer, InputColumn* column, TupleTableSlot* slot) {
+bool is_out_of_range(int code) {
+    return code == ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE || code == ERRCODE_DATETIME_VALUE_OUT_OF_RANGE;
+}
+
+// The expression's value, NULL where it overflows. That error is caught without a subtransaction: functions
+// that may_overflow() leave nothing behind that one would have to clean up, and there are no others in the
+// expression that raise errors.
+Datum evaluate_or_null(const BatchWriter* writer, const InputColumn* column, bool* isnull) {
+    MemoryContext context = CurrentMemoryContext;
+    volatile Datum value = 0;
+    *isnull = true;
+    PG_TRY();
+    { value = ExecEvalExpr(column->expression, writer->context, isnull); }
+    PG_CATCH();
+    {
+        MemoryContextSwitchTo(context);
+        if (!is_out_of_range(geterrcode())) PG_RE_THROW();
+        FlushErrorState();
+        *isnull = true;
+    }
+    PG_END_TRY();
+    return value;
+}
+
+bool put_value(BatchWriter* writer, InputColumn* column, TupleTableSlot* slot, bool* isnull) {
     Datum value;
-    bool isnull;
     if (column->attribute > 0) {
         value = slot->tts_values[column->attribute - 1];
-        isnull = slot->tts_isnull[column->attribute - 1];
+        *isnull = slot->tts_isnull[column->attribute - 1];
+    } else if (column->may_overflow) {
+        value = evaluate_or_null(writer, column, isnull);
     } else {
-        value = ExecEvalExpr(column->expression, writer->context, &isnull);
+        value = ExecEvalExpr(column->expression, writer->context, isnull);
     }
-    if (likely(!isnull)) return column->encoder.put(column, writer->rows, value);
+    if (likely(!*isnull)) return column->encoder.put(column, writer->rows, value);
     put_null(column, writer->rows);
     return true;
+}
+
+// Like core, does not evaluate keys of equalities behind one that is NULL.
+bool put_values(BatchWriter* writer, TupleTableSlot* slot) {
+    bool taken = true;
+    bool has_null_key = false;
+    for (int i = 0; i < writer->column_count; i++) {
+        InputColumn* column = &writer->columns[i];
+        bool isnull;
+        if (unlikely(has_null_key) && i < writer->equality_columns && column->attribute == 0) {
+            put_null(column, writer->rows);
+            continue;
+        }
+        taken &= put_value(writer, column, slot, &isnull);
+        has_null_key |= isnull && i < writer->equality_columns;
+    }
+    return taken;
 }
 
 // What encoding a value allocates lives until the next value.
@@ -131,15 +172,16 @@ bool batch_begin(BatchWriter* writer, Client* client, uint32_t target_rows) {
     return true;
 }
 
+// Detoasting and expressions may allocate; what they allocate lives until the next row.
 bool batch_add(BatchWriter* writer, TupleTableSlot* slot) {
-    bool taken = true;
+    bool taken;
     if (!writer->allocates) {
-        for (int i = 0; i < writer->column_count; i++) taken &= put_value(writer, &writer->columns[i], slot);
+        taken = put_values(writer, slot);
     } else {
         ResetExprContext(writer->context);
         writer->context->ecxt_outertuple = writer->context->ecxt_innertuple = slot;
         MemoryContext caller = MemoryContextSwitchTo(writer->context->ecxt_per_tuple_memory);
-        for (int i = 0; i < writer->column_count; i++) taken &= put_value(writer, &writer->columns[i], slot);
+        taken = put_values(writer, slot);
         MemoryContextSwitchTo(caller);
     }
     writer->rows += taken;

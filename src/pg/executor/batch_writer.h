@@ -41,6 +41,7 @@ struct InputColumn {
     Encoder encoder;
     AttrNumber attribute;   // of the child's slot; 0: evaluate the expression
     ExprState* expression;  // over the child's slot
+    bool may_overflow;      // the expression, which is NULL then (overflow.h)
     int16 type_length;      // payload: pg_type.typlen
     KeyHash* hash;          // keys that are encoded by their hash
     KeyShift* shift;        // keys that are an attribute plus or minus constants
@@ -58,6 +59,7 @@ struct InputColumn {
 struct BatchWriter {
     InputColumn* columns;
     int column_count;
+    int equality_columns;  // the first so many: a row with a NULL in one has no partner
     ExprContext* context;  // evaluates expressions and holds detoasted values; reset every row
     bool allocates;        // some column needs that context
     bool evaluates;        // some column is an expression

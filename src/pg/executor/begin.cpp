@@ -71,6 +71,34 @@ void keep_probe_columns(GpuJoinState* state, Bitmapset* wanted) {
         probe_batch_init(&batch, state->css.ss.ps.state->es_query_cxt, state->kept, state->kept_count);
 }
 
+// Adds the clauses from `first` to before `end` as one test.
+void add_test(GpuJoinState* state, const List* clauses, int first, int end, bool only_undecided) {
+    List* tested = NIL;
+    for (int i = first; i < end; i++) tested = lappend(tested, list_nth(clauses, i));
+    if (tested == NIL) return;
+    state->tests[state->test_count++] = {ExecInitQual(tested, &state->css.ss.ps), only_undecided};
+}
+
+// Makes the tests of pairs, and returns what they test: the residual, and the conditions where the filter
+// program may not decide them, in the order of the plan.
+List* init_tests(GpuJoinState* state) {
+    auto* plan = castNode(CustomScan, state->css.ss.ps.plan);
+    List* residual = list_nth_node(List, plan->custom_exprs, kResidualExprs);
+    List* conditions = list_nth_node(List, plan->custom_exprs, kConditionExprs);
+    int count = may_be_undecided(state->plan.program) ? state->plan.conditions : 0;
+    state->tests = static_cast<PairTest*>(palloc0(sizeof(PairTest) * (2 * count + 1)));
+    const int* residual_before = state->plan.residual_before;
+    int tested = 0;
+    for (int first = 0, end; first < count; first = end) {
+        add_test(state, residual, tested, residual_before[first], false);
+        tested = residual_before[first];
+        for (end = first + 1; end < count && residual_before[end] == tested;) end++;
+        add_test(state, conditions, first, end, true);
+    }
+    add_test(state, residual, tested, list_length(residual), false);
+    return count > 0 ? list_concat_copy(residual, conditions) : residual;
+}
+
 // A target list of nothing but scan entries can be filled by the emitter itself.
 bool is_plain(List* targetlist) {
     ListCell* cell;
@@ -103,7 +131,7 @@ void init_emitter(GpuJoinState* state, const Wanted* wanted, const int* output_o
     List* targetlist = ps->plan->targetlist;
     TupleTableSlot* scan_slot = state->css.ss.ss_ScanTupleSlot;
     bool plain = !ps->ps_ProjInfo || is_plain(targetlist);
-    state->direct = !state->residual && !state->conditions && !ps->qual && plain;
+    state->direct = state->test_count == 0 && !ps->qual && plain;
     bool returned = state->direct && ps->ps_ProjInfo;
     Emitter* emitter = &state->emitter;
     emitter->slot = returned ? ps->ps_ResultTupleSlot : scan_slot;
@@ -140,22 +168,16 @@ void begin_node(CustomScanState* node, EState* estate, int eflags) {
     auto* state = reinterpret_cast<GpuJoinState*>(node);
     auto* plan = castNode(CustomScan, node->ss.ps.plan);
     init_children(state, estate, eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
+    List* tested = init_tests(state);  // also for EXPLAIN, which shows their SubPlans
     if (eflags & EXEC_FLAG_EXPLAIN_ONLY) return;
-    List* residual = list_nth_node(List, plan->custom_exprs, kResidualExprs);
-    state->residual = ExecInitQual(residual, &node->ss.ps);
-    List* tested = residual;
-    if (may_be_undecided(state->plan.program)) {
-        List* conditions = list_nth_node(List, plan->custom_exprs, kConditionExprs);
-        state->conditions = ExecInitQual(conditions, &node->ss.ps);
-        tested = list_concat_copy(residual, conditions);
-    }
     Wanted wanted = find_wanted(state, tested);
     keep_probe_columns(state, wanted.probe);
     int build_entries = ExecGetResultType(state->build.plan)->natts;
     auto* output_of = static_cast<int*>(palloc0(sizeof(int) * (build_entries + 1)));
     build_spec(state, wanted.build, output_of);
     init_emitter(state, &wanted, output_of);
-    side_choose_source(&state->probe);
+    state->reads_on_demand = reads_with_effects(state->probe.plan);
+    if (!state->reads_on_demand && !filters_dearly(state->probe.plan)) side_choose_source(&state->probe);
     side_choose_source(&state->build);
     // Append keeps finished children alive: what the server holds is given back after the last row, unless a
     // rescan is likely.

@@ -92,11 +92,13 @@ void skip_rest_of_group(GpuJoinState* state) {
 bool candidate_holds(GpuJoinState* state) {
     ExprContext* context = state->css.ss.ps.ps_ExprContext;
     context->ecxt_scantuple = state->emitter.slot;
-    if (ExecQual(state->residual, context) &&
-        (!state->view.undecided || ExecQual(state->conditions, context)))
-        return true;
-    InstrCountFiltered2(&state->css.ss.ps, 1);
-    return false;
+    for (int i = 0; i < state->test_count; i++) {
+        const PairTest* test = &state->tests[i];
+        if ((test->only_undecided && !state->view.undecided) || ExecQual(test->clauses, context)) continue;
+        InstrCountFiltered2(&state->css.ss.ps, 1);
+        return false;
+    }
+    return true;
 }
 
 bool next_decided_row(GpuJoinState* state) {

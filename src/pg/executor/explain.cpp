@@ -1,4 +1,4 @@
-// EXPLAIN of a GpuJoin. Conditions and the algorithm that was forced are shown always; what ran, and its
+// EXPLAIN of a GPU Join. Conditions and the algorithm that was forced are shown always; what ran, and its
 // figures, with ANALYZE. Figures that vary from run to run or machine to machine appear only where costs
 // (device, bytes) or timing (milliseconds) are on.
 #include "pg/executor/state.h"

@@ -47,7 +47,7 @@ void start_counting(GpuJoinState* state) {
 void use_client(GpuJoinState* state, Client* client) {
     state->client = client;
     strlcpy(state->device, client_device(client), sizeof(state->device));
-    state->batch_rows = kFirstBatchRows;
+    pace_start(&state->pace, state->reads_on_demand, state->plan.is_bounded);
 }
 
 void count_sent(GpuJoinState* state, const BatchWriter* writer) {
@@ -59,8 +59,8 @@ void count_sent(GpuJoinState* state, const BatchWriter* writer) {
 }
 
 // Prepares the next batch of a side. False when there is none, or results must be received first.
-bool fill_batch(GpuJoinState* state, Side* side, uint32_t target_rows, ProbeBatch* keep) {
-    Fill fill = side_fill_batch(side, state->client, target_rows, keep);
+bool fill_batch(GpuJoinState* state, Side* side, const BatchGoal* goal) {
+    Fill fill = side_fill_batch(side, state->client, goal);
     if (fill == Fill::NoBlock && state->in_flight == 0) elog(ERROR, "no block is left for a batch");
     return fill == Fill::Filled;
 }
@@ -69,12 +69,14 @@ bool fill_batch(GpuJoinState* state, Side* side, uint32_t target_rows, ProbeBatc
 bool send_probe_batch(GpuJoinState* state) {
     ProbeBatch* batch = &state->batches[(state->oldest + state->in_flight) % kBatchesInFlight];
     BatchWriter* writer = &state->probe.writer;
-    if (!fill_batch(state, &state->probe, state->batch_rows, batch)) return false;
+    Patience patience = patience_for(&state->pace);
+    BatchGoal goal = {state->pace.batch_rows, batch, &patience};
+    if (!fill_batch(state, &state->probe, &goal)) return false;
     batch_finish(writer);
     batch->rows = writer->rows;
     batch->sequence = client_probe(state->client, &writer->block, writer->rows, writer->buffers);
     state->in_flight++;
-    state->batch_rows = Min(state->batch_rows * kBatchGrowth, kTargetBatchRows);
+    pace_sent(&state->pace);
     state->counts.probe_rows += writer->rows;
     count_sent(state, writer);
     return true;
@@ -102,12 +104,15 @@ void check_probe_rows(GpuJoinState* state) {
         elog(ERROR, "gpujoin_server sent a probe row that does not exist");
 }
 
-// Opens and seals a join of this process alone. False when there can be no row.
+// Opens and seals a join of this process alone. False when there can be no row. Where an input is empty
+// nothing is opened for that: a join in a correlated subplan may find it so thousands of times.
 bool enter_join(GpuJoinState* state) {
-    open_join(state);
     // Like core: look for a probe row first where that is likely to be cheaper than reading the build side.
     bool look_first = state->probe.plan->plan->startup_cost < state->build.plan->plan->total_cost;
     if (needs_a_probe_row(state->plan.kind) && look_first && side_is_empty(&state->probe)) return false;
+    state->build_is_empty = needs_a_build_row(state->plan.kind) && side_is_empty(&state->build);
+    if (state->build_is_empty) return false;
+    open_join(state);
     append_build_side(state);
     client_seal(state->client, &state->seal);
     return true;
@@ -130,7 +135,8 @@ bool attach_join(GpuJoinState* state, const SessionKey* key, Status* refusal) {
 
 void append_build_side(GpuJoinState* state) {
     BatchWriter* writer = &state->build.writer;
-    while (fill_batch(state, &state->build, kTargetBatchRows, nullptr)) {
+    BatchGoal goal = {kTargetBatchRows, nullptr, nullptr};
+    while (fill_batch(state, &state->build, &goal)) {
         batch_finish(writer);
         client_append(state->client, &writer->block, writer->rows, writer->buffers);
         state->counts.build_rows += writer->rows;
@@ -155,10 +161,11 @@ bool next_result(GpuJoinState* state) {
         if (last) {
             state->oldest = (state->oldest + 1) % kBatchesInFlight;
             state->in_flight--;
+            pace_answered(&state->pace);
         }
     }
     if (state->phase == Phase::Probing) {
-        while (state->in_flight < kBatchesInFlight && send_probe_batch(state)) continue;
+        while (state->in_flight < batches_allowed(&state->pace) && send_probe_batch(state)) continue;
         if (state->in_flight == 0) return false;
         emitter_bind_batch(&state->emitter, oldest_batch(state));
     }
@@ -237,7 +244,7 @@ void rewind_join(GpuJoinState* state) {
     client_rewind(state->client);
     batch_writer_reset(&state->probe.writer);
     state->in_flight = 0;
-    state->batch_rows = kFirstBatchRows;
+    pace_start(&state->pace, state->reads_on_demand, state->plan.is_bounded);
     if (state->decider.build_matched) pfree(state->decider.build_matched);
     memset(&state->decider, 0, sizeof(state->decider));
     bool nothing = needs_a_build_row(state->plan.kind) && state->seal.build_rows == 0;

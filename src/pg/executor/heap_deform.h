@@ -1,7 +1,9 @@
-// HeapDeformer: the wanted columns of a page's tuples as arrays of Datums. A plan is made once a table: the
-// columns up to the first one of variable length lie at fixed offsets in tuples without NULLs and are read
-// column by column; what lies beyond, and tuples with NULLs or fewer columns than the table has today, are
-// walked attribute by attribute. By-reference Datums point into the tuples and are not detoasted.
+// HeapDeformer: the wanted columns of a page's tuples as arrays of Datums. A plan is made once a table: a
+// tuple without NULLs is a chain of runs, in each of which attributes lie at fixed offsets, up to the next
+// attribute of variable length or of greater alignment than what is known there. All tuples of the page are
+// taken through a run, column by column, before they are stepped to the next one, so that no tuple waits for
+// its own lengths. Tuples with NULLs or fewer columns than the table has today are walked attribute by
+// attribute. By-reference Datums point into the tuples and are not detoasted.
 #pragma once
 
 extern "C" {
@@ -19,7 +21,7 @@ struct HeapColumn {
     int16 length;          // pg_attribute.attlen
     bool by_value;
     bool has_nulls;  // on this page; the array holds false throughout where not
-    int32 offset;    // in tuples without NULLs; -1: varies
+    uint32 offset;   // in its run
     Datum missing;   // the value in tuples that were written before the column was added
     bool missing_is_null;
     Datum* values;
@@ -34,14 +36,21 @@ struct HeapAttribute {
     HeapColumn* column;  // nullptr: passed over
 };
 
+// Attributes at fixed offsets from the run's start, and how to get from there to the next run.
+struct HeapRun {
+    int columns;                    // the number of the deformer's columns up to its last one
+    uint32 end;                     // where the attribute that ends the run may begin
+    const HeapAttribute* variable;  // that attribute; nullptr where only alignment ends the run
+    uint8 align_mask;               // of the next run's start
+};
+
 struct HeapDeformer {
     int attributes;  // how far tuples are walked: the last wanted one
     HeapAttribute* attribute;
     int column_count;
-    int fixed_columns;  // the first ones, which have a fixed offset
-    HeapColumn* columns;
-    int walk_from;  // the attribute at which tuples without NULLs vary, and where it may start
-    uint32 walk_offset;
+    HeapColumn* columns;  // in the order of their attributes
+    int run_count;
+    HeapRun* runs;
 };
 
 // wanted: attribute numbers of the table, all of user columns. Allocates in the current memory context. The

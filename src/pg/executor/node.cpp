@@ -1,4 +1,4 @@
-// The GpuJoin node: the callbacks by which PostgreSQL's executor runs it. The node has a loop of its own
+// The GPU Join node: the callbacks by which PostgreSQL's executor runs it. The node has a loop of its own
 // rather than ExecScan()'s, which does not work for scans of no relation under EvalPlanQual; the node needs
 // nothing special there, since its children give the rows to be rechecked.
 #include "pg/nodes.h"
@@ -100,7 +100,8 @@ void end_node(CustomScanState* node) {
     foreach (cell, node->custom_ps) ExecEndNode(static_cast<PlanState*>(lfirst(cell)));
 }
 
-// The build side is used again when it was read to its end and nothing that it depends on has changed.
+// The build side is used again when it was read to its end and nothing that it depends on has changed; one
+// that had no row still has none.
 void rescan_node(CustomScanState* node) {
     GpuJoinState* state = state_of(node);
     PlanState* probe = state->probe.plan;
@@ -110,13 +111,16 @@ void rescan_node(CustomScanState* node) {
         UpdateChangedParamSet(probe, changed);
         UpdateChangedParamSet(build, changed);
     }
-    bool keep = state->client && state->sealed && !build->chgParam && !(changed && state->build_uses_params);
+    bool same = !build->chgParam && !(changed && state->build_uses_params);
     ExecClearTuple(node->ss.ps.ps_ResultTupleSlot);
     ExecClearTuple(node->ss.ss_ScanTupleSlot);
-    if (keep) {
+    if (same && state->build_is_empty) {
+        state->phase = Phase::Done;
+    } else if (same && state->client && state->sealed) {
         rewind_join(state);
     } else {
         close_join(state);
+        state->build_is_empty = false;
         side_reset(&state->build);
         state->phase = Phase::Initial;
         if (!build->chgParam) ExecReScan(build);

@@ -1,5 +1,5 @@
 // The parallel join: one build side for all processes (participants: the leader and its workers) that run a
-// parallel-aware GpuJoin. See parallel.cpp for the protocol.
+// parallel-aware GPU Join. See parallel.cpp for the protocol.
 #pragma once
 
 #include "pg/client/client.h"

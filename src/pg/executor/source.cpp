@@ -37,7 +37,7 @@ const RowSet* next_rows(Side* side) {
 }
 
 // Both fill a batch that was begun; false when results must be received before its first row finds room.
-bool fill_from_slots(Side* side, Client* client, ProbeBatch* keep) {
+bool fill_from_slots(Side* side, Client* client, const BatchGoal* goal) {
     BatchWriter* writer = &side->writer;
     while (writer->rows < writer->capacity) {
         CHECK_FOR_INTERRUPTS();
@@ -50,12 +50,13 @@ bool fill_from_slots(Side* side, Client* client, ProbeBatch* keep) {
             if (!batch_add(writer, slot)) elog(ERROR, "a row does not fit into a block of its own");
             side->unread = nullptr;
         }
-        if (keep && !probe_batch_keep(keep, slot)) break;
+        if (goal->keep && !probe_batch_keep(goal->keep, slot)) break;
+        if (goal->patience && is_overdue(goal->patience, writer->rows)) break;
     }
     return true;
 }
 
-bool fill_from_pages(Side* side, Client* client, ProbeBatch* keep) {
+bool fill_from_pages(Side* side, Client* client, const BatchGoal* goal) {
     BatchWriter* writer = &side->writer;
     while (writer->rows < writer->capacity) {
         const RowSet* set = next_rows(side);
@@ -68,7 +69,7 @@ bool fill_from_pages(Side* side, Client* client, ProbeBatch* keep) {
             if (taken == 0) elog(ERROR, "a row does not fit into a block of its own");
         }
         bool full = taken < count;
-        if (keep) full |= !probe_batch_keep_rows(keep, set, taken);
+        if (goal->keep) full |= !probe_batch_keep_rows(goal->keep, set, taken);
         heap_scan_take(side->heap, taken);
         if (full) break;
     }
@@ -99,12 +100,12 @@ bool side_is_empty(Side* side) {
     return !side->unread;
 }
 
-Fill side_fill_batch(Side* side, Client* client, uint32_t target_rows, ProbeBatch* keep) {
+Fill side_fill_batch(Side* side, Client* client, const BatchGoal* goal) {
     if (side_is_empty(side)) return Fill::Empty;
     BatchWriter* writer = &side->writer;
-    if (!batch_begin(writer, client, target_rows)) return Fill::NoBlock;
-    if (keep) probe_batch_begin(keep, writer->capacity);
-    bool filled = side->heap ? fill_from_pages(side, client, keep) : fill_from_slots(side, client, keep);
+    if (!batch_begin(writer, client, goal->rows)) return Fill::NoBlock;
+    if (goal->keep) probe_batch_begin(goal->keep, writer->capacity);
+    bool filled = side->heap ? fill_from_pages(side, client, goal) : fill_from_slots(side, client, goal);
     return filled ? Fill::Filled : Fill::NoBlock;
 }
 

@@ -4,6 +4,7 @@
 
 #include "pg/executor/batch_writer.h"
 #include "pg/executor/heap_scan.h"
+#include "pg/executor/pace.h"
 #include "pg/executor/probe_batch.h"
 
 namespace gpujoin {
@@ -33,9 +34,15 @@ enum class Fill {
     NoBlock,  // results must be received first
 };
 
-// Starts a batch of at most target_rows rows and fills it from the child. Rows are kept in `keep` too where
-// it is not nullptr.
-Fill side_fill_batch(Side* side, Client* client, uint32_t target_rows, ProbeBatch* keep);
+// What a batch is to be.
+struct BatchGoal {
+    uint32_t rows;             // at most
+    ProbeBatch* keep;          // has the rows too; nullptr: they are not kept
+    const Patience* patience;  // nullptr: however long it takes
+};
+
+// Starts a batch and fills it from the child.
+Fill side_fill_batch(Side* side, Client* client, const BatchGoal* goal);
 
 // Forgets what was read; the child has been, or will be, rescanned.
 void side_reset(Side* side);

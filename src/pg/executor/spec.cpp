@@ -5,6 +5,7 @@
 
 #include "pg/executor/encoders.h"
 #include "pg/executor/payload.h"
+#include "pg/overflow.h"
 #include "pg/settings.h"
 
 extern "C" {
@@ -23,7 +24,8 @@ struct Key {
     Expr* expression;  // as in the plan
     KeyEncoding encoding;
     Oid declared_type;  // of the operator on this side; of bounds the range type
-    bool ordered;       // first used by a term other than an equality
+    bool ordered;       // first used by a range or <>
+    bool is_total;      // must be evaluated for every row without an error
     KeyPart part;
 };
 
@@ -74,8 +76,10 @@ void init_key_column(const Collected* columns, InputColumn* column, const Key& k
         init_hash_column(column, clause, columns->probe);
     else if (!shifted)
         column->encoder = find_encoder(key.encoding, key.declared_type);
-    if (column->attribute == 0)
+    if (column->attribute == 0) {
         column->expression = ExecInitExpr(reinterpret_cast<Expr*>(mapped), &columns->state->css.ss.ps);
+        column->may_overflow = key.is_total && may_overflow(mapped);
+    }
     if (column->attribute == 0) writer->evaluates = true;
     if (column->attribute == 0 || encoder_allocates(key.encoding)) writer->allocates = true;
     if (column->attribute > 0)
@@ -98,8 +102,14 @@ Key key_of(const Collected* columns, const OpExpr* clause, const PlanTerm& term)
     if (is_bound(term.encoding)) left = right = range_type(clause, term);
     bool ordered = term.comparison != Comparison::Equal;
     if (columns->probe)
-        return {static_cast<Expr*>(linitial(clause->args)), term.encoding, left, ordered, term.probe_part};
-    return {static_cast<Expr*>(lsecond(clause->args)), term.encoding, right, ordered, term.build_part};
+        return {static_cast<Expr*>(linitial(clause->args)),
+                term.encoding,
+                left,
+                ordered,
+                ordered,
+                term.probe_part};
+    return {
+        static_cast<Expr*>(lsecond(clause->args)), term.encoding, right, ordered, ordered, term.build_part};
 }
 
 bool is_same_key(const Key& a, const Key& b) {
@@ -135,8 +145,8 @@ void add_values(Collected* columns, List* expressions, const PlanValues* values,
     for (int i = 0; i < values->count; i++) {
         auto* expression = static_cast<Expr*>(list_nth(expressions, i));
         const PlanValue& value = values->value[i];
-        numbers[i] =
-            key_column(columns, {expression, value.encoding, value.type, false, KeyPart::Value}, nullptr);
+        numbers[i] = key_column(
+            columns, {expression, value.encoding, value.type, false, true, KeyPart::Value}, nullptr);
     }
 }
 
@@ -222,7 +232,7 @@ uint64_t row_estimate(double rows) {
 bool must_decide(const GpuJoinState* state, const Bitmapset* wanted_build) {
     JoinKind kind = state->plan.kind;
     return kind != JoinKind::Inner &&
-           (state->residual || state->conditions || (kind == JoinKind::Semi && !bms_is_empty(wanted_build)));
+           (state->test_count > 0 || (kind == JoinKind::Semi && !bms_is_empty(wanted_build)));
 }
 
 void set_facts(GpuJoinState* state, const Bitmapset* wanted_build) {
@@ -250,7 +260,7 @@ void build_spec(GpuJoinState* state, Bitmapset* wanted_build, int* output_of) {
     int most_build = terms + plan->build_values.count + bms_num_members(wanted_build);
     if (most_build > static_cast<int>(kMaxColumns))
         ereport(ERROR, errcode(ERRCODE_TOO_MANY_COLUMNS),
-                errmsg("a GpuJoin can send at most %u columns of one input", kMaxColumns));
+                errmsg("a GPU Join can send at most %u columns of one input", kMaxColumns));
     state->spec = static_cast<JoinSpec*>(palloc0(sizeof(JoinSpec)));
     JoinSpec* spec = state->spec;
     set_facts(state, wanted_build);
@@ -258,6 +268,8 @@ void build_spec(GpuJoinState* state, Bitmapset* wanted_build, int* output_of) {
     Collected build = collect(state, &state->build, false, most_build + 1);
     const PlanTerm* plan_terms = plan->terms;
     add_terms(&probe, &build, list_nth_node(List, exprs, kEqualityExprs), plan_terms, spec->equality);
+    state->probe.writer.equality_columns = probe.key_columns;
+    state->build.writer.equality_columns = build.key_columns;
     plan_terms += plan->equalities;
     add_terms(&probe, &build, list_nth_node(List, exprs, kRangeExprs), plan_terms, spec->range);
     plan_terms += plan->ranges;

@@ -6,6 +6,7 @@
 #include "pg/compat.h"
 #include "pg/executor/decide.h"
 #include "pg/executor/emitter.h"
+#include "pg/executor/pace.h"
 #include "pg/executor/parallel.h"
 #include "pg/executor/probe_batch.h"
 #include "pg/executor/source.h"
@@ -19,10 +20,14 @@ extern "C" {
 namespace gpujoin {
 
 inline constexpr int kBatchesInFlight = 2;
-inline constexpr uint32_t kFirstBatchRows = 1024;  // small, so that LIMIT is quick
-inline constexpr uint32_t kBatchGrowth = 4;
 
 enum class Phase : uint8_t { Initial, Probing, Scanning, Done };
+
+// Consecutive clauses of the residual, or of the conditions that the filter program may leave undecided.
+struct PairTest {
+    ExprState* clauses;
+    bool only_undecided;  // of other pairs the engine has tested them
+};
 
 struct GpuJoinState {
     CustomScanState css;  // first
@@ -32,12 +37,13 @@ struct GpuJoinState {
     Side probe;
     Side build;
     JoinSpec* spec;
-    ExprState* residual;    // of joins other than INNER it decides matches; of INNER joins it filters rows
-    ExprState* conditions;  // tested on pairs that the filter program left undecided; nullptr: it leaves none
-    Emitter emitter;        // into the scan slot; or, when direct, into the slot that is returned
-    bool direct;            // no condition to test and nothing to compute on the scan slot
-    bool keep_open;         // the build side may be wanted again after the last row
+    PairTest* tests;  // of joins other than INNER they decide matches; of INNER joins they filter rows
+    int test_count;
+    Emitter emitter;         // into the scan slot; or, when direct, into the slot that is returned
+    bool direct;             // no condition to test and nothing to compute on the scan slot
+    bool keep_open;          // the build side may be wanted again after the last row
     bool build_uses_params;  // keys may change with a Param
+    bool reads_on_demand;    // no more probe rows are read than are needed for the next result (pace.h)
     KeptColumn* kept;
     int kept_count;
 
@@ -46,7 +52,8 @@ struct GpuJoinState {
     Client* client;  // nullptr: none open
     bool sealed;
     SealReport seal;
-    uint32_t batch_rows;  // target of the next probe batch
+    bool build_is_empty;  // nothing was opened, because the build side has no row
+    Pace pace;            // of the probe batches
     ProbeBatch batches[kBatchesInFlight];
     int oldest;  // of the batches in flight
     int in_flight;
@@ -106,7 +113,7 @@ inline bool client_decides(const GpuJoinState* state) {
 }
 
 // Whether the pair in the scan slot, of the current result, is a match as far as this side decides: whether
-// it meets the residual, and where the server could not tell the conditions.
+// it meets the residual, and where the server could not tell the conditions, in the order of the plan.
 bool candidate_holds(GpuJoinState* state);
 
 // begin.cpp: BeginCustomScan.

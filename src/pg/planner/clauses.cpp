@@ -6,7 +6,7 @@
 #include "pg/planner/offsets.h"
 #include "pg/planner/range_types.h"
 #include "pg/planner/symmetric.h"
-#include "pg/planner/timestamps.h"
+#include "pg/planner/test_order.h"
 #include "pg/planner/total.h"
 #include "pg/shifted_column.h"
 
@@ -41,15 +41,6 @@ bool add_term(JoinClauses* clauses, const JoinTerm& term) {
     *copy = term;
     *terms = lappend(*terms, copy);
     return true;
-}
-
-// Keeps lower security levels first and, within a level, the order of arrival.
-List* insert_by_security(List* list, RestrictInfo* rinfo) {
-    int position = list_length(list);
-    while (position > 0 &&
-           list_nth_node(RestrictInfo, list, position - 1)->security_level > rinfo->security_level)
-        position--;
-    return list_insert_nth(list, position, rinfo);
 }
 
 Index lowest_security_level(const List* restrictlist) {
@@ -116,7 +107,6 @@ OpExpr* with_total_keys(OpExpr* clause, KeyEncoding encoding, Comparison compari
             if (is_bound(encoding) || compares_truly(shifted, is_left ? comparison : commuted(comparison)))
                 continue;
         }
-        lfirst(cell) = with_saturated_timestamps(static_cast<Expr*>(lfirst(cell)));
         if (!cannot_fail(static_cast<Node*>(lfirst(cell)))) return nullptr;
     }
     return result;
@@ -145,17 +135,20 @@ bool add_bounds(JoinClauses* clauses, RestrictInfo* rinfo, OpExpr* clause) {
 
 // The comparisons that a condition is short for: a bounded distance between the sides, which is a band, or
 // BETWEEN SYMMETRIC.
-List* spelled_out(Expr* clause) {
+List* spelled_out(Expr* clause, bool* is_exact) {
+    *is_exact = true;
     if (is_orclause(clause)) return symmetric_comparisons(castNode(BoolExpr, clause));
     if (!is_opclause(clause)) return NIL;
     OpExpr* comparison = castNode(OpExpr, clause);
     if (IsA(linitial(comparison->args), Const)) comparison = commuted(comparison);
-    return comparison ? distance_comparisons(comparison) : NIL;
+    return comparison ? distance_comparisons(comparison, is_exact) : NIL;
 }
 
-// Takes a condition that is short for comparisons between the sides.
+// Takes a condition that is short for comparisons between the sides. False when it is not, or they do not
+// decide the pair alone.
 bool take_abbreviation(JoinClauses* clauses, RestrictInfo* rinfo, const JoinSides& sides) {
-    List* comparisons = spelled_out(rinfo->clause);
+    bool is_exact;
+    List* comparisons = spelled_out(rinfo->clause, &is_exact);
     ListCell* cell;
     foreach (cell, comparisons) {
         OpExpr* comparison = lfirst_node(OpExpr, cell);
@@ -164,19 +157,21 @@ bool take_abbreviation(JoinClauses* clauses, RestrictInfo* rinfo, const JoinSide
         comparison = oriented(comparison, left, right, sides);
         if (!comparison || !add_comparison(clauses, rinfo, comparison, rinfo->clause)) return false;
     }
-    return comparisons != NIL;
+    return comparisons != NIL && is_exact;
 }
 
 // Takes a condition between the sides. False when it cannot be a term, or its terms do not decide the pair
-// alone.
+// alone; by hashes they decide nearly all, and core, too, tests what it hashes by before anything else.
 bool take_comparison(JoinClauses* clauses, RestrictInfo* rinfo, const JoinSides& sides) {
     OpExpr* clause = oriented_clause(rinfo, sides);
     if (!clause) return false;
     auto* written = reinterpret_cast<Expr*>(clause);
     if (add_comparison(clauses, rinfo, clause, written) || add_bounds(clauses, rinfo, clause)) return true;
-    if (can_be_hashed(rinfo, clause))
-        add_term(clauses, {rinfo, clause, written, {KeyEncoding::Hash64, Comparison::Equal}});
-    return false;
+    if (!can_be_hashed(rinfo, clause) ||
+        !add_term(clauses, {rinfo, clause, written, {KeyEncoding::Hash64, Comparison::Equal}}))
+        return false;
+    clauses->residual = lappend(clauses->residual, rinfo);
+    return true;
 }
 
 // Takes a condition on one side alone, which outer joins have, as the key "condition = true". Only where its
@@ -196,6 +191,7 @@ bool take_condition(JoinClauses* clauses, RestrictInfo* rinfo, const JoinSides& 
 bool take_pair_condition(JoinClauses* clauses, RestrictInfo* rinfo, const JoinSides& sides) {
     if (!clauses->compiled) clauses->compiled = static_cast<JoinFilter*>(palloc0(sizeof(JoinFilter)));
     if (!add_condition(clauses->compiled, rinfo->clause, sides)) return false;
+    clauses->residual_before = lappend_int(clauses->residual_before, list_length(clauses->residual));
     clauses->conditions = lappend(clauses->conditions, rinfo);
     return true;
 }
@@ -227,27 +223,31 @@ bool links_sides(const List* terms) {
 JoinClauses* classify_clauses(List* restrictlist, const JoinSides& sides) {
     JoinClauses* clauses = static_cast<JoinClauses*>(palloc0(sizeof(JoinClauses)));
     Index lowest_level = lowest_security_level(restrictlist);
+    List* tested = NIL;  // one after the other, on pairs
     ListCell* cell;
     foreach (cell, restrictlist) {
         RestrictInfo* rinfo = lfirst_node(RestrictInfo, cell);
         if (rinfo->pseudoconstant) continue;
         if (IS_OUTER_JOIN(sides.jointype) && RINFO_IS_PUSHED_DOWN(rinfo, sides.join_relids))
-            clauses->pushed_down = insert_by_security(clauses->pushed_down, rinfo);
+            clauses->pushed_down = lappend(clauses->pushed_down, rinfo);
         else if (!may_be_term(rinfo, lowest_level) ||
                  (!take_comparison(clauses, rinfo, sides) && !take_abbreviation(clauses, rinfo, sides) &&
-                  !take_condition(clauses, rinfo, sides) && !take_pair_condition(clauses, rinfo, sides)))
-            clauses->residual = insert_by_security(clauses->residual, rinfo);
+                  !take_condition(clauses, rinfo, sides)))
+            tested = lappend(tested, rinfo);
     }
-    return can_be_searched(clauses) || link_sides(clauses->conditions, sides) ? clauses : nullptr;
+    clauses->pushed_down = in_test_order(sides.root, clauses->pushed_down);
+    foreach (cell, in_test_order(sides.root, tested)) {
+        RestrictInfo* rinfo = lfirst_node(RestrictInfo, cell);
+        if (!may_be_term(rinfo, lowest_level) || !take_pair_condition(clauses, rinfo, sides))
+            clauses->residual = lappend(clauses->residual, rinfo);
+    }
+    clauses->searchable = links_sides(clauses->equalities) || clauses->ranges;
+    return clauses->searchable || link_sides(clauses->conditions, sides) ? clauses : nullptr;
 }
 
 const JoinFilter& filter_of(const JoinClauses* clauses) {
     static const JoinFilter none = {};
     return clauses->compiled ? *clauses->compiled : none;
-}
-
-bool can_be_searched(const JoinClauses* clauses) {
-    return links_sides(clauses->equalities) || clauses->ranges;
 }
 
 List* term_clauses(const List* terms) {

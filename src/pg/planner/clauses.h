@@ -6,6 +6,10 @@
 //   conditions   what an engine can evaluate for a pair (filters.h)
 //   residual     everything else, which only PostgreSQL can decide; terms may have narrowed it down already
 //
+// Core tests what it neither hashes nor merges by in a certain order (test_order.h), in which a condition may
+// guard another against an error. Terms come first here, whatever they cost: their expressions raise none.
+// Conditions and residual are in core's order, each among themselves and together.
+//
 // A term's expression is over the columns of one input alone and is evaluated once a row, never once a pair;
 // it is neither volatile nor does it hold a SubPlan. Conditions above an outer join (pushed down to it by
 // syntax, but filtering after NULL extension) are kept apart: they are no part of the join's condition.
@@ -30,13 +34,15 @@ struct JoinTerm {
 
 // Lists live in the planner's memory context.
 struct JoinClauses {
-    List* equalities;      // of JoinTerm
-    List* ranges;          // of JoinTerm
-    List* filters;         // of JoinTerm
-    List* conditions;      // of RestrictInfo, in the order of the program that they were compiled to
-    List* residual;        // of RestrictInfo, by security level
-    List* pushed_down;     // of RestrictInfo, by security level
-    JoinFilter* compiled;  // the conditions' program; nullptr: there are none (see filter_of)
+    List* equalities;  // of JoinTerm
+    List* ranges;      // of JoinTerm
+    List* filters;     // of JoinTerm
+    List* conditions;  // of RestrictInfo, in the order in which core would test them, as in their program
+    List* residual_before;  // of int: for each condition how many of the residual come before it
+    List* residual;         // of RestrictInfo, in the order in which core would test them
+    List* pushed_down;      // of RestrictInfo, in that order
+    JoinFilter* compiled;   // the conditions' program; nullptr: there are none (see filter_of)
+    bool searchable;        // a search can find the partners of a row: an equality or a range links the sides
 };
 
 // What a condition is classified against.
@@ -54,9 +60,6 @@ JoinClauses* classify_clauses(List* restrictlist, const JoinSides& sides);
 
 // The program of the conditions, empty where there are none.
 const JoinFilter& filter_of(const JoinClauses* clauses);
-
-// Whether a search can find the partners of a row: whether there is an equality or a range between the sides.
-bool can_be_searched(const JoinClauses* clauses);
 
 // The bare clauses of a list of JoinTerms (List of OpExpr), and the conditions that they are from.
 List* term_clauses(const List* terms);

@@ -33,6 +33,7 @@
 #include "pg/settings.h"
 
 extern "C" {
+#include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -58,16 +59,6 @@ constexpr double kServerBytesPerBuildRow = 48;  // table or tree, at its peak wh
 constexpr EngineRates kUnmeasured = {65000, 12, 3.5, 4, 0.4};
 constexpr double kBusy = 2;
 
-// The engine's share of the work, in the planner's units.
-struct EngineCosts {
-    Cost setup;
-    Cost build_row;
-    Cost probe_row;
-    Cost match;
-    Cost pair;
-    Cost megabyte;
-};
-
 double trusted_ns(double measured_ns, double unmeasured_ns) {
     return measured_ns > 0 ? std::min(measured_ns, kBusy * unmeasured_ns) : unmeasured_ns;
 }
@@ -78,77 +69,43 @@ Cost cost_of(double setting, double share, double measured_ns, double unmeasured
     return share * trusted_ns(measured_ns, unmeasured_ns) / kNanosecondsPerUnit;
 }
 
-EngineCosts engine_costs(const EngineRates& measured) {
-    const EngineRates& rates = measured.setup_ns > 0 ? measured : kUnmeasured;
-    const EngineRates& usual = kUnmeasured;
-    EngineCosts costs;
-    costs.setup = rates.setup_ns / kNanosecondsPerUnit;
-    costs.build_row = cost_of(setting_build_cost, 1, rates.build_ns, usual.build_ns);
-    costs.probe_row = cost_of(setting_probe_cost, kExposed, rates.probe_ns, usual.probe_ns);
-    costs.match = cost_of(setting_match_cost, kExposed, rates.match_ns, usual.match_ns);
-    costs.pair = setting_pair_cost *
-                 (trusted_ns(rates.probe_ns, usual.probe_ns) + trusted_ns(rates.match_ns, usual.match_ns)) /
-                 (usual.probe_ns + usual.match_ns);
-    costs.megabyte = cost_of(setting_transfer_cost, kExposed, rates.transfer_ns * kMegabyte,
-                             usual.transfer_ns * kMegabyte);
-    return costs;
-}
-
-// What an input's rows consist of, or those parts of them that are concerned.
-struct RowShape {
-    int values = 0;
-    double bytes = 0;
-    double copied_bytes = 0;  // of values without a fixed width
-};
-
-RowShape key_shape(const JoinClauses* clauses, bool of_build) {
-    RowShape shape;
-    const JoinFilter& filter = filter_of(clauses);
-    const PlanValues& values = of_build ? filter.build.values : filter.probe.values;
-    shape.values = values.count;
-    for (int i = 0; i < values.count; i++)
-        shape.bytes += fixed_width(column_of(values.value[i].encoding).type);
-    for (const List* terms : {clauses->equalities, clauses->ranges, clauses->filters}) {
-        ListCell* cell;
-        foreach (cell, terms) {
-            const JoinTerm* term = static_cast<JoinTerm*>(lfirst(cell));
-            Node* key =
-                static_cast<Node*>(of_build ? lsecond(term->clause->args) : linitial(term->clause->args));
-            ColumnType type = column_of(term->plan.encoding).type;
-            bool is_fixed = type != ColumnType::Bytes;
-            double bytes = is_fixed ? fixed_width(type) : get_typavgwidth(exprType(key), exprTypmod(key));
-            shape.values++;
-            shape.bytes += bytes;
-            if (!is_fixed) shape.copied_bytes += bytes;
-        }
+// As get_typlen(), without a look into the catalog for the types of most columns.
+int type_length(Oid type) {
+    switch (type) {
+        case BOOLOID:
+            return 1;
+        case INT2OID:
+            return 2;
+        case INT4OID:
+        case OIDOID:
+        case FLOAT4OID:
+        case DATEOID:
+            return 4;
+        case INT8OID:
+        case FLOAT8OID:
+        case TIMESTAMPOID:
+        case TIMESTAMPTZOID:
+            return 8;
+        case TEXTOID:
+        case VARCHAROID:
+        case BPCHAROID:
+        case NUMERICOID:
+            return -1;
+        default:
+            return get_typlen(type);
     }
-    return shape;
-}
-
-// The columns that are wanted above the join.
-RowShape wanted_shape(const PathTarget* target) {
-    RowShape shape;
-    shape.values = list_length(target->exprs);
-    shape.bytes = shape.copied_bytes = target->width;
-    ListCell* cell;
-    foreach (cell, target->exprs) {
-        int16 width = get_typlen(exprType(static_cast<Node*>(lfirst(cell))));
-        if (width > 0 && width <= 16) shape.copied_bytes -= width;
-    }
-    shape.copied_bytes = std::max(shape.copied_bytes, 0.0);
-    return shape;
 }
 
 // Whether PostgreSQL may have to look at pairs that the engine finds.
 bool needs_columns(const JoinClauses* clauses) {
-    return clauses->residual || may_be_undecided(filter_of(clauses).program);
+    return clauses && (clauses->residual || may_be_undecided(filter_of(clauses).program));
 }
 
 // Wanted columns travel with the build side, unless only whether a row matched matters.
 RowShape payload_shape(const JoinInputs& inputs) {
     bool probe_rows_only = inputs.kind == JoinKind::Semi || inputs.kind == JoinKind::Anti;
     if (probe_rows_only && !needs_columns(inputs.clauses)) return {};
-    return wanted_shape(inputs.build->pathtarget);
+    return inputs.build_columns;
 }
 
 double all_pairs(const JoinInputs& inputs) {
@@ -183,16 +140,16 @@ double candidate_pairs(PlannerInfo* root, const JoinInputs& inputs) {
 // Rows that come out of the engine.
 double engine_results(PlannerInfo* root, const JoinInputs& inputs) {
     double results = inputs.rows;
-    if (inputs.clauses->residual || inputs.clauses->pushed_down)
+    if (inputs.clauses && (inputs.clauses->residual || inputs.clauses->pushed_down))
         results = std::max(results, candidate_pairs(root, inputs));
-    if (inputs.clauses->ranges || !can_be_searched(inputs.clauses))
+    if (!inputs.clauses || inputs.clauses->ranges || !inputs.clauses->searchable)
         results = std::min(results, kTrustedFanout * (inputs.probe->rows + inputs.build->rows));
     return results;
 }
 
 // The pairs that conditions are tested on for want of anything to search by, for all participants.
 double tested_pairs(const JoinInputs& inputs, double shares) {
-    if (can_be_searched(inputs.clauses)) return 0;
+    if (!inputs.clauses || inputs.clauses->searchable) return 0;
     return all_pairs(inputs) * shares * (inputs.sharing == Sharing::OneBuild ? shares : 1);
 }
 
@@ -202,7 +159,9 @@ Cost encode_cost(double rows, const RowShape& shape) {
 
 // How many times the work of a hash lookup a row takes.
 double search_depth(const JoinInputs& inputs) {
-    return inputs.clauses->ranges ? std::max(1.0, std::log2(inputs.build->rows + 2) / kLevelsPerHash) : 1.0;
+    return inputs.clauses && inputs.clauses->ranges
+               ? std::max(1.0, std::log2(inputs.build->rows + 2) / kLevelsPerHash)
+               : 1.0;
 }
 
 // What the executor reads from pages rather than through the scan node: columns of a plain sequential scan.
@@ -221,6 +180,8 @@ Cost read_saving(const Path* child) {
 }
 
 Cost condition_cost(PlannerInfo* root, const JoinClauses* clauses, QualCost* condition) {
+    *condition = {};
+    if (!clauses) return 0;
     QualCost pushed_down;
     cost_qual_eval(condition, clauses->residual, root);
     cost_qual_eval(&pushed_down, clauses->pushed_down, root);
@@ -229,6 +190,59 @@ Cost condition_cost(PlannerInfo* root, const JoinClauses* clauses, QualCost* con
 }
 
 }  // namespace
+
+EngineCosts engine_costs(const EngineRates& measured) {
+    const EngineRates& rates = measured.setup_ns > 0 ? measured : kUnmeasured;
+    const EngineRates& usual = kUnmeasured;
+    EngineCosts costs;
+    costs.setup = rates.setup_ns / kNanosecondsPerUnit;
+    costs.build_row = cost_of(setting_build_cost, 1, rates.build_ns, usual.build_ns);
+    costs.probe_row = cost_of(setting_probe_cost, kExposed, rates.probe_ns, usual.probe_ns);
+    costs.match = cost_of(setting_match_cost, kExposed, rates.match_ns, usual.match_ns);
+    costs.pair = setting_pair_cost *
+                 (trusted_ns(rates.probe_ns, usual.probe_ns) + trusted_ns(rates.match_ns, usual.match_ns)) /
+                 (usual.probe_ns + usual.match_ns);
+    costs.megabyte = cost_of(setting_transfer_cost, kExposed, rates.transfer_ns * kMegabyte,
+                             usual.transfer_ns * kMegabyte);
+    return costs;
+}
+
+RowShape wanted_shape(const PathTarget* target) {
+    RowShape shape;
+    shape.values = list_length(target->exprs);
+    shape.bytes = shape.copied_bytes = target->width;
+    ListCell* cell;
+    foreach (cell, target->exprs) {
+        int width = type_length(exprType(static_cast<Node*>(lfirst(cell))));
+        if (width > 0 && width <= 16) shape.copied_bytes -= width;
+    }
+    shape.copied_bytes = std::max(shape.copied_bytes, 0.0);
+    return shape;
+}
+
+RowShape key_shape(const JoinClauses* clauses, bool of_build) {
+    RowShape shape;
+    const JoinFilter& filter = filter_of(clauses);
+    const PlanValues& values = of_build ? filter.build.values : filter.probe.values;
+    shape.values = values.count;
+    for (int i = 0; i < values.count; i++)
+        shape.bytes += fixed_width(column_of(values.value[i].encoding).type);
+    for (const List* terms : {clauses->equalities, clauses->ranges, clauses->filters}) {
+        ListCell* cell;
+        foreach (cell, terms) {
+            const JoinTerm* term = static_cast<JoinTerm*>(lfirst(cell));
+            Node* key =
+                static_cast<Node*>(of_build ? lsecond(term->clause->args) : linitial(term->clause->args));
+            ColumnType type = column_of(term->plan.encoding).type;
+            bool is_fixed = type != ColumnType::Bytes;
+            double bytes = is_fixed ? fixed_width(type) : get_typavgwidth(exprType(key), exprTypmod(key));
+            shape.values++;
+            shape.bytes += bytes;
+            if (!is_fixed) shape.copied_bytes += bytes;
+        }
+    }
+    return shape;
+}
 
 int participants(const JoinInputs& inputs) {
     bool leader = inputs.workers == 0 || parallel_leader_participation;
@@ -240,8 +254,8 @@ double parallel_shares(int workers) {
     return workers + (parallel_leader_participation ? std::max(0.0, 1 - 0.3 * workers) : 0);
 }
 
-Cost set_up_cost(const EngineRates& rates) {
-    return setting_startup_cost + engine_costs(rates).setup;
+Cost set_up_cost(const EngineCosts& engine) {
+    return setting_startup_cost + engine.setup;
 }
 
 Cost reading_cost(const Path* input) {
@@ -249,12 +263,8 @@ Cost reading_cost(const Path* input) {
 }
 
 JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const JoinInputs& inputs,
-                           const EngineRates& rates) {
-    EngineCosts engine = engine_costs(rates);
-    RowShape build_keys = key_shape(inputs.clauses, true);
-    RowShape probe_keys = key_shape(inputs.clauses, false);
+                           const EngineCosts& engine) {
     RowShape payload = payload_shape(inputs);
-    RowShape kept = wanted_shape(inputs.probe->pathtarget);
     double build_rows = inputs.build->rows;
     double probe_rows = inputs.probe->rows;
     double results = engine_results(root, inputs);
@@ -268,16 +278,18 @@ JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const Jo
 
     JoinEstimate estimate = {};
     double* terms = estimate.terms.cost;
-    terms[kSetUpTerm] = startup + set_up_cost(rates);
-    terms[kWorkersTerm] = inputs.workers > 0 ? set_up_cost(rates) : 0;
+    terms[kSetUpTerm] = startup + set_up_cost(engine);
+    terms[kWorkersTerm] = inputs.workers > 0 ? set_up_cost(engine) : 0;
     terms[kReadBuildTerm] = reading_cost(inputs.build);
-    terms[kEncodeBuildTerm] = encode_cost(build_rows, build_keys) + encode_cost(build_rows, payload);
-    terms[kTransferBuildTerm] = built_rows * (build_keys.bytes + payload.bytes) / kMegabyte * engine.megabyte;
+    terms[kEncodeBuildTerm] = encode_cost(build_rows, inputs.build_keys) + encode_cost(build_rows, payload);
+    terms[kTransferBuildTerm] =
+        built_rows * (inputs.build_keys.bytes + payload.bytes) / kMegabyte * engine.megabyte;
     terms[kBuildTerm] = built_rows * engine.build_row * depth;
     terms[kReadProbeTerm] = reading_cost(inputs.probe);
-    terms[kEncodeProbeTerm] = encode_cost(probe_rows, probe_keys) + encode_cost(probe_rows, kept);
-    terms[kTransferProbeTerm] =
-        (probe_rows * probe_keys.bytes + results * payload.bytes) * shares / kMegabyte * engine.megabyte;
+    terms[kEncodeProbeTerm] =
+        encode_cost(probe_rows, inputs.probe_keys) + encode_cost(probe_rows, inputs.probe_columns);
+    terms[kTransferProbeTerm] = (probe_rows * inputs.probe_keys.bytes + results * payload.bytes) * shares /
+                                kMegabyte * engine.megabyte;
     terms[kProbeTerm] = probe_rows * shares * engine.probe_row * depth;
     terms[kExpansionTerm] = results * shares * engine.match + tested_pairs(inputs, shares) * engine.pair;
     terms[kEmissionTerm] =
@@ -290,7 +302,7 @@ JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const Jo
             estimate.startup_cost += terms[term];
     }
     if (!emits_at_end) estimate.startup_cost += inputs.probe->startup_cost;
-    estimate.server_bytes = built_rows * (build_keys.bytes + payload.bytes + kServerBytesPerBuildRow);
+    estimate.server_bytes = built_rows * (inputs.build_keys.bytes + payload.bytes + kServerBytesPerBuildRow);
     return estimate;
 }
 

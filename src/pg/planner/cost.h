@@ -1,4 +1,4 @@
-// What a GpuJoin is expected to cost, in the planner's units, and what memory it takes in the server.
+// What a GPU Join is expected to cost, in the planner's units, and what memory it takes in the server.
 #pragma once
 
 #include "pg/plan_data.h"
@@ -15,10 +15,27 @@ enum class Sharing {
     OneBuild,  // each has a part of both sides; one build side
 };
 
+// What rows consist of, or those parts of them that are concerned.
+struct RowShape {
+    int values = 0;
+    double bytes = 0;
+    double copied_bytes = 0;  // of values without a fixed width
+};
+
+// The columns that are wanted above an input, and the values that conditions compare. Of conditions that are
+// not known there is a value of each side at least.
+RowShape wanted_shape(const PathTarget* target);
+RowShape key_shape(const JoinClauses* clauses, bool of_build);
+inline constexpr RowShape kSomeKey = {1, 0, 0};
+
 // One way to run a join.
 struct JoinInputs {
     JoinKind kind;
-    const JoinClauses* clauses;
+    const JoinClauses* clauses;  // nullptr: not known yet
+    RowShape probe_columns;
+    RowShape build_columns;
+    RowShape probe_keys = kSomeKey;
+    RowShape build_keys = kSomeKey;
     Path* probe;
     Path* build;
     double rows;  // expected results
@@ -40,13 +57,27 @@ struct JoinEstimate {
     double server_bytes;  // of all build sides
 };
 
+// The engine's share of the work, in the planner's units.
+struct EngineCosts {
+    Cost setup;
+    Cost build_row;
+    Cost probe_row;
+    Cost match;
+    Cost pair;
+    Cost megabyte;
+};
+
 // rates: of the device; all 0 where it was not measured.
+EngineCosts engine_costs(const EngineRates& rates);
+
+// Where the clauses are not known, the least that the join costs whatever they are: looking at conditions
+// takes longer than all of this.
 JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const JoinInputs& inputs,
-                           const EngineRates& rates);
+                           const EngineCosts& engine);
 
 // Two terms that do not depend on the join's conditions, so that all others come on top of them: setting up a
 // join, and the workers once more, and reading an input.
-Cost set_up_cost(const EngineRates& rates);
+Cost set_up_cost(const EngineCosts& engine);
 Cost reading_cost(const Path* input);
 
 }  // namespace gpujoin

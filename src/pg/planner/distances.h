@@ -11,8 +11,8 @@ namespace gpujoin {
 
 // `l - r <op> constant` and `abs(l - r) <= constant` as the comparisons of l with r plus or minus a constant
 // that they are (List of OpExpr), on integers, and without abs on dates and timestamps; NIL for any other
-// condition.
-List* distance_comparisons(OpExpr* clause);
+// condition. Where they are not exact they only narrow down the pairs that the condition is to be tested on.
+List* distance_comparisons(OpExpr* clause, bool* is_exact);
 
 // An interval constant's length as intervals compare.
 bool interval_constant(const Node* node, int64* microseconds);

@@ -186,6 +186,9 @@ bool take_call(Node* node, FunctionCall* call) {
         arguments = operation->args;
     } else if (IsA(node, FuncExpr)) {
         call->function = reinterpret_cast<FuncExpr*>(node)->funcid;
+        // A cast may borrow the function of another one, as int2 to oid that of int2 to int4.
+        if (reinterpret_cast<FuncExpr*>(node)->funcresulttype != get_func_rettype(call->function))
+            return false;
         arguments = reinterpret_cast<FuncExpr*>(node)->args;
     } else {
         return false;

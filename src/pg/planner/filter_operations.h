@@ -34,7 +34,7 @@ struct FilterOperation {
 // False for a function that the machine does not know.
 bool find_operation(Oid function, FilterOperation* operation);
 
-// A call of a function with one or two arguments, of the declared types.
+// A call of a function with one or two arguments and an outcome, of the declared types.
 struct FunctionCall {
     Oid function;
     int count;

@@ -15,7 +15,6 @@
 #include "pg/planner/clauses.h"
 #include "pg/planner/distances.h"
 #include "pg/planner/filter_operations.h"
-#include "pg/planner/timestamps.h"
 #include "pg/planner/total.h"
 
 extern "C" {
@@ -110,7 +109,6 @@ bool Translator::find_value(Node* node, Oid type, FilterSource* source, int* ope
     Relids relids = pull_varnos(sides_.root, node);
     bool on_probe = bms_is_subset(relids, sides_.probe_relids);
     if (!on_probe && !bms_is_subset(relids, sides_.build_relids)) return false;
-    node = reinterpret_cast<Node*>(with_saturated_timestamps(reinterpret_cast<Expr*>(node)));
     FilterValues* values = on_probe ? &filter_->probe : &filter_->build;
     *source = on_probe ? FilterSource::Probe : FilterSource::Build;
     for (*operand = 0; *operand < values->values.count; (*operand)++)

@@ -1,8 +1,8 @@
 // Core takes a range between two columns to be true for a third of all pairs, and BETWEEN for a ninth. So
 // each lookup of a band in an index of a million rows is charged for 100,000 of them, where it finds a
-// handful, and no nested loop ever wins against a GpuJoin by cost. But where few rows look up a large table,
+// handful, and no nested loop ever wins against a GPU Join by cost. But where few rows look up a large table,
 // the loop is faster: it does not read that table at all. Whoever made an index for a range is taken to find
-// kLookupFanout rows in it at a time; then it is compared with what a GpuJoin takes without the results,
+// kLookupFanout rows in it at a time; then it is compared with what a GPU Join takes without the results,
 // which both have to give.
 #include "pg/planner/lookups.h"
 

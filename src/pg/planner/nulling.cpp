@@ -42,6 +42,7 @@ Node* nulling_mutator(Node* node, void* reference) {
 }  // namespace
 
 List* with_nulling_of(const List* expressions, const List* reference) {
+    if (!kTellsNulling) return const_cast<List*>(expressions);
     auto* node = const_cast<Node*>(reinterpret_cast<const Node*>(reference));
     List* known = pull_var_clause(node, PVC_INCLUDE_PLACEHOLDERS);
     auto* copied = const_cast<Node*>(reinterpret_cast<const Node*>(expressions));

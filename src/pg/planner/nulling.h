@@ -12,7 +12,7 @@ extern "C" {
 namespace gpujoin {
 
 // Copies of the expressions, whose Vars and PlaceHolderVars are as nullable as the same ones of `reference`;
-// what `reference` lacks stays as it is.
+// what `reference` lacks stays as it is. Before 16, the expressions themselves.
 List* with_nulling_of(const List* expressions, const List* reference);
 
 }  // namespace gpujoin

@@ -1,18 +1,23 @@
-// The hook that adds GpuJoin paths. PostgreSQL calls it for each pair of relations, in both orders; what it
+// The hook that adds GPU Join paths. PostgreSQL calls it for each pair of relations, in both orders; what it
 // adds competes by cost with core's own paths. Whatever is not understood is declined in silence, and core
 // plans as if nothing were there.
 //
-// Left out: inputs that depend on rows of other relations (lateral references, parameterised paths), for
-// which a build side would have to be made again for each of them.
+// Left out: inputs that depend on rows of other relations (lateral references, parameterised paths) or on the
+// working table of a recursive query, for which a build side would have to be made again for each of them.
 #include "pg/planner/paths.h"
 
 #include <algorithm>
+#include <span>
 
 #include "pg/compat.h"
 #include "pg/nodes.h"
 #include "pg/planner/cost.h"
+#include "pg/planner/forced_paths.h"
 #include "pg/planner/lookups.h"
 #include "pg/planner/plan.h"
+#include "pg/planner/records.h"
+#include "pg/planner/recursion.h"
+#include "pg/planner/row_identity.h"
 #include "pg/server_state.h"
 #include "pg/settings.h"
 
@@ -54,8 +59,9 @@ constexpr Proposal kProposals[] = {
     {JOIN_UNIQUE_INNER, JoinKind::Inner, false, Unique::Inner, true},
 };
 
-// gpujoin.force: small enough to win against anything, in proportion so that forced paths compare.
-constexpr double kForcedScale = 1e-6;
+// The most ways in which one proposal is costed: serial with the cheapest or the quickest probe side, with
+// one build side for all workers, and with a copy for each.
+constexpr int kMaxWays = 4;
 
 // What one call of the hook is about.
 struct JoinCall {
@@ -64,48 +70,37 @@ struct JoinCall {
     RelOptInfo* outer;
     RelOptInfo* inner;
     JoinPathExtraData* extra;
-    ServerFacts server;
+    PathTarget* target;  // of our paths: the relation's, but for row identities
+    uint64 host_memory;  // bytes all joins together may take in the server; 0: not known
+    EngineCosts engine;
+    RowShape outer_columns;
+    RowShape inner_columns;
 };
 
 set_join_pathlist_hook_type previous_hook;
 
 const CustomPathMethods path_methods = {kNodeName, make_join_plan, nullptr};
 
-bool is_ours(const Path* path) {
-    return IsA(path, CustomPath) && reinterpret_cast<const CustomPath*>(path)->methods == &path_methods;
-}
-
-List* only_ours(List* paths) {
-    List* kept = NIL;
-    ListCell* cell;
-    foreach (cell, paths)
-        if (is_ours(static_cast<Path*>(lfirst(cell)))) kept = lappend(kept, lfirst(cell));
-    return kept;
-}
-
 GpuJoinPath* make_path(const JoinCall& call, const JoinInputs& inputs, const JoinEstimate& estimate) {
     GpuJoinPath* result = static_cast<GpuJoinPath*>(palloc0(sizeof(GpuJoinPath)));
     CustomPath* custom = &result->path;
-    double scale = setting_force ? kForcedScale : 1;
     custom->path.type = T_CustomPath;
     custom->path.pathtype = T_CustomScan;
     custom->path.parent = call.joinrel;
-    custom->path.pathtarget = call.joinrel->reltarget;
+    custom->path.pathtarget = call.target;
     custom->path.parallel_safe =
         call.joinrel->consider_parallel && inputs.probe->parallel_safe && inputs.build->parallel_safe;
     custom->path.parallel_aware = inputs.sharing == Sharing::OneBuild;
     custom->path.parallel_workers = inputs.workers;
     custom->path.rows = inputs.rows;
-    custom->path.startup_cost = estimate.startup_cost * scale;
-    custom->path.total_cost = estimate.total_cost * scale;
+    custom->path.startup_cost = estimate.startup_cost;
+    custom->path.total_cost = estimate.total_cost;
     custom->flags = kProjects;
     custom->custom_paths = list_make2(inputs.probe, inputs.build);
     custom->methods = &path_methods;
     set_join_conditions(custom, call.extra->restrictlist);
-    if (!setting_force) {
-        add_disabled_nodes(&custom->path, inputs.probe);
-        add_disabled_nodes(&custom->path, inputs.build);
-    }
+    add_disabled_nodes(&custom->path, inputs.probe);
+    add_disabled_nodes(&custom->path, inputs.build);
     result->kind = inputs.kind;
     result->clauses = inputs.clauses;
     result->costs = estimate.terms;
@@ -113,58 +108,68 @@ GpuJoinPath* make_path(const JoinCall& call, const JoinInputs& inputs, const Joi
     return result;
 }
 
+JoinEstimate estimate(const JoinCall& call, const JoinInputs& inputs) {
+    return estimate_join(call.root, call.joinrel->reltarget, inputs, call.engine);
+}
+
 // A join that would be refused for want of memory is not planned, unless there is no other way to run it.
-bool fits_server(const JoinCall& call, const JoinEstimate& estimate) {
-    return setting_force || call.server.host_memory == 0 || call.joinrel->pathlist == NIL ||
-           estimate.server_bytes <= static_cast<double>(call.server.host_memory);
+bool fits_server(const JoinCall& call, const JoinEstimate& cost) {
+    return setting_force || call.host_memory == 0 || call.joinrel->pathlist == NIL ||
+           cost.server_bytes <= static_cast<double>(call.host_memory);
+}
+
+// Whether a path of these costs might be kept.
+bool may_be_kept(const JoinCall& call, const JoinInputs& inputs, const JoinEstimate& cost) {
+    if (setting_force) return true;
+    return inputs.workers == 0 ? passes_precheck(call.joinrel, cost.startup_cost, cost.total_cost)
+                               : passes_partial_precheck(call.joinrel, cost.total_cost);
 }
 
 // A join on ranges alone that a nested loop with an index would do better.
 bool is_for_lookups(const JoinCall& call, const Proposal& proposal, const JoinInputs& inputs) {
     if (setting_force || inputs.clauses->equalities != NIL || inputs.clauses->ranges == NIL) return false;
-    JoinEstimate estimate = estimate_join(call.root, call.joinrel->reltarget, inputs, call.server.rates);
+    JoinEstimate cost = estimate(call, inputs);
     bool may_loop_inner = proposal.jointype == JOIN_INNER || proposal.jointype == JOIN_RIGHT;
     bool may_loop_outer = proposal.jointype != JOIN_RIGHT && proposal.jointype != JOIN_FULL;
-    return (may_loop_outer && is_beaten_by_lookups(&estimate, call.outer, call.inner)) ||
-           (may_loop_inner && is_beaten_by_lookups(&estimate, call.inner, call.outer));
+    return (may_loop_outer && is_beaten_by_lookups(&cost, call.outer, call.inner)) ||
+           (may_loop_inner && is_beaten_by_lookups(&cost, call.inner, call.outer));
 }
 
-void add_serial_path(const JoinCall& call, JoinInputs inputs) {
+// The ways to run one proposal that are worth a look at its conditions, which are not known yet: those whose
+// least conceivable cost does not rule them out.
+struct Ways {
+    JoinInputs inputs[kMaxWays];
+    int count = 0;
+};
+
+void add_way(const JoinCall& call, Ways* ways, const JoinInputs& inputs) {
     if (PATH_REQ_OUTER(inputs.probe) || PATH_REQ_OUTER(inputs.build)) return;
-    inputs.workers = 0;
-    inputs.sharing = Sharing::Nothing;
-    JoinEstimate estimate = estimate_join(call.root, call.joinrel->reltarget, inputs, call.server.rates);
-    if (!fits_server(call, estimate)) return;
-    add_path(call.joinrel, &make_path(call, inputs, estimate)->path.path);
-}
-
-void add_parallel_path(const JoinCall& call, const JoinInputs& inputs) {
-    JoinEstimate estimate = estimate_join(call.root, call.joinrel->reltarget, inputs, call.server.rates);
-    if (!fits_server(call, estimate)) return;
-    add_partial_path(call.joinrel, &make_path(call, inputs, estimate)->path.path);
+    if (!setting_force && !may_be_kept(call, inputs, estimate(call, inputs))) return;
+    ways->inputs[ways->count++] = inputs;
 }
 
 // Each participant reads all of the build side, so that this only pays where the build side is small: the
 // copies together may not be larger than the probe side.
-void add_copied_build(const JoinCall& call, JoinInputs inputs, RelOptInfo* probe_rel) {
-    if (PATH_REQ_OUTER(inputs.build) || !inputs.build->parallel_safe) return;
+void add_copied_build(const JoinCall& call, Ways* ways, JoinInputs inputs, RelOptInfo* probe_rel) {
+    if (!inputs.build->parallel_safe) return;
     inputs.probe = static_cast<Path*>(linitial(probe_rel->partial_pathlist));
     inputs.workers = inputs.probe->parallel_workers;
     inputs.sharing = Sharing::Probe;
     if (!setting_force && participants(inputs) * inputs.build->rows > probe_rel->rows) return;
     inputs.rows = clamp_row_est(call.joinrel->rows * inputs.probe->rows / std::max(probe_rel->rows, 1.0));
-    add_parallel_path(call, inputs);
+    add_way(call, ways, inputs);
 }
 
 // Every participant reads a part of both inputs, and all build one build side.
-void add_shared_build(const JoinCall& call, JoinInputs inputs, RelOptInfo* probe_rel, RelOptInfo* build_rel) {
+void add_shared_build(const JoinCall& call, Ways* ways, JoinInputs inputs, RelOptInfo* probe_rel,
+                      RelOptInfo* build_rel) {
     if (build_rel->partial_pathlist == NIL) return;
     inputs.probe = static_cast<Path*>(linitial(probe_rel->partial_pathlist));
     inputs.build = static_cast<Path*>(linitial(build_rel->partial_pathlist));
     inputs.workers = std::max(inputs.probe->parallel_workers, inputs.build->parallel_workers);
     inputs.sharing = Sharing::OneBuild;
     inputs.rows = clamp_row_est(call.joinrel->rows / parallel_shares(inputs.workers));
-    add_parallel_path(call, inputs);
+    add_way(call, ways, inputs);
 }
 
 Path* unique_path(const JoinCall& call, RelOptInfo* rel, Path* path) {
@@ -180,7 +185,7 @@ Path* parallel_safe_path(RelOptInfo* rel) {
 // What is above a semijoin may refer to the row that was matched: its columns stand for the outer ones that
 // they equal. Only joins that probe with the outer rows know that row.
 bool wants_matched_row(const JoinCall& call) {
-    Relids wanted = pull_varnos(call.root, reinterpret_cast<Node*>(call.joinrel->reltarget->exprs));
+    Relids wanted = pull_varnos(call.root, reinterpret_cast<Node*>(call.target->exprs));
     return bms_overlap(wanted, call.inner->relids);
 }
 
@@ -193,37 +198,64 @@ bool fits_batches(const JoinInputs& inputs) {
     return keys + list_length(inputs.build->pathtarget->exprs) <= int{kMaxColumns};
 }
 
+Ways ways_to_run(const JoinCall& call, const Proposal& proposal, JoinInputs inputs, RelOptInfo* probe_rel,
+                 RelOptInfo* build_rel) {
+    Ways ways;
+    add_way(call, &ways, inputs);
+    Path* quick = probe_rel->cheapest_startup_path;
+    if (proposal.unique == Unique::Neither && quick && quick != inputs.probe) {
+        JoinInputs quick_inputs = inputs;
+        quick_inputs.probe = quick;
+        add_way(call, &ways, quick_inputs);
+    }
+    if (!call.joinrel->consider_parallel || probe_rel->partial_pathlist == NIL) return ways;
+    if (proposal.unique == Unique::Neither) add_shared_build(call, &ways, inputs, probe_rel, build_rel);
+    if (!proposal.may_copy_build) return ways;
+    if (proposal.unique == Unique::Neither) inputs.build = parallel_safe_path(build_rel);
+    if (inputs.build) add_copied_build(call, &ways, inputs, probe_rel);
+    return ways;
+}
+
+void add_join_path(const JoinCall& call, const JoinInputs& inputs) {
+    JoinEstimate cost = estimate(call, inputs);
+    if (!may_be_kept(call, inputs, cost) || !fits_server(call, cost)) return;
+    Path* path = &make_path(call, inputs, cost)->path.path;
+    if (inputs.workers == 0)
+        add_path(call.joinrel, with_row_identities(call.root, path));
+    else
+        add_partial_path(call.joinrel, path);
+}
+
 void propose(const JoinCall& call, const Proposal& proposal) {
     if (proposal.kind == JoinKind::RightSemi && wants_matched_row(call)) return;
     RelOptInfo* probe_rel = proposal.builds_outer ? call.inner : call.outer;
     RelOptInfo* build_rel = proposal.builds_outer ? call.outer : call.inner;
     JoinInputs inputs = {};
     inputs.kind = proposal.kind;
+    inputs.probe_columns = proposal.builds_outer ? call.inner_columns : call.outer_columns;
+    inputs.build_columns = proposal.builds_outer ? call.outer_columns : call.inner_columns;
+    inputs.probe = probe_rel->cheapest_total_path;
+    inputs.build = build_rel->cheapest_total_path;
+    inputs.rows = call.joinrel->rows;
+    if (proposal.unique == Unique::Outer) inputs.probe = unique_path(call, probe_rel, inputs.probe);
+    if (proposal.unique == Unique::Inner) inputs.build = unique_path(call, build_rel, inputs.build);
+    if (!inputs.probe || !inputs.build) return;
+    Ways ways = ways_to_run(call, proposal, inputs, probe_rel, build_rel);
+    if (ways.count == 0) return;
+
     inputs.clauses = classify_clauses(
         call.extra->restrictlist,
         {call.root, proposal.jointype, call.joinrel->relids, probe_rel->relids, build_rel->relids});
-    if (!inputs.clauses) return;
-
-    inputs.probe = probe_rel->cheapest_total_path;
-    inputs.build = build_rel->cheapest_total_path;
-    if (proposal.unique == Unique::Outer) inputs.probe = unique_path(call, probe_rel, inputs.probe);
-    if (proposal.unique == Unique::Inner) inputs.build = unique_path(call, build_rel, inputs.build);
-    if (!inputs.probe || !inputs.build || !fits_batches(inputs)) return;
-    inputs.rows = call.joinrel->rows;
+    if (!inputs.clauses || !fits_batches(inputs)) return;
+    inputs.probe_keys = key_shape(inputs.clauses, false);
+    inputs.build_keys = key_shape(inputs.clauses, true);
     if (is_for_lookups(call, proposal, inputs)) return;
-    add_serial_path(call, inputs);
-
-    Path* quick = probe_rel->cheapest_startup_path;
-    if (proposal.unique == Unique::Neither && quick && quick != inputs.probe) {
-        JoinInputs quick_inputs = inputs;
-        quick_inputs.probe = quick;
-        add_serial_path(call, quick_inputs);
+    for (JoinInputs& way : std::span(ways.inputs, ways.count)) {
+        way.clauses = inputs.clauses;
+        way.probe_keys = inputs.probe_keys;
+        way.build_keys = inputs.build_keys;
+        add_join_path(call, way);
     }
-    if (!call.joinrel->consider_parallel || probe_rel->partial_pathlist == NIL) return;
-    if (proposal.unique == Unique::Neither) add_shared_build(call, inputs, probe_rel, build_rel);
-    if (!proposal.may_copy_build) return;
-    if (proposal.unique == Unique::Neither) inputs.build = parallel_safe_path(build_rel);
-    if (inputs.build) add_copied_build(call, inputs, probe_rel);
 }
 
 // What a participant of a parallel join may have to read at least.
@@ -236,7 +268,7 @@ Cost least_reading_cost(const RelOptInfo* rel) {
 // Whether the cheapest join that is conceivable might be kept. Asked first, as core asks before it costs a
 // join of its own: small relations have a better path already, and their conditions take longer to look at.
 bool may_win(const JoinCall& call) {
-    Cost setup = set_up_cost(call.server.rates);
+    Cost setup = set_up_cost(call.engine);
     Cost reading =
         reading_cost(call.outer->cheapest_total_path) + reading_cost(call.inner->cheapest_total_path);
     if (passes_precheck(call.joinrel, setup, setup + reading)) return true;
@@ -261,21 +293,30 @@ void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel,
     if (!setting_enabled || !server_is_ready()) return;
     if (!bms_is_empty(joinrel->lateral_relids) || loses_conditions(extra->restrictlist)) return;
 
-    JoinCall call = {root, joinrel, outerrel, innerrel, extra, {}};
-    read_server_facts(&call.server);
-    if (setting_force) call.server.rates = {};  // a forced plan has the same shape on every machine
+    if (!setting_force && depends_on_working_table(root, joinrel)) return;
+
+    PlanningFacts server;
+    read_planning_facts(&server);
+    if (setting_force) server.rates = {};  // a forced plan has the same shape on every machine
+    JoinCall call = {};
+    call.root = root;
+    call.joinrel = joinrel;
+    call.outer = outerrel;
+    call.inner = innerrel;
+    call.extra = extra;
+    call.host_memory = server.host_memory;
+    call.engine = engine_costs(server.rates);
     if (!setting_force && !may_win(call)) return;
-    List *paths = joinrel->pathlist, *partial_paths = joinrel->partial_pathlist;
-    if (setting_force) {
-        joinrel->pathlist = only_ours(paths);
-        joinrel->partial_pathlist = only_ours(partial_paths);
-    }
+    if (joinrel->pathlist != NIL &&
+        (has_unnamed_record(root, outerrel) || has_unnamed_record(root, innerrel)))
+        return;
+    call.target = with_leaf_row_identities(root, joinrel->reltarget);
+    call.outer_columns = wanted_shape(outerrel->reltarget);
+    call.inner_columns = wanted_shape(innerrel->reltarget);
+    ForcedPaths* forced = setting_force ? take_forced_paths(joinrel) : nullptr;
     for (const Proposal& proposal : kProposals)
         if (proposal.jointype == jointype) propose(call, proposal);
-    if (joinrel->pathlist == NIL) {
-        joinrel->pathlist = paths;
-        joinrel->partial_pathlist = partial_paths;
-    }
+    if (forced) keep_forced_paths(forced);
 }
 
 }  // namespace

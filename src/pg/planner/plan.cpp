@@ -6,6 +6,7 @@
 #include "pg/plan_data.h"
 #include "pg/planner/nulling.h"
 #include "pg/planner/paths.h"
+#include "pg/planner/row_identity.h"
 
 extern "C" {
 #include "nodes/makefuncs.h"
@@ -40,7 +41,15 @@ List* custom_expressions(const JoinClauses* clauses) {
     return lists;
 }
 
-PlanData plan_data_of(const GpuJoinPath* path, const List* probe_tlist) {
+// Whether a LIMIT, EXISTS or cursor above may stop the join early: nothing below that takes all of its rows
+// first. (The join's rows have no order, so any that is wanted is made above it.)
+bool is_bounded(const PlannerInfo* root) {
+    const Query* query = root->parse;
+    return root->tuple_fraction > 0 && root->query_pathkeys == NIL && !query->hasAggs &&
+           query->groupClause == NIL;
+}
+
+PlanData plan_data_of(const PlannerInfo* root, const GpuJoinPath* path, const List* probe_tlist) {
     const JoinClauses* clauses = path->clauses;
     const JoinFilter& filter = filter_of(clauses);
     const List* paths = path->path.custom_paths;
@@ -50,6 +59,10 @@ PlanData plan_data_of(const GpuJoinPath* path, const List* probe_tlist) {
     data.equalities = list_length(clauses->equalities);
     data.ranges = list_length(clauses->ranges);
     data.filters = list_length(clauses->filters);
+    data.conditions = list_length(clauses->conditions);
+    for (int i = 0; i < data.conditions; i++)
+        data.residual_before[i] = list_nth_int(clauses->residual_before, i);
+    data.is_bounded = is_bounded(root);
     data.program = filter.program;
     data.probe_values = filter.probe.values;
     data.build_values = filter.build.values;
@@ -67,15 +80,16 @@ PlanData plan_data_of(const GpuJoinPath* path, const List* probe_tlist) {
 
 }  // namespace
 
-Plan* make_join_plan(PlannerInfo*, RelOptInfo* rel, CustomPath* best_path, List* tlist, List*,
+Plan* make_join_plan(PlannerInfo* root, RelOptInfo*, CustomPath* best_path, List* tlist, List*,
                      List* custom_plans) {
     const GpuJoinPath* path = reinterpret_cast<GpuJoinPath*>(best_path);
     const List* probe_tlist = static_cast<Plan*>(linitial(custom_plans))->targetlist;
     const List* build_tlist = static_cast<Plan*>(lsecond(custom_plans))->targetlist;
-    PlanData data = plan_data_of(path, probe_tlist);
+    PlanData data = plan_data_of(root, path, probe_tlist);
 
     List* entries = append_target_list(append_target_list(NIL, probe_tlist), build_tlist);
-    entries = with_nulling_of(entries, rel->reltarget->exprs);
+    use_leaf_row_identities(root, entries);
+    entries = with_nulling_of(entries, best_path->path.pathtarget->exprs);
 
     CustomScan* scan = makeNode(CustomScan);
     scan->scan.plan.targetlist = tlist;

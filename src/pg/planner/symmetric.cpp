@@ -7,7 +7,6 @@
 
 #include "pg/key_encoding.h"
 #include "pg/planner/integers.h"
-#include "pg/planner/timestamps.h"
 
 extern "C" {
 #include "access/stratnum.h"
@@ -106,8 +105,8 @@ List* symmetric_comparisons(BoolExpr* clause) {
     if (list_length(clause->args) != 2 || !find_between(linitial(clause->args), &first) ||
         !find_between(lsecond(clause->args), &second) || !mirrors(first, second))
         return NIL;
-    Expr* a = with_saturated_timestamps(in_bigint(right_of(first.low)));
-    Expr* b = with_saturated_timestamps(in_bigint(right_of(first.high)));
+    Expr* a = in_bigint(right_of(first.low));
+    Expr* b = in_bigint(right_of(first.high));
     if (type_of(a) != type_of(b)) {
         if (!is_integer(a) || !is_integer(b)) return NIL;
         a = as_bigint(a);

@@ -2,14 +2,17 @@
 #include "pg/planner/total.h"
 
 #include "pg/compat.h"
+#include "pg/overflow.h"
 #include "pg/planner/integers.h"
 
 extern "C" {
+#include "access/transam.h"
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/typcache.h"
 }
 
 namespace gpujoin {
@@ -27,31 +30,14 @@ bool is_known_as_total(Oid function) {
         case F_NUMERIC_LE:
         case F_NUMERIC_GE:
         case F_NUMERIC_GT:
-        case F_NUMERIC_ADD:
-        case F_NUMERIC_SUB:
-        case F_NUMERIC_MUL:
+        case F_NUMERIC_CMP:
         case F_NUMERIC_UMINUS:
         case F_NUMERIC_ABS:
         case F_ABS_NUMERIC:
-        case F_FLOAT4PL:
-        case F_FLOAT4MI:
-        case F_FLOAT8PL:
-        case F_FLOAT8MI:
-        case F_FLOAT48PL:
-        case F_FLOAT48MI:
-        case F_FLOAT84PL:
-        case F_FLOAT84MI:
         case F_FLOAT4UM:
         case F_FLOAT8UM:
         case F_ABS_FLOAT4:
         case F_ABS_FLOAT8:
-        case F_DATE_PL_INTERVAL:
-        case F_DATE_MI_INTERVAL:
-        case F_DATE_TIMESTAMP:
-        case F_TIMESTAMP_PL_INTERVAL:
-        case F_TIMESTAMP_MI_INTERVAL:
-        case F_TIMESTAMPTZ_PL_INTERVAL:
-        case F_TIMESTAMPTZ_MI_INTERVAL:
             return true;
         default:
             return false;
@@ -59,7 +45,17 @@ bool is_known_as_total(Oid function) {
 }
 
 bool may_fail(Oid function, void*) {
-    return !get_func_leakproof(function) && !is_known_as_total(function);
+    return !get_func_leakproof(function) && !is_known_as_total(function) && !may_overflow(function);
+}
+
+// Among which least() and greatest() choose.
+bool comparison_may_fail(const MinMaxExpr* choice) {
+    Oid function = lookup_type_cache(choice->minmaxtype, TYPECACHE_CMP_PROC)->cmp_proc;
+    return !OidIsValid(function) || may_fail(function, nullptr);
+}
+
+bool is_of_user(Oid function, void*) {
+    return function >= FirstNormalObjectId;
 }
 
 // No integer of a type is further from 0.
@@ -131,8 +127,10 @@ bool may_fail_walker(Node* node, void* context) {
         case T_CoalesceExpr:
         case T_NullTest:
         case T_BooleanTest:
-        case T_MinMaxExpr:
         case T_List:
+            break;
+        case T_MinMaxExpr:
+            if (comparison_may_fail(reinterpret_cast<MinMaxExpr*>(node))) return true;
             break;
         case T_OpExpr:
         case T_FuncExpr:
@@ -147,10 +145,18 @@ bool may_fail_walker(Node* node, void* context) {
     return walk_expression(node, may_fail_walker, context);
 }
 
+bool calls_user_functions(Node* node, void* context) {
+    if (!node) return false;
+    if (check_functions_in_node(node, is_of_user, nullptr)) return true;
+    return walk_expression(node, calls_user_functions, context);
+}
+
 }  // namespace
 
 bool cannot_fail(Node* expression) {
-    return !may_fail_walker(expression, nullptr);
+    if (may_fail_walker(expression, nullptr)) return false;
+    // Only what built-in functions leave behind can be passed over, without a subtransaction.
+    return !may_overflow(expression) || !calls_user_functions(expression, nullptr);
 }
 
 }  // namespace gpujoin

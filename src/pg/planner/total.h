@@ -10,9 +10,8 @@ extern "C" {
 
 namespace gpujoin {
 
-// True when evaluating the expression raises no error for any row. Sums and products of numeric and sums of
-// floats count as such, though they overflow beyond 10^131000 and 10^307; so do timestamps plus intervals
-// (for constants see timestamps.h).
+// True when evaluating the expression raises no error for any row, apart from overflows that the executor
+// takes for NULL (overflow.h).
 bool cannot_fail(Node* expression);
 
 }  // namespace gpujoin

@@ -1,0 +1,40 @@
+-- gpujoin.force decides how relations are joined, not in which order: costs count as ever.
+\set ECHO none
+\i sql/include/compare.sql
+\set ECHO all
+CREATE SCHEMA forced;
+SET search_path = forced, public;
+-- The most rows that a node of a query's plan is expected to give.
+CREATE FUNCTION largest_result(query text) RETURNS double precision LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
+    RETURN (SELECT max(rows[1]::float8) FROM regexp_matches(plan::text, '"Plan Rows": ([0-9]+)', 'g') AS rows);
+END $$;
+CREATE FUNCTION core_joins(query text) RETURNS bigint LANGUAGE sql AS
+    $$ SELECT count(*) FROM plan_of(query) AS line WHERE line ~ 'Hash Join|Merge Join|Nested Loop' $$;
+-- Each row of a has 50 partners in b; c and d leave few of them. c can only be joined when a and b are there: if it came
+-- next, its result would be small and cheap to go on with, but not to get.
+CREATE TABLE a AS SELECT i AS id, i % 100 AS many, i % 1000 AS k FROM generate_series(1, 5000) i;
+CREATE TABLE b AS SELECT i AS id, i % 100 AS many, i % 1000 AS k FROM generate_series(1, 5000) i;
+CREATE TABLE c AS SELECT i * 1000 AS total, i AS x FROM generate_series(1, 5) i;
+CREATE TABLE d AS SELECT i AS k, i AS y FROM generate_series(1, 50) i;
+CREATE TABLE e AS SELECT i AS y FROM generate_series(1, 50) i;
+ANALYZE a, b, c, d, e;
+CREATE TABLE queries (query text);
+INSERT INTO queries VALUES
+    ('SELECT count(*) FROM a, b, d WHERE a.many = b.many AND a.k = d.k'),
+    ('SELECT count(*) FROM a, b, c, d WHERE a.many = b.many AND a.id + b.id = c.total AND a.k = d.k'),
+    ('SELECT count(*) FROM d, c, b, a WHERE a.many = b.many AND a.id + b.id = c.total AND a.k = d.k'),
+    ('SELECT count(*) FROM a, b, c, d, e WHERE a.many = b.many AND a.id + b.id = c.total AND a.k = d.k AND d.y = e.y'),
+    ('SELECT count(*) FROM a, b, c WHERE a.many = b.many AND a.id + b.id = c.total AND a.k IN (SELECT k FROM d)');
+SET gpujoin.startup_cost = 0;
+SET gpujoin.force = on;
+SELECT query, largest_result(query), core_joins(query) FROM queries;
+SET gpujoin.force = off;
+SET gpujoin.enabled = off;
+SELECT query, largest_result(query) FROM queries;
+RESET gpujoin.enabled;
+SET client_min_messages = warning;
+DROP SCHEMA forced CASCADE;

@@ -1,0 +1,140 @@
+// See heartbeat.h. A connection that the server closes is made again at the next tick: if the server has
+// ended, the supervisor will see that; if not, it goes on.
+#include "pg/heartbeat.h"
+
+#include <unistd.h>
+
+#include "wire/fault.h"
+
+#include "pg/settings.h"
+
+namespace gpujoin {
+
+namespace {
+
+constexpr int kTicks = 10;  // to gpujoin.server_timeout
+constexpr int kStartFactor =
+    100;  // times as long to start: a GPU's context, pinned memory, code that is compiled
+
+// The questions' numbers.
+enum : uint64 { kDevices = 1, kRates = 2, kPing = 3 };
+
+// A question that cannot be sent goes unanswered.
+void ask(Heartbeat* heartbeat, MessageType question, uint64 sequence) {
+    FaultPause pause;
+    uint32 bytes = encode(question, 0, sequence, nullptr, 0, {}, packet_buffer());
+    if (channel_send(&heartbeat->channel, bytes) == Reply::Lost) channel_close(&heartbeat->channel);
+}
+
+Heard file(Heartbeat* heartbeat, const Message& message, DevicesBody* devices, Status* why) {
+    uint64 sequence = message.header->sequence;
+    switch (message.header->type) {
+        case MessageType::Pong:
+            heartbeat->is_asked = false;
+            return Heard::Nothing;
+        case MessageType::Devices:
+            *devices = message.as<DevicesBody>();
+            if (sequence == kRates) {
+                heartbeat->is_measured = true;
+                return Heard::Measured;
+            }
+            if (heartbeat->is_known) return Heard::Nothing;
+            heartbeat->is_known = true;
+            return Heard::Devices;
+        case MessageType::Failed:
+            *why = message.as<Status>();
+            if (sequence != kRates) return Heard::Refusal;
+            heartbeat->is_measured = true;
+            return Heard::Unmeasured;
+        default:
+            *why = malformed_answer("It is no answer to a question.");
+            return Heard::Refusal;
+    }
+}
+
+int patience(const Heartbeat* heartbeat) {
+    return heartbeat->is_listening ? kTicks : kTicks * kStartFactor;
+}
+
+long tick_ms() {
+    return setting_server_timeout / kTicks;
+}
+
+long ms_since_tick(const Heartbeat* heartbeat) {
+    instr_time elapsed;
+    INSTR_TIME_SET_CURRENT(elapsed);
+    INSTR_TIME_SUBTRACT(elapsed, heartbeat->ticked);
+    return static_cast<long>(INSTR_TIME_GET_MILLISEC(elapsed));
+}
+
+}  // namespace
+
+void begin_heartbeat(Heartbeat* heartbeat) {
+    *heartbeat = Heartbeat{};
+    INSTR_TIME_SET_CURRENT(heartbeat->ticked);
+}
+
+void end_heartbeat(Heartbeat* heartbeat) {
+    channel_close(&heartbeat->channel);
+}
+
+void greet_server(Heartbeat* heartbeat, const ServerFacts& server) {
+    if (!heartbeat->is_listening) heartbeat->silent_ticks = 0;
+    heartbeat->is_listening = true;
+    heartbeat->is_asked = false;
+    channel_close(&heartbeat->channel);
+    Status why;
+    if (channel_connect(&heartbeat->channel, server, &why) != Reply::Got) return;
+    if (!heartbeat->is_known) ask(heartbeat, MessageType::GetDevices, kDevices);
+    if (!heartbeat->is_measured) ask(heartbeat, MessageType::Calibrate, kRates);
+}
+
+Heard hear_server(Heartbeat* heartbeat, DevicesBody* devices, Status* why) {
+    while (heartbeat->channel.socket >= 0) {
+        Message message;
+        int descriptor;
+        Reply reply = channel_receive(&heartbeat->channel, &message, &descriptor, why);
+        if (descriptor >= 0) close(descriptor);
+        if (reply == Reply::Nothing) break;
+        if (reply == Reply::Failed) return Heard::Refusal;
+        if (reply == Reply::Lost) {
+            channel_close(&heartbeat->channel);
+            break;
+        }
+        heartbeat->silent_ticks = 0;
+        if (Heard heard = file(heartbeat, message, devices, why); heard != Heard::Nothing) return heard;
+    }
+    return Heard::Nothing;
+}
+
+long ms_to_tick(const Heartbeat* heartbeat) {
+    return Max(0, tick_ms() - ms_since_tick(heartbeat));
+}
+
+void tick(Heartbeat* heartbeat, const ServerFacts& server) {
+    INSTR_TIME_SET_CURRENT(heartbeat->ticked);
+    heartbeat->silent_ticks++;
+    if (!heartbeat->is_listening) return;
+    if (heartbeat->channel.socket < 0) greet_server(heartbeat, server);
+    if (heartbeat->channel.socket < 0 || heartbeat->is_asked) return;
+    heartbeat->is_asked = true;
+    ask(heartbeat, MessageType::Ping, kPing);
+}
+
+bool was_heard(const Heartbeat* heartbeat) {
+    return heartbeat->silent_ticks == 1;
+}
+
+bool is_doubtful(const Heartbeat* heartbeat) {
+    return heartbeat->silent_ticks > kTicks / 2;
+}
+
+bool is_overdue(const Heartbeat* heartbeat) {
+    return heartbeat->silent_ticks > patience(heartbeat);
+}
+
+long patience_ms(const Heartbeat* heartbeat) {
+    return static_cast<long>(patience(heartbeat)) * tick_ms();
+}
+
+}  // namespace gpujoin

@@ -1,0 +1,16 @@
+// How much memory the machine, or the container that PostgreSQL runs in, has for this process.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace gpujoin {
+
+// The least of the machine's memory and the limits of the control groups (version 1 and 2) that this process
+// is in, up to the root of their hierarchy. root: where /proc and /sys are found, for tests.
+uint64_t memory_limit(const std::string& root = "");
+
+// Half of what is left of that beside PostgreSQL's shared buffers.
+uint64_t default_host_memory(uint64_t shared_buffers, const std::string& root = "");
+
+}  // namespace gpujoin

@@ -1,0 +1,274 @@
+// A machine that has no memory left: for the arena's pages, which fallocate() is refused here, and for what
+// the server itself asks for, by an operator new that fails. A client is refused, the server goes on.
+#include <gtest/gtest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "server_test_client.h"
+
+namespace {
+
+std::atomic<int64_t> bytes_left{INT64_MAX};  // that fallocate() gives out
+std::atomic<int> allocations_left{0};        // until the one that fails; 0: none will
+thread_local bool is_tester = false;         // whose allocations do not count
+
+void* allocate(size_t bytes) {
+    bool fails = !is_tester && allocations_left > 0 && --allocations_left == 0;
+    void* memory = fails ? nullptr : malloc(bytes);
+    if (!memory) throw std::bad_alloc();
+    return memory;
+}
+
+}  // namespace
+
+// In the place of the C library's.
+extern "C" int fallocate(int fd, int mode, off_t offset, off_t bytes) {
+    if (mode == 0 && bytes_left.fetch_sub(bytes) < bytes) {
+        bytes_left += bytes;
+        errno = ENOSPC;
+        return -1;
+    }
+    return static_cast<int>(syscall(SYS_fallocate, fd, mode, offset, bytes));
+}
+
+void* operator new(size_t bytes) {
+    return allocate(bytes);
+}
+void operator delete(void* memory) noexcept {
+    free(memory);
+}
+void operator delete(void* memory, size_t) noexcept {
+    free(memory);
+}
+
+namespace gpujoin::test {
+
+namespace {
+
+constexpr uint64_t kSmallest = Arena::kOverflowUnit;
+
+// What the machine has left, as long as it lives.
+struct MachineHas {
+    explicit MachineHas(int64_t bytes) { bytes_left = bytes; }
+    ~MachineHas() { bytes_left = INT64_MAX; }
+};
+
+void join_once(TestClient* client) {
+    client->append_and_wait({{1, int_payload(10)}, {2, int_payload(20)}});
+    client->seal();
+    auto pairs = client->results(client->probe(client->opened.input[0], {2, 3}));
+    EXPECT_EQ(pairs, (TestClient::Pairs{{0, int_payload(20)}}));
+}
+
+void expect_refusal(TestClient* client) {
+    Received answer = client->expect(MessageType::Failed);
+    EXPECT_STREQ(answer.message.as<Status>().sqlstate, "53200");
+}
+
+void send_open(TestClient* client) {
+    client->hello();
+    JoinSpec spec = key_payload_spec();
+    client->send(MessageType::Open, 0, &spec);
+}
+
+// All that a session may ask for, unless the server refuses some of it or cuts somebody off.
+void join_unless_refused(TestServer* server) {
+    try {
+        server->cpu.fail_in[FakeControls::Open] = 1;  // measuring would take long
+        TestClient calibrator = server->connect();
+        calibrator.send(MessageType::Calibrate, 1, nullptr);
+        calibrator.receive();
+        server->cpu.fail_in[FakeControls::Open] = 0;
+        TestClient first = server->connect();
+        first.may_fail = true;
+        first.open(key_payload_spec(ColumnType::Bytes));
+        TestClient second = server->connect();
+        second.may_fail = true;
+        second.attach(first);
+        const std::string payload(2 * kSmallest, 'x');
+        first.append_and_wait({{1, payload}}, ColumnType::Bytes);
+        first.seal();
+        second.expect(MessageType::Sealed);
+        second.reserve(Arena::kBlockBytes + 1);
+        auto results = [](TestClient* client) {
+            return client->results(client->probe(client->opened.input[0], {1, 2}), ColumnType::Bytes);
+        };
+        EXPECT_EQ(results(&second), (TestClient::Pairs{{0, payload}}));
+        second.close();
+        EXPECT_EQ(results(&first), (TestClient::Pairs{{0, payload}}));
+        first.scan_build(true);
+    } catch (const std::runtime_error&) {
+    }
+}
+
+}  // namespace
+
+TEST(Memory, GrantedRangesAreBacked) {
+    Ledger host_memory(64u << 20);
+    std::unique_ptr<Arena> arena;
+    ASSERT_TRUE(Arena::create(2 * Arena::kBlockBytes, &host_memory, &arena).ok());
+    auto resident = [&] {
+        struct stat status;
+        fstat(arena->fd(), &status);
+        return static_cast<uint64_t>(status.st_blocks) * 512;
+    };
+    BlockRange pinned = *arena->grant(0, 1), overflow = *arena->grant(3 * Arena::kBlockBytes, 1);
+    EXPECT_EQ(resident(), 0u);
+    EXPECT_TRUE(arena->reserve(pinned));
+    EXPECT_TRUE(arena->reserve(overflow));
+    EXPECT_EQ(resident(), pinned.bytes + overflow.bytes);
+    arena->set_backed(pinned, pinned.bytes);
+    arena->set_backed(overflow, overflow.bytes);
+    EXPECT_EQ(arena->backed(pinned), pinned.bytes);
+    arena->release(overflow, 1);
+    arena->release(pinned, 1);
+    EXPECT_EQ(resident(), pinned.bytes) << "what is pinned keeps its pages";
+    EXPECT_EQ(arena->backed(*arena->grant(0, 1)), pinned.bytes);
+    EXPECT_EQ(arena->backed(*arena->grant(3 * Arena::kBlockBytes, 1)), 0u);
+    MachineHas little(5 * kSmallest);
+    EXPECT_FALSE(arena->reserve(overflow));
+}
+
+TEST(Memory, AJoinThatTheMachineHasNoPagesForIsRefused) {
+    TestServer server;
+    {
+        MachineHas nothing(0);
+        TestClient client = server.connect();
+        send_open(&client);
+        expect_refusal(&client);
+        EXPECT_TRUE(client.ends());
+    }
+    TestClient client = server.connect_and_open(key_payload_spec());
+    join_once(&client);
+    client.close();
+    EXPECT_TRUE(server.becomes_clean());
+}
+
+TEST(Memory, AParticipantIsRefusedAlone) {
+    TestServer server;
+    TestClient first = server.connect_and_open(key_payload_spec());
+    {
+        MachineHas nothing(0);
+        TestClient second = server.connect();
+        second.hello();
+        second.session = first.session;
+        AttachBody body;
+        memcpy(body.secret, first.opened.secret, sizeof body.secret);
+        second.send(MessageType::Attach, 0, &body);
+        expect_refusal(&second);
+        EXPECT_TRUE(second.ends());
+    }
+    join_once(&first);
+    first.close();
+    EXPECT_TRUE(server.becomes_clean());
+}
+
+TEST(Memory, BlocksShrinkToWhatTheMachineHas) {
+    TestServer server;
+    MachineHas little(5 * kSmallest);
+    TestClient client = server.connect_and_open(key_payload_spec());
+    EXPECT_EQ(client.opened.input[0].bytes, 2 * kSmallest);
+    EXPECT_EQ(client.opened.input[1].bytes, kSmallest);
+    join_once(&client);
+    bytes_left = INT64_MAX;
+    TestClient next = server.connect_and_open(key_payload_spec());
+    EXPECT_EQ(next.opened.input[0].bytes, Arena::kBlockBytes);
+    client.close();
+    next.close();
+    EXPECT_TRUE(server.becomes_clean());
+}
+
+TEST(Memory, AFurtherBlockIsRefusedAndTheJoinGoesOn) {
+    TestServer server;
+    TestClient client = server.connect_and_open(key_payload_spec());
+    {
+        MachineHas nothing(0);
+        EXPECT_FALSE(client.reserve(0));
+        EXPECT_FALSE(client.reserve(8 * Arena::kBlockBytes));
+    }
+    {
+        MachineHas little(3 * kSmallest);
+        EXPECT_FALSE(client.reserve(Arena::kBlockBytes)) << "less would not do";
+        auto smaller = client.reserve(0);
+        ASSERT_TRUE(smaller);
+        EXPECT_LT(smaller->bytes, Arena::kBlockBytes);
+    }
+    auto large = client.reserve(8 * Arena::kBlockBytes);
+    ASSERT_TRUE(large);
+    EXPECT_GE(large->bytes, 8 * Arena::kBlockBytes);
+    join_once(&client);
+    client.close();
+    EXPECT_TRUE(server.becomes_clean());
+}
+
+TEST(Memory, ALargeResultWaitsForItsPagesOrIsRefused) {
+    TestServer server;
+    const std::string payload(5u << 20, 'x');
+    for (bool refused : {false, true}) {
+        TestClient client = server.connect_and_open(key_payload_spec(ColumnType::Bytes));
+        auto large = client.reserve(6u << 20);
+        ASSERT_TRUE(large);
+        client.append(*large, {{1, payload}}, ColumnType::Bytes);
+        client.expect(MessageType::Appended);
+        client.seal();
+        MachineHas left(refused ? 0 : INT64_MAX);
+        uint64_t probe = client.probe(client.opened.input[0], {1});
+        if (refused) {
+            expect_refusal(&client);
+        } else {
+            EXPECT_EQ(client.results(probe, ColumnType::Bytes), (TestClient::Pairs{{0, payload}}));
+        }
+    }
+    EXPECT_TRUE(server.becomes_clean());
+}
+
+TEST(Memory, ALargeResultTakesABlockThatHasItsPages) {
+    TestServer server;
+    const std::string payload(kSmallest + 1, 'x');
+    auto little = std::make_unique<MachineHas>(5 * kSmallest);
+    TestClient client = server.connect_and_open(key_payload_spec(ColumnType::Bytes));
+    little.reset();
+    TestClient other = server.connect_and_open(key_payload_spec());
+    auto large = client.reserve(2 * kSmallest);
+    ASSERT_TRUE(large);
+    client.append(*large, {{1, payload}}, ColumnType::Bytes);
+    client.expect(MessageType::Appended);
+    client.seal();
+    other.close();
+    server.connect_and_open(key_payload_spec()).close();  // the other's blocks are free by now
+    uint64_t probe = client.probe(client.opened.input[0], {1});
+    EXPECT_EQ(client.results(probe, ColumnType::Bytes), (TestClient::Pairs{{0, payload}}));
+    client.close();
+    EXPECT_TRUE(server.becomes_clean());
+}
+
+// Whichever allocation of the server fails: the join gives the right rows, or its client is told or cut off;
+// nothing is left behind, and the next join succeeds.
+TEST(Memory, AnyAllocationMayFail) {
+    is_tester = true;
+    TestServer server;
+    int n = 1;
+    for (; n < 2000; n++) {
+        SCOPED_TRACE(n);
+        allocations_left = n;
+        join_unless_refused(&server);
+        bool has_failed = allocations_left.exchange(0) <= 0;  // by two threads at once
+        ASSERT_TRUE(server.becomes_clean());
+        TestClient client = server.connect_and_open(key_payload_spec());
+        join_once(&client);
+        if (!has_failed) break;
+    }
+    is_tester = false;
+    EXPECT_GT(n, 20);
+    EXPECT_LT(n, 2000);
+}
+
+}  // namespace gpujoin::test
