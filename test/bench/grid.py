@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Measures a grid of joins through core's best plan and through the best plan with a GpuJoin, and prints whether the
-planner's choice between them was right. Called by test/bench/grid, which says more.
+"""Measures a grid of joins through core's best plan and through the best plan with a GPU Join, and prints whether the
+planner's choice between them was right (section "joins"); the other sections, of whole statements, are in
+statements.py. Called by test/bench/grid, which says more.
 
-Both ways are planned by cost with as many workers as allowed: core's with gpujoin.enabled off, GpuJoin's with core's
+Both ways are planned by cost with as many workers as allowed: core's with gpujoin.enabled off, GPU Join's with core's
 joins switched off. Their runs take turns, so that what else the machine does hits both; the times are medians.
 """
 import argparse
@@ -19,10 +20,11 @@ here = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(here), str(here.parent)]
 sys.dont_write_bytecode = True
 import libpq
+import statements
 
 CORE = "SET gpujoin.enabled = off;"
 GPUJOIN = "SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_nestloop = off;"
-FORCED = GPUJOIN + "SET gpujoin.force = on;"  # where the planner proposes no GpuJoin
+FORCED = GPUJOIN + "SET gpujoin.force = on;"  # where the planner proposes no GPU Join
 CHOICE = "RESET gpujoin.enabled; RESET gpujoin.force; RESET enable_hashjoin; RESET enable_mergejoin; RESET enable_nestloop;"
 TOLERANCE = 1.2  # a choice that takes this much longer than the better is wrong
 ENOUGH = 0.2  # seconds that a short statement is repeated for
@@ -115,7 +117,7 @@ class Grid:
                 self.known.add(name)
 
     def plan(self, case, settings):
-        """(has a GpuJoin, total cost) of the plan under these settings."""
+        """(has a GPU Join, total cost) of the plan under these settings."""
         self.db.execute(CHOICE + settings + f"SET max_parallel_workers_per_gather = {case.workers}")
         lines = self.db.execute(f"EXPLAIN (FORMAT json) {case.query()}")
         plan = json.loads("\n".join(row[0] for row in lines))[0]["Plan"]
@@ -128,7 +130,7 @@ class Grid:
         return time.perf_counter() - began, result
 
     def measure(self, case):
-        """Seconds of core's plan and of GpuJoin's."""
+        """Seconds of core's plan and of GPU Join's."""
         times = {CORE: [], GPUJOIN if self.plan(case, GPUJOIN)[0] else FORCED: []}
         results = [self.run(case, settings) for settings in times]
         if results[0][1] != results[1][1]:
@@ -142,18 +144,17 @@ class Grid:
 
 
 def has_gpujoin(plan):
-    return plan.get("Custom Plan Provider") == "GpuJoin" or any(map(has_gpujoin, plan.get("Plans", [])))
+    return plan.get("Custom Plan Provider") == "GPU Join" or any(map(has_gpujoin, plan.get("Plans", [])))
 
 
 def read_results(path):
     if not path or not os.path.exists(path):
         return {}
     with open(path) as lines:
-        return {entry["case"]: entry["seconds"] for entry in map(json.loads, lines)}
+        return {entry["case"]: entry["seconds"] for entry in map(json.loads, lines) if "seconds" in entry}
 
 
-def measure_missing(grid, wanted, results):
-    ends = time.monotonic() + grid.options.seconds
+def measure_missing(grid, wanted, results, ends):
     keep = open(grid.options.results, "a") if grid.options.results else None
     for case in wanted:
         if case.key() in results:
@@ -171,7 +172,7 @@ def milliseconds(seconds):
 
 
 def report(grid, wanted, results):
-    print("| join | r | s | matches a row | width | workers | core | GpuJoin | cost of core | cost of GpuJoin | chosen | chosen : better |")
+    print("| join | r | s | matches a row | width | workers | core | GPU Join | cost of core | cost of GPU Join | chosen | chosen : better |")
     print("|" + "---|" * 12)
     ratios = []
     for case in wanted:
@@ -184,7 +185,7 @@ def report(grid, wanted, results):
         cells = [case.kind, f"{case.r:,}", f"{case.s:,}", f"{case.rate:g}", "wide" if case.wide else "narrow",
                  str(case.workers), milliseconds(core), milliseconds(gpujoin),
                  f"{grid.plan(case, CORE)[1]:.0f}", f"{gpujoin_cost:.0f}" if is_proposed else "-",
-                 "GpuJoin" if is_taken else "core",
+                 "GPU Join" if is_taken else "core",
                  f"{ratios[-1]:.2f}" + (" **wrong**" if ratios[-1] > TOLERANCE else "")]
         print("| " + " | ".join(cells) + " |")
     right = sum(ratio <= TOLERANCE for ratio in ratios)
@@ -196,11 +197,28 @@ def numbers(number):
     return lambda text: [number(word) for word in text.split(",")]
 
 
+def measure_joins(options, ends):
+    grid = Grid(options)
+    wanted = list(cases(options))
+    results = read_results(options.results)
+    measure_missing(grid, wanted, results, ends)
+    report(grid, wanted, results)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--sections", type=lambda text: text.split(","), default=["joins"])
     parser.add_argument("--rows", type=numbers(int), default=[1000, 10_000, 100_000, 1_000_000], help="sizes of each side")
     parser.add_argument("--sparse-rows", type=int, default=0, help="a larger size, in a few joins only")
     parser.add_argument("--rates", type=numbers(float), default=[0.01, 0.1, 1, 10], help="matches a row of s")
+    parser.add_argument("--facts", type=numbers(int), default=[100_000, 1_000_000, 6_000_000], help="rows of fact tables")
+    parser.add_argument("--indexed-facts", type=int, default=10_000_000, help="larger fact tables have no indexes")
+    parser.add_argument("--shares", type=numbers(float), default=[0.01, 0.5], help="of the rows that filters keep")
+    parser.add_argument("--load-sessions", type=int, default=min(os.cpu_count(), 16))
+    parser.add_argument("--timeout", type=int, default=60, help="seconds a statement of the schemas may take")
+    parser.add_argument("--plans", action="store_true", help="prints both plans where the default is slower")
+    parser.add_argument("--clients", type=numbers(int), default=[1, 8, 32], help="sessions at once")
+    parser.add_argument("--session-seconds", type=int, default=3)
     parser.add_argument("--workers", type=numbers(int), default=[0, 2])
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="start no measurement after these")
@@ -208,12 +226,17 @@ def main():
     parser.add_argument("--work-mem", default="4GB")
     parser.add_argument("--machine", default="")
     options = parser.parse_args()
-    grid = Grid(options)
-    wanted = list(cases(options))
-    results = read_results(options.results)
-    measure_missing(grid, wanted, results)
-    print(f"Machine: {options.machine}. PostgreSQL {grid.db.value('SHOW server_version')}, work_mem {options.work_mem}.\n")
-    report(grid, wanted, results)
+    if unknown := set(options.sections) - set(statements.SCHEMAS) - {"joins", "sessions"}:
+        parser.error(f"unknown sections: {', '.join(unknown)}")
+    ends = time.monotonic() + options.seconds
+    version = libpq.Connection().value("SHOW server_version")
+    print(f"Machine: {options.machine}. PostgreSQL {version}, work_mem {options.work_mem}.\n")
+    if "joins" in options.sections:
+        measure_joins(options, ends)
+    if set(options.sections) & set(statements.SCHEMAS):
+        statements.summary("Statements", *statements.measure_statements(options, ends))
+    if "sessions" in options.sections:
+        statements.summary("Sessions", *statements.measure_sessions(options, ends))
 
 
 if __name__ == "__main__":

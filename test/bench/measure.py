@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Measures SQL joins through core's plans and through GpuJoin against the server that PGHOST, PGPORT, PGUSER and
+"""Measures SQL joins through core's plans and through GPU Join against the server that PGHOST, PGPORT, PGUSER and
 PGDATABASE name, in one run, and prints a table. Called by test/bench/run, which makes the cluster.
 
 Every time is the median of some runs of the statement, after one that is not counted. Core is measured with one process
-and with as many workers as allowed, by its own choice of plan; GpuJoin likewise. The results are compared.
+and with as many workers as allowed, by its own choice of plan; GPU Join likewise. The results are compared.
 """
 import argparse
 import json
@@ -53,7 +53,7 @@ class Bench:
     def __init__(self, options):
         self.options = options
         self.sizes = sizes(options.rows, options.range_rows)
-        self.row_seconds = {}  # of the best GpuJoin, by workload
+        self.row_seconds = {}  # of the best GPU Join, by workload
         self.db = libpq.Connection()
         self.db.execute("SET client_min_messages = error; SET jit = off;"
                         f"SET work_mem = '{options.work_mem}'; SET max_parallel_workers_per_gather = {options.workers}")
@@ -90,7 +90,7 @@ class Bench:
         return (statistics.median(times[1:]) if len(times) > 1 else times[0] if times else None), result
 
     def gpujoin_facts(self, query, settings):
-        """What EXPLAIN ANALYZE says of the GpuJoin node, the memory of backend and server while it ran."""
+        """What EXPLAIN ANALYZE says of the GPU Join node, the memory of backend and server while it ran."""
         self.db.execute(settings)
         backend = MemoryWatch(self.db.value("SELECT pg_backend_pid()"))
         server = MemoryWatch(self.db.value("SELECT server_pid FROM gpujoin_status()") or 0)
@@ -99,7 +99,7 @@ class Bench:
         return find_node(plan[0]["Plan"]) or {}, backend, server
 
     def choose_gpujoin(self, query):
-        """Settings under which the plan has a GpuJoin: the planner's own choice where it takes one."""
+        """Settings under which the plan has a GPU Join: the planner's own choice where it takes one."""
         settings = "SET gpujoin.enabled = on; SET gpujoin.force = off;"
         self.db.execute(settings)
         plan = json.loads("\n".join(r[0] for r in self.db.execute(f"EXPLAIN (FORMAT json) {query}")))
@@ -138,7 +138,7 @@ class Bench:
 
 
 def find_node(plan):
-    if plan.get("Custom Plan Provider") == "GpuJoin":
+    if plan.get("Custom Plan Provider") == "GPU Join":
         return plan
     return next(filter(None, map(find_node, plan.get("Plans", []))), None)
 
@@ -173,8 +173,8 @@ def main():
     print(f"gpujoin: {' '.join(v or '-' for v in device[0])}")
     print(f"Medians of {options.runs} runs; core by its own choice of plan with work_mem {options.work_mem}; "
           f"{options.workers} workers allowed where it says so.\n")
-    print(f"| workload | what | rows out | core, 1 process | core, {options.workers} workers | GpuJoin, 1 process "
-          f"| GpuJoin, {options.workers} workers | best core : best GpuJoin | algorithm | peak at seal | server memory "
+    print(f"| workload | what | rows out | core, 1 process | core, {options.workers} workers | GPU Join, 1 process "
+          f"| GPU Join, {options.workers} workers | best core : best GPU Join | algorithm | peak at seal | server memory "
           "| backend memory |")
     print("|" + "---|" * 12)
     for workload in WORKLOADS:
