@@ -8,6 +8,7 @@
 #include <cstring>
 #include <functional>
 
+#include "server/unique_fd.h"
 #include "server_test_client.h"
 
 namespace gpujoin::test {
@@ -320,21 +321,35 @@ TEST(ServerBadClient, OneParticipantLeavesInTheMiddleOfItsProbe) {
     EXPECT_EQ(leader.results(leader.probe(leader.opened.input[0], {1})).size(), 1u);
 }
 
-// Each is told, by means of a spare descriptor that is opened again.
+// As long as it lives, this process may open one descriptor more than it has open.
+class OneDescriptorLeft {
+  public:
+    OneDescriptorLeft() {
+        getrlimit(RLIMIT_NOFILE, &before_);
+        UniqueFd lowest_free(dup(STDIN_FILENO));
+        rlimit one_more{static_cast<rlim_t>(lowest_free.get()) + 1, before_.rlim_max};
+        setrlimit(RLIMIT_NOFILE, &one_more);
+    }
+    ~OneDescriptorLeft() { setrlimit(RLIMIT_NOFILE, &before_); }
+    OneDescriptorLeft(const OneDescriptorLeft&) = delete;
+    OneDescriptorLeft& operator=(const OneDescriptorLeft&) = delete;
+
+  private:
+    rlimit before_{};
+};
+
+// Each is told, by means of a spare descriptor that is opened again. The limit stays between the clients: the
+// server may open its spare descriptor after it has closed the connection.
 TEST(ServerBadClient, WithoutDescriptorsClientsAreRefusedAtOnce) {
     TestServer server;
-    rlimit before{};
-    getrlimit(RLIMIT_NOFILE, &before);
-    for (int i = 0; i < 3; i++) {
-        int lowest_free = dup(STDIN_FILENO);
-        close(lowest_free);
-        rlimit for_client_alone{static_cast<rlim_t>(lowest_free) + 1, before.rlim_max};
-        setrlimit(RLIMIT_NOFILE, &for_client_alone);
-        TestClient client = server.connect();
-        Received refusal = client.expect(MessageType::Failed);
-        EXPECT_STREQ(refusal.message.as<Status>().sqlstate, "53000");
-        EXPECT_TRUE(client.ends());
-        setrlimit(RLIMIT_NOFILE, &before);
+    {
+        OneDescriptorLeft limit;
+        for (int i = 0; i < 3; i++) {
+            TestClient client = server.connect();
+            Received refusal = client.expect(MessageType::Failed);
+            EXPECT_STREQ(refusal.message.as<Status>().sqlstate, "53000");
+            EXPECT_TRUE(client.ends());
+        }
     }
     server.connect().hello();
 }
