@@ -140,6 +140,9 @@ EXPLAIN (COSTS OFF) SELECT 1 FROM big JOIN small ON big.xn = small.xn;
 EXPLAIN (COSTS OFF) SELECT 1 FROM big JOIN small ON big.xi < small.xi;
 EXPLAIN (COSTS OFF) SELECT 1 FROM big, LATERAL (SELECT * FROM small WHERE small.id = big.id LIMIT 1) s;
 SELECT 1 FROM big FULL JOIN small ON big.xi < small.xi;
+-- Also records whose fields only the plan below can name, where there is another way.
+EXPLAIN (COSTS OFF) WITH c AS MATERIALIZED (SELECT id, ROW(i2, i8) AS r FROM small) SELECT c.r FROM c JOIN big ON big.id = c.id;
+EXPLAIN (COSTS OFF) WITH c AS MATERIALIZED (SELECT id, ROW(i2, i8) AS r FROM small) SELECT big.i2 FROM c JOIN big ON big.id = c.id;
 
 -- By cost: small joins stay with core, large ones and bands do not.
 RESET gpujoin.force;

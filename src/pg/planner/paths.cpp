@@ -70,8 +70,9 @@ struct JoinCall {
     RelOptInfo* outer;
     RelOptInfo* inner;
     JoinPathExtraData* extra;
-    PathTarget* target;  // of our paths: the relation's, but for row identities
-    uint64 host_memory;  // bytes all joins together may take in the server; 0: not known
+    PathTarget* target;   // of our paths: the relation's, but for row identities
+    bool has_core_paths;  // there is another way to run the join
+    uint64 host_memory;   // bytes all joins together may take in the server; 0: not known
     EngineCosts engine;
     RowShape outer_columns;
     RowShape inner_columns;
@@ -226,6 +227,12 @@ void add_join_path(const JoinCall& call, const JoinInputs& inputs) {
         add_partial_path(call.joinrel, path);
 }
 
+// EXPLAIN could not name the fields of a column, and there is another way to run the join.
+bool hides_names(const JoinCall& call) {
+    return call.has_core_paths &&
+           (has_unnamed_record(call.root, call.outer) || has_unnamed_record(call.root, call.inner));
+}
+
 void propose(const JoinCall& call, const Proposal& proposal) {
     if (proposal.kind == JoinKind::RightSemi && wants_matched_row(call)) return;
     RelOptInfo* probe_rel = proposal.builds_outer ? call.inner : call.outer;
@@ -241,7 +248,7 @@ void propose(const JoinCall& call, const Proposal& proposal) {
     if (proposal.unique == Unique::Inner) inputs.build = unique_path(call, build_rel, inputs.build);
     if (!inputs.probe || !inputs.build) return;
     Ways ways = ways_to_run(call, proposal, inputs, probe_rel, build_rel);
-    if (ways.count == 0) return;
+    if (ways.count == 0 || hides_names(call)) return;
 
     inputs.clauses = classify_clauses(
         call.extra->restrictlist,
@@ -304,12 +311,10 @@ void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel,
     call.outer = outerrel;
     call.inner = innerrel;
     call.extra = extra;
+    call.has_core_paths = joinrel->pathlist != NIL;
     call.host_memory = server.host_memory;
     call.engine = engine_costs(server.rates);
     if (!setting_force && !may_win(call)) return;
-    if (joinrel->pathlist != NIL &&
-        (has_unnamed_record(root, outerrel) || has_unnamed_record(root, innerrel)))
-        return;
     call.target = with_leaf_row_identities(root, joinrel->reltarget);
     call.outer_columns = wanted_shape(outerrel->reltarget);
     call.inner_columns = wanted_shape(innerrel->reltarget);

@@ -33,7 +33,7 @@ bool has_row_identities(const List* expressions) {
 }  // namespace
 
 PathTarget* with_leaf_row_identities(PlannerInfo* root, PathTarget* target) {
-    if (!has_row_identities(target->exprs)) return target;
+    if (root->row_identity_vars == NIL || !has_row_identities(target->exprs)) return target;
     target = copy_pathtarget(target);
     ListCell* cell;
     foreach (cell, target->exprs) lfirst(cell) = with_leaf(root, static_cast<Expr*>(lfirst(cell)));
