@@ -43,6 +43,8 @@ ROLLBACK;
 -- Rows that take long, computed or filtered.
 SELECT calls_of('SELECT * FROM (SELECT dear_id(id) AS id FROM m OFFSET 0) p LEFT JOIN m USING (id) LIMIT 10') BETWEEN 10 AND 100;
 SELECT calls_of('SELECT * FROM (SELECT id FROM m WHERE dear_id(id) > 0 OFFSET 0) p LEFT JOIN m USING (id) LIMIT 10') BETWEEN 10 AND 100;
+-- What a filter takes with an array that is computed, PostgreSQL 17.0 could not say to an executor.
+SELECT count(*) FROM (SELECT id FROM m WHERE id = ANY (array_append(NULL, id)) OFFSET 0) p LEFT JOIN m USING (id);
 BEGIN;
 DECLARE c CURSOR FOR SELECT * FROM (SELECT dear_id(id) AS id FROM m OFFSET 0) p LEFT JOIN m USING (id);
 SELECT calls_of('FETCH 5 FROM c') BETWEEN 5 AND 100;

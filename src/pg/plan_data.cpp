@@ -12,7 +12,7 @@ extern "C" {
 namespace gpujoin {
 namespace {
 
-constexpr int kLayoutVersion = 4;
+constexpr int kLayoutVersion = 5;
 
 // What comes before the estimates, costs, conditions, terms, values, steps and constants.
 enum Slot {
@@ -24,6 +24,7 @@ enum Slot {
     kFilters,
     kConditions,
     kIsBounded,
+    kHasDearFilter,
     kProbeValues,
     kBuildValues,
     kSteps,
@@ -77,7 +78,7 @@ List* plan_data_to_list(const PlanData* data) {
     List* list = NIL;
     for (int value : {kLayoutVersion, static_cast<int>(data->kind), data->probe_target_entries,
                       data->equalities, data->ranges, data->filters, data->conditions, int{data->is_bounded},
-                      data->probe_values.count, data->build_values.count,
+                      int{data->has_dear_filter}, data->probe_values.count, data->build_values.count,
                       static_cast<int>(data->program.steps), static_cast<int>(data->program.constants)})
         list = lappend_int(list, value);
     double* estimates[kEstimates];
@@ -112,6 +113,7 @@ void plan_data_from_list(List* list, PlanData* data) {
     data->filters = integer_at(list, kFilters);
     data->conditions = integer_at(list, kConditions);
     data->is_bounded = integer_at(list, kIsBounded) != 0;
+    data->has_dear_filter = integer_at(list, kHasDearFilter) != 0;
     data->probe_values.count = integer_at(list, kProbeValues);
     data->build_values.count = integer_at(list, kBuildValues);
     data->program.steps = static_cast<uint16_t>(integer_at(list, kSteps));

@@ -100,7 +100,8 @@ struct PlanData {
     FilterProgram program;
     PlanValues probe_values;
     PlanValues build_values;
-    bool is_bounded;  // a few of the join's rows may be all that is wanted
+    bool is_bounded;       // a few of the join's rows may be all that is wanted
+    bool has_dear_filter;  // the probe child's rows had better be tested one by one, not by the page
     double estimated_probe_rows;
     double estimated_build_rows;
     double estimated_result_rows;

@@ -177,7 +177,7 @@ void begin_node(CustomScanState* node, EState* estate, int eflags) {
     build_spec(state, wanted.build, output_of);
     init_emitter(state, &wanted, output_of);
     state->reads_on_demand = reads_with_effects(state->probe.plan);
-    if (!state->reads_on_demand && !filters_dearly(state->probe.plan)) side_choose_source(&state->probe);
+    if (!state->reads_on_demand && !state->plan.has_dear_filter) side_choose_source(&state->probe);
     side_choose_source(&state->build);
     // Append keeps finished children alive: what the server holds is given back after the last row, unless a
     // rescan is likely.

@@ -4,7 +4,6 @@
 #include "wire/batch.h"
 
 extern "C" {
-#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 }
 
@@ -24,7 +23,6 @@ constexpr uint32_t kRowsPerLook = 16;  // at the clock; a power of two
 constexpr uint64 kFirstPatienceUs = 1000;
 constexpr uint64 kPatienceUs = 10000;
 constexpr uint64 kDearRowUs = 1;
-constexpr double kDearOperators = 50;  // half of what functions in a procedural language are taken for
 
 bool has_effects(PlanState* state, void*) {
     const Plan* plan = state->plan;
@@ -71,12 +69,6 @@ bool is_overdue(const Patience* patience, uint32_t rows) {
 
 bool reads_with_effects(PlanState* plan) {
     return has_effects(plan, nullptr);
-}
-
-bool filters_dearly(const PlanState* plan) {
-    QualCost cost;
-    cost_qual_eval(&cost, plan->plan->qual, nullptr);
-    return cost.per_tuple > kDearOperators * cpu_operator_cost;
 }
 
 }  // namespace gpujoin

@@ -43,8 +43,4 @@ bool is_overdue(const Patience* patience, uint32_t rows);
 // Whether rows of a plan come with side effects, or with values that depend on how many are read.
 bool reads_with_effects(PlanState* plan);
 
-// Whether a plan's own conditions take so long that its rows had better be tested one by one, not by the
-// page.
-bool filters_dearly(const PlanState* plan);
-
 }  // namespace gpujoin

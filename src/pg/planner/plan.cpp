@@ -10,11 +10,16 @@
 
 extern "C" {
 #include "nodes/makefuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
 #include "optimizer/restrictinfo.h"
 }
 
 namespace gpujoin {
 namespace {
+
+constexpr double kDearOperators = 50;  // half of what functions in a procedural language are taken for
 
 // Appends copies of a child's entries: copies, because setrefs changes expressions in place.
 List* append_target_list(List* scan_tlist, const List* child_tlist) {
@@ -49,13 +54,29 @@ bool is_bounded(const PlannerInfo* root) {
            query->groupClause == NIL;
 }
 
-PlanData plan_data_of(const PlannerInfo* root, const GpuJoinPath* path, const List* probe_tlist) {
+// Whether a plan's own conditions take long, or those of one that setrefs may put in its place. Asked while
+// there is a PlannerInfo: PostgreSQL 17.0 crashes when it is to cost some conditions without one.
+bool filters_dearly(PlannerInfo* root, const Plan* plan) {
+    QualCost cost;
+    cost_qual_eval(&cost, plan->qual, root);
+    if (cost.per_tuple > kDearOperators * cpu_operator_cost) return true;
+    if (IsA(plan, SubqueryScan)) {
+        auto* scan = reinterpret_cast<const SubqueryScan*>(plan);
+        return filters_dearly(find_base_rel(root, static_cast<int>(scan->scan.scanrelid))->subroot,
+                              scan->subplan);
+    }
+    if (!IsA(plan, Append)) return false;
+    const List* children = reinterpret_cast<const Append*>(plan)->appendplans;
+    return list_length(children) == 1 && filters_dearly(root, static_cast<const Plan*>(linitial(children)));
+}
+
+PlanData plan_data_of(PlannerInfo* root, const GpuJoinPath* path, const Plan* probe) {
     const JoinClauses* clauses = path->clauses;
     const JoinFilter& filter = filter_of(clauses);
     const List* paths = path->path.custom_paths;
     PlanData data = {};
     data.kind = path->kind;
-    data.probe_target_entries = list_length(probe_tlist);
+    data.probe_target_entries = list_length(probe->targetlist);
     data.equalities = list_length(clauses->equalities);
     data.ranges = list_length(clauses->ranges);
     data.filters = list_length(clauses->filters);
@@ -63,6 +84,7 @@ PlanData plan_data_of(const PlannerInfo* root, const GpuJoinPath* path, const Li
     for (int i = 0; i < data.conditions; i++)
         data.residual_before[i] = list_nth_int(clauses->residual_before, i);
     data.is_bounded = is_bounded(root);
+    data.has_dear_filter = filters_dearly(root, probe);
     data.program = filter.program;
     data.probe_values = filter.probe.values;
     data.build_values = filter.build.values;
@@ -83,11 +105,11 @@ PlanData plan_data_of(const PlannerInfo* root, const GpuJoinPath* path, const Li
 Plan* make_join_plan(PlannerInfo* root, RelOptInfo*, CustomPath* best_path, List* tlist, List*,
                      List* custom_plans) {
     const GpuJoinPath* path = reinterpret_cast<GpuJoinPath*>(best_path);
-    const List* probe_tlist = static_cast<Plan*>(linitial(custom_plans))->targetlist;
+    const Plan* probe = static_cast<Plan*>(linitial(custom_plans));
     const List* build_tlist = static_cast<Plan*>(lsecond(custom_plans))->targetlist;
-    PlanData data = plan_data_of(root, path, probe_tlist);
+    PlanData data = plan_data_of(root, path, probe);
 
-    List* entries = append_target_list(append_target_list(NIL, probe_tlist), build_tlist);
+    List* entries = append_target_list(append_target_list(NIL, probe->targetlist), build_tlist);
     use_leaf_row_identities(root, entries);
     entries = with_nulling_of(entries, best_path->path.pathtarget->exprs);
 
