@@ -133,6 +133,14 @@ inline void add_disabled_nodes([[maybe_unused]] Path* path, [[maybe_unused]] con
 #endif
 }
 
+inline bool has_disabled_nodes([[maybe_unused]] const Path* path) {
+#if PG_VERSION_NUM >= 180000
+    return path->disabled_nodes > 0;
+#else
+    return false;
+#endif
+}
+
 // Whether a relation may keep a path of at least these costs. Disabled nodes are not counted: from 18 on the
 // answer is yes more often than it need be.
 inline bool passes_precheck(RelOptInfo* rel, Cost startup_cost, Cost total_cost) {

@@ -1,13 +1,17 @@
-// Nested loops that look each outer row up in an index: the one plan of core's that may beat a GPU Join on
-// ranges.
+// Nested loops that look each outer row up in an index: the plans of core's that may beat a GPU Join though
+// their costs say otherwise (see lookups.cpp).
 #pragma once
 
 #include "pg/planner/cost.h"
 
 namespace gpujoin {
 
-// Whether core's nested loop over `outer` with an index of `inner` is likely to take less than a GPU Join of
-// that estimate, though its cost says otherwise: see lookups.cpp.
+// Whether core's nested loop over `outer` with an index of `inner` is likely to take less than a GPU Join on
+// ranges of that estimate.
 bool is_beaten_by_lookups(const JoinEstimate* estimate, const RelOptInfo* outer, const RelOptInfo* inner);
+
+// Whether a side of a join reads all rows of a table of which core would rather look up the few that it
+// needs.
+bool reads_what_core_looks_up(PlannerInfo* root, const RelOptInfo* side);
 
 }  // namespace gpujoin

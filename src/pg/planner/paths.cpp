@@ -136,6 +136,13 @@ bool is_for_lookups(const JoinCall& call, const Proposal& proposal, const JoinIn
            (may_loop_inner && is_beaten_by_lookups(&cost, call.inner, call.outer));
 }
 
+// A join that would read all rows of a table of which core would look up a few, while there is another way to
+// run it.
+bool is_left_to_lookups(const JoinCall& call) {
+    if (setting_force || !call.has_core_paths) return false;
+    return reads_what_core_looks_up(call.root, call.outer) || reads_what_core_looks_up(call.root, call.inner);
+}
+
 // The ways to run one proposal that are worth a look at its conditions, which are not known yet: those whose
 // least conceivable cost does not rule them out.
 struct Ways {
@@ -315,6 +322,7 @@ void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel,
     call.host_memory = server.host_memory;
     call.engine = engine_costs(server.rates);
     if (!setting_force && !may_win(call)) return;
+    if (is_left_to_lookups(call)) return;
     call.target = with_leaf_row_identities(root, joinrel->reltarget);
     call.outer_columns = wanted_shape(outerrel->reltarget);
     call.inner_columns = wanted_shape(innerrel->reltarget);
