@@ -12,7 +12,8 @@ namespace gpujoin {
 
 namespace {
 
-constexpr int kTicks = 10;  // to gpujoin.server_timeout
+constexpr int kFewestTicks = 10;  // to gpujoin.server_timeout
+constexpr int kLongestTickMs = 500;
 constexpr int kStartFactor =
     100;  // times as long to start: a GPU's context, pinned memory, code that is compiled
 
@@ -24,6 +25,13 @@ void ask(Heartbeat* heartbeat, MessageType question, uint64 sequence) {
     FaultPause pause;
     uint32 bytes = encode(question, 0, sequence, nullptr, 0, {}, packet_buffer());
     if (channel_send(&heartbeat->channel, bytes) == Reply::Lost) channel_close(&heartbeat->channel);
+}
+
+// A server that cannot speak with us is no use; one that is short of something is asked again.
+Heard judge(Heartbeat* heartbeat, const Status& why) {
+    if (why.fault == Fault::Protocol) return Heard::Refusal;
+    channel_close(&heartbeat->channel);
+    return Heard::Nothing;
 }
 
 Heard file(Heartbeat* heartbeat, const Message& message, DevicesBody* devices, Status* why) {
@@ -43,7 +51,7 @@ Heard file(Heartbeat* heartbeat, const Message& message, DevicesBody* devices, S
             return Heard::Devices;
         case MessageType::Failed:
             *why = message.as<Status>();
-            if (sequence != kRates) return Heard::Refusal;
+            if (sequence != kRates) return judge(heartbeat, *why);
             heartbeat->is_measured = true;
             return Heard::Unmeasured;
         default:
@@ -52,12 +60,16 @@ Heard file(Heartbeat* heartbeat, const Message& message, DevicesBody* devices, S
     }
 }
 
-int patience(const Heartbeat* heartbeat) {
-    return heartbeat->is_listening ? kTicks : kTicks * kStartFactor;
+int ticks_to_timeout() {
+    return Max(kFewestTicks, (setting_server_timeout + kLongestTickMs - 1) / kLongestTickMs);
+}
+
+int start_factor(const Heartbeat* heartbeat) {
+    return heartbeat->is_listening ? 1 : kStartFactor;
 }
 
 long tick_ms() {
-    return setting_server_timeout / kTicks;
+    return setting_server_timeout / ticks_to_timeout();
 }
 
 long ms_since_tick(const Heartbeat* heartbeat) {
@@ -96,13 +108,14 @@ Heard hear_server(Heartbeat* heartbeat, DevicesBody* devices, Status* why) {
         Reply reply = channel_receive(&heartbeat->channel, &message, &descriptor, why);
         if (descriptor >= 0) close(descriptor);
         if (reply == Reply::Nothing) break;
-        if (reply == Reply::Failed) return Heard::Refusal;
         if (reply == Reply::Lost) {
             channel_close(&heartbeat->channel);
             break;
         }
         heartbeat->silent_ticks = 0;
-        if (Heard heard = file(heartbeat, message, devices, why); heard != Heard::Nothing) return heard;
+        Heard heard =
+            reply == Reply::Failed ? judge(heartbeat, *why) : file(heartbeat, message, devices, why);
+        if (heard != Heard::Nothing) return heard;
     }
     return Heard::Nothing;
 }
@@ -126,15 +139,15 @@ bool was_heard(const Heartbeat* heartbeat) {
 }
 
 bool is_doubtful(const Heartbeat* heartbeat) {
-    return heartbeat->silent_ticks > kTicks / 2;
+    return heartbeat->silent_ticks > ticks_to_timeout() / 2;
 }
 
 bool is_overdue(const Heartbeat* heartbeat) {
-    return heartbeat->silent_ticks > patience(heartbeat);
+    return heartbeat->silent_ticks > ticks_to_timeout() * start_factor(heartbeat);
 }
 
 long patience_ms(const Heartbeat* heartbeat) {
-    return static_cast<long>(patience(heartbeat)) * tick_ms();
+    return static_cast<long>(setting_server_timeout) * start_factor(heartbeat);
 }
 
 }  // namespace gpujoin

@@ -2,9 +2,10 @@
 // of the same build, what devices it has and how fast they are, and from then on that the thread answers
 // which owns all sessions.
 //
-// Silence is counted in ticks, ten to gpujoin.server_timeout. However late the supervisor itself is, because
-// it was stopped, the machine suspended, or other processes ran, it counts one tick at most, and only after
-// it has looked for what the server has sent. Nothing here waits.
+// Silence is counted in ticks, ten to gpujoin.server_timeout, or more so that none is longer than half a
+// second. However late the supervisor itself is, because it was stopped, the machine suspended, or other
+// processes ran, it counts one tick at most, and only after it has looked for what the server has sent.
+// Nothing here waits.
 #pragma once
 
 #include "pg/client/channel.h"
@@ -33,7 +34,7 @@ enum class Heard {
     Devices,     // for the first time: the server is ready
     Measured,    // devices with their rates
     Unmeasured,  // it could not measure them: see *why
-    Refusal,     // it is no use: see *why
+    Refusal,     // it is no use, because it does not speak as we do: see *why
 };
 
 // A server has been started: its time runs from now.

@@ -33,6 +33,18 @@ misbehave('');
 ok(wait_until_ready($node), 'one of the same build is ready');
 ok(is_planned(), 'and joins are planned for it');
 
+# One that cannot answer for want of something is asked again: it may have it later.
+misbehave('devices:shortage');
+my $short = server_pid($node);
+kill 'KILL', $short;
+wait_until(sub { my $now = server_pid($node); $now ne '' && $now ne $short }) or die 'the server was not started again';
+$short = server_pid($node);
+sleep 5;
+is(status($node, 'ready'), 'f', 'a server that is short of something is not ready');
+misbehave('');
+ok(wait_until_ready($node), 'and asked until it is');
+is(server_pid($node), $short, 'without being replaced');
+
 # One that is killed, while another process holds its connections open: as one would that is stuck in the kernel.
 misbehave('probe:silent outlive');
 my $pid = server_pid($node);

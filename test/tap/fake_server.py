@@ -74,6 +74,7 @@ NONSENSE = {
     "devices": lambda s: message(DEVICES, s, struct.pack("<I", 4000) + bytes(9300)),
     "ghost_append": lambda s: message(APPENDED, 12345),
     "ghost_result": lambda s: result(12345),
+    "shortage": lambda s: message(FAILED, 0, b"\1" + b"53000".ljust(6, b"\0") + b"out of something".ljust(1024, b"\0")),
     "text": lambda s: message(FAILED, 0, b"\1" + b"x" * 1031),
     "close": None,
 }
