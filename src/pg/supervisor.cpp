@@ -43,7 +43,8 @@ constexpr int kFirstDelayMs = 500;           // before the next server
 constexpr int kLastDelayMs = 2000;           // the same after many that were ready for a short time only
 constexpr int kLastHopelessDelayMs = 32000;  // and after many that were never ready
 constexpr int kSettledMs = 10000;            // whoever ran so long starts the count afresh
-constexpr int kFarewellMs = 3000;            // for a server to leave when asked, and when killed
+constexpr int kFarewellMs = 3000;            // for a server to leave when asked
+constexpr int kDeathMs = 30000;              // and to end when killed: much memory is to be given back
 
 ServerProcess server;
 ServerFacts facts;
@@ -126,7 +127,7 @@ void relay(const char* line) {
     copy_clean_text(clean, sizeof clean, line);
     if (strncmp(clean, "READY", 5) == 0) {
         strlcpy(greeting, clean + 5, sizeof greeting);
-        greet_server(&heartbeat, facts);
+        if (facts.phase == ServerPhase::Starting) greet_server(&heartbeat, facts);
         return;
     }
     bool is_warning = strncmp(clean, "WARNING: ", 9) == 0;
@@ -176,13 +177,14 @@ bool start_server() {
     return is_started;
 }
 
-// Relays the log until the server has ended. False when that takes longer.
+// Relays the log until the server has ended. False when that takes longer; who shuts down does not wait long.
 bool ends_within(long timeout_ms) {
     int wait_status;
     end_heartbeat(&heartbeat);
     instr_time begin = now();
     while (!reap_server_process(&server, &wait_status)) {
-        if (ms_since(begin) >= timeout_ms) return false;
+        if (ms_since(begin) >= (ShutdownRequestPending ? Min(timeout_ms, kFarewellMs) : timeout_ms))
+            return false;
         relay_log();
         wait_for_events(100);
     }
@@ -191,7 +193,7 @@ bool ends_within(long timeout_ms) {
 
 void kill_server() {
     kill_server_process(&server);
-    if (ends_within(kFarewellMs)) return;
+    if (ends_within(kDeathMs)) return;
     ereport(WARNING, (errmsg_internal("gpujoin server (PID %d) does not end when killed, and is left behind",
                                       server.pid)));
     server.pid = 0;

@@ -65,14 +65,27 @@ like($session->{stderr}, qr/ERROR:  58000: .*HINT:  Retry the query/s, 'a join e
 $session->{stderr} = '';
 ok(wait_until_ready($node, $pid), 'and the next server is ready');
 
-# One that does not answer, and that cannot be reaped after it was killed.
+# One that does not answer, and that cannot be reaped after it was killed, for a while or at all.
+sub wait_until_traced
+{
+	my ($before) = @_;
+	wait_until(sub { my $now = server_pid($node); $now ne '' && $now ne $before && -s $node->data_dir . '/traced' })
+	  or die 'no server is traced';
+	return slurp_file($node->data_dir . '/traced') eq 'yes';
+}
 $pid = server_pid($node);
-misbehave('ping:silent unreapable');
-wait_until(sub { my $now = server_pid($node); $now ne '' && $now ne $pid && -s $node->data_dir . '/traced' })
-  or die 'no server is traced';
+misbehave('ping:silent slow');
 SKIP:
 {
-	skip 'processes may not be traced', 3 if slurp_file($node->data_dir . '/traced') ne 'yes';
+	skip 'processes may not be traced', 5 if !wait_until_traced($pid);
+	my $slow = server_pid($node);
+	wait_until(sub { slurp_file($node->logfile) =~ /\(PID $slow\) is no use/ }) or die 'it is not replaced';
+	unlink $node->data_dir . '/traced';
+	misbehave('ping:silent unreapable');
+	ok(wait_until(sub { my $now = server_pid($node); $now ne '' && $now ne $slow }), 'one that ends slowly is replaced');
+	unlike(slurp_file($node->logfile), qr/left behind/, 'and waited for');
+
+	wait_until_traced($slow);
 	ok(wait_until(sub { slurp_file($node->logfile) =~ /does not end when killed, and is left behind/ }),
 		'a server that does not end is left behind');
 	misbehave('');

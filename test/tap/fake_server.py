@@ -5,6 +5,7 @@ server which does not answer, or cannot be killed, is replaced. Further words in
 
     outlive      a child serves, so that connections stay open when this process is killed
     unreapable   besides, the child traces this process, which so remains in the process table when it was killed
+    slow         the same, for six seconds
 
 Layout of messages: src/wire/message.h.
 """
@@ -17,6 +18,7 @@ import socket
 import struct
 import sys
 import threading
+import time
 
 MAGIC, VERSION = 0x4E4A5047, 2
 BUILD = [0]  # as in the messages that come
@@ -145,6 +147,14 @@ def serve(client):
             pass
 
 
+def end_after(process):
+    """Ends this process six seconds after that one, which may then be reaped."""
+    while " Z" not in open(f"/proc/{process}/stat", encoding="ascii").read():
+        time.sleep(0.1)
+    time.sleep(6)
+    os._exit(0)
+
+
 def trace(process):
     """So that the process, when it ends, is this one's to reap before it is its parent's."""
     libc = ctypes.CDLL(None, use_errno=True)
@@ -156,22 +166,25 @@ def trace(process):
 
 def leave_to_child(words):
     """Has a child do the serving. This process waits to be killed; the child ends by itself in the end."""
-    if "unreapable" in words:
+    is_traced = not {"unreapable", "slow"}.isdisjoint(words)
+    if is_traced:
         ctypes.CDLL(None).prctl(0x59616D61, ctypes.c_ulong(2**64 - 1), 0, 0, 0)  # PR_SET_PTRACER, any
     parent = os.getpid()
     if os.fork() != 0:
         while True:
             signal.pause()
     signal.alarm(120)
-    if "unreapable" in words:
+    if is_traced:
         trace(parent)
+    if "slow" in words:
+        threading.Thread(target=end_after, args=(parent,), daemon=True).start()
 
 
 def main():
     words = misbehaviour()
     if words[0] == "start:silent":
         signal.pause()
-    outlives = not {"outlive", "unreapable"}.isdisjoint(words)
+    outlives = not {"outlive", "unreapable", "slow"}.isdisjoint(words)
     if outlives:
         leave_to_child(words)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
