@@ -4,7 +4,8 @@
 //   open → append … append → seal → probe/cursor … → scan_build/cursor → (rewind → probe …) → destroy
 //
 // Every algorithm gives the same rows. The order of matches within one probe row is unspecified but fixed
-// once sealed. No function throws: allocation failures and device errors come back as a Status.
+// once sealed. No function throws: allocation failures and device errors come back as a Status. What may take
+// longer than some milliseconds takes turns with other calls (turn.h), in the CPU engine.
 #pragma once
 
 #include <atomic>
@@ -42,7 +43,7 @@ struct ResultBatch {
     uint32_t rows = 0;
     bool done = false;          // the cursor has no more rows
     bool undecided = false;     // the filter program may have left some of the pairs undecided
-    uint64_t bytes_needed = 0;  // rows == 0 and !done: the next row alone needs a sink of this many bytes
+    uint64_t bytes_needed = 0;  // > 0, with no rows: the next row alone needs a sink of this many bytes
     // uint32[rows]: row number in the probe batch; absent in scan_build and in OutputOrder::None
     uint64_t probe_rows = kNoBuffer;
     uint64_t build_rows = kNoBuffer;     // uint64[rows]: only with client_decides
@@ -56,9 +57,9 @@ class Cursor {
   public:
     virtual ~Cursor() = default;
 
-    // Writes as many of the next rows as fit. Resumable anywhere, also inside one probe row's matches. A row
-    // of which not even one fits is reported through bytes_needed and returned by the next call with a larger
-    // sink.
+    // Writes as many of the next rows as fit, or as were found when its turn was over, perhaps none.
+    // Resumable anywhere, also inside one probe row's matches. A row of which not even one fits is reported
+    // through bytes_needed and returned by the next call with a larger sink.
     virtual Status next(const Sink& sink, ResultBatch* result) = 0;
 
     // Gives no further rows for this probe row: the client has decided it. Rows before it are already

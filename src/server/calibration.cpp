@@ -119,7 +119,7 @@ class CalibrationJoin {
         ResultBatch result;
         while (!result.done) {
             GPUJOIN_RETURN_IF_FAILED(cursor->next({space_.output, space_.bytes, space_.memory}, &result));
-            if (result.rows == 0 && !result.done)
+            if (result.bytes_needed > 0)
                 return failure(Fault::Error, "XX000", "could not calibrate: a row needs %llu bytes",
                                static_cast<unsigned long long>(result.bytes_needed));
         }

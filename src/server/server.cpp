@@ -46,9 +46,10 @@ Status out_of_descriptors() {
             "is started with.");
 }
 
-// Threads spend their time waiting for a device or inside the CPU engine's own pool.
-size_t worker_count() {
-    return std::clamp<size_t>(2 * std::thread::hardware_concurrency(), 8, 64);
+// How many calls may run at once. Those on a GPU spend their time waiting for it.
+size_t worker_places(Devices& devices) {
+    if (devices.gpus() > 0) return std::clamp<size_t>(2 * std::thread::hardware_concurrency(), 8, 64);
+    return std::max<size_t>(devices.cpu().description.processors, 1);
 }
 
 }  // namespace
@@ -81,7 +82,7 @@ Status Server::create(const ServerConfig& config, std::unique_ptr<Devices> devic
     GPUJOIN_RETURN_IF_FAILED(made->listen());
     made->spare_ = spare_descriptor();
     made->reserver_ = std::make_unique<Reserver>(made->arena_.get(), &made->mailbox_);
-    made->workers_ = std::make_unique<WorkerThreads>(worker_count());
+    made->workers_ = std::make_unique<WorkerThreads>(worker_places(*made->devices_));
     *server = std::move(made);
     return {};
 }
@@ -315,7 +316,7 @@ void Server::start_calibration(const std::shared_ptr<Calibration>& calibration) 
     calibration->output = arena_->grant(Arena::kBlockBytes, getpid());
     Mailbox::Letters report;
     report.emplace_back([this, calibration] { finish_calibration(*calibration); });
-    workers_->run([this, calibration, report = std::move(report)]() mutable {
+    workers_->run(WorkerThreads::make_share(), [this, calibration, report = std::move(report)]() mutable {
         calibration->status = without_exceptions([&] { return measure(*calibration); });
         mailbox_.post(std::move(report));
     });

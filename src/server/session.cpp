@@ -121,11 +121,15 @@ void Session::start_what_may() {
 void Session::run(std::function<Status()> work, std::function<void(const Status&)> then) {
     auto outcome = std::make_shared<Status>();
     auto report = letter([then = std::move(then), outcome] { then(*outcome); });
-    resources_.workers->run([this, work = std::move(work), outcome, report = std::move(report)]() mutable {
+    auto call = [this, work = std::move(work), outcome, report = std::move(report)]() mutable {
         *outcome = without_exceptions(work);
         work = nullptr;
         resources_.mailbox->post(std::move(report));
-    });
+    };
+    if (phase_ == Phase::Opening)
+        resources_.workers->run_opening(share_, std::move(call));
+    else
+        resources_.workers->run(share_, std::move(call));
     running_++;
 }
 

@@ -4,9 +4,10 @@
 //   opening → building → sealed → over → wound down → erased by the server
 //
 // Order: each participant's tasks are executed in the order they came. Tasks of different participants run
-// side by side, except that Seal, Rewind and ScanBuild have the join to themselves. A cursor without a free
-// result block is parked: it is looked at again when the client releases one, or when one that is large
-// enough for a large row has its pages.
+// side by side, except that Seal, Rewind and ScanBuild have the join to themselves. A cursor whose turn is
+// over comes back and waits for the next one, with what it has found sent out. A cursor without a free result
+// block is parked: it is looked at again when the client releases one, or when one that is large enough for a
+// large row has its pages.
 //
 // Ends: a failed task ends the session for all participants; a closed connection ends one participant; the
 // last one's ends the session. Then the cancel flag is set, running tasks are waited for (by looking again
@@ -112,6 +113,7 @@ class Session {
 
     const uint64_t id_;
     const Resources resources_;
+    const WorkerThreads::Share share_ = WorkerThreads::make_share();  // of the workers' time
     const std::unique_ptr<const JoinSpec> spec_;
     std::array<uint8_t, 16> secret_{};
     std::atomic<bool> cancel_{false};

@@ -1,6 +1,7 @@
 // Executing tasks, on worker threads.
 #include "server/task.h"
 
+#include "engine/turn.h"
 #include "server/resources.h"
 
 namespace gpujoin {
@@ -109,7 +110,7 @@ Status execute_cursor(const TaskContext& context, Task& task, const std::vector<
             *last = Delivery{blocks[i].range, {}};
             GPUJOIN_RETURN_IF_FAILED(task.cursor->next(blocks[i].sink, &last->batch));
             if (last->batch.done) task.cursor.reset();
-            if (last->batch.done || last->batch.rows == 0 || i + 1 == blocks.size()) break;
+            if (last->batch.done || last->batch.rows == 0 || i + 1 == blocks.size() || turn_is_over()) break;
             deliver(*last);
         }
         return {};

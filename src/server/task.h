@@ -84,9 +84,9 @@ struct TaskContext {
 // Executes an Append, MarkMatched, or Rewind; or a Seal, filling report.
 Status execute(const TaskContext& context, Task& task, SealReport* report);
 
-// Starts or goes on with a Probe or ScanBuild, filling one block after the other. Full blocks are handed to
-// deliver() as they come; the last call's outcome, which may be empty, is left in *last. *last->batch.done:
-// the cursor is gone.
+// Starts or goes on with a Probe or ScanBuild, filling one block after the other until its turn is over.
+// Blocks are handed to deliver() as they come; the last call's outcome, which may be empty, is left in *last.
+// *last->batch.done: the cursor is gone.
 Status execute_cursor(const TaskContext& context, Task& task, const std::vector<ResultBlock>& blocks,
                       const std::function<void(const Delivery&)>& deliver, Delivery* last);
 

@@ -5,11 +5,15 @@
 
 #include <cstdint>
 #include <exception>
+#include <new>
 #include <utility>
 
+#include "engine/turn.h"
 #include "server/log.h"
 
 namespace gpujoin {
+
+using std::chrono::steady_clock;
 
 Mailbox::Mailbox() : event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
@@ -51,15 +55,71 @@ void Mailbox::put_back(Letters letters) noexcept {
     eventfd_write(event_.get(), 1);
 }
 
-WorkerThreads::WorkerThreads(size_t threads) {
-    threads_.reserve(threads);
-    try {
-        while (threads_.size() < threads) threads_.emplace_back([this] { serve(); });
-    } catch (const std::exception& error) {  // no thread or no memory
-        if (threads_.empty()) throw;
-        log_line(LogLevel::Warning, "there are %zu worker threads instead of %zu: %s", threads_.size(),
-                 threads, error.what());
+// A call and its turn.
+class WorkerThreads::Call final : public Turn, public Schedule::Call {
+  public:
+    Call(WorkerThreads* owner, const Share& of, bool is_opening, std::function<void()> work)
+        : owner_(owner), work_(std::move(work)) {
+        share = of;
+        opens = is_opening;
     }
+
+    bool is_over() const override {
+        return owner_->others_wait() && steady_clock::now().time_since_epoch() - since_.load() >= kTurn;
+    }
+
+    void pass() override {
+        std::unique_lock lock(owner_->mutex_);
+        if (!parked_) {
+            if (!is_over()) return;  // another thread of this call has passed it on
+            if (!owner_->has_spare() && !owner_->add_thread()) return begin_turn();
+            parked_ = true;
+            owner_->parked_++;
+            owner_->schedule_.leave(this, steady_clock::now());
+            owner_->schedule_.enter(this, steady_clock::now());
+            owner_->dispatch();
+        }
+        next_turn_.wait(lock, [this] { return !parked_; });
+    }
+
+    // It has a place. False: it is new, and wants a thread too.
+    bool resume() {
+        begin_turn();
+        if (!parked_) return false;
+        parked_ = false;
+        owner_->parked_--;
+        next_turn_.notify_all();
+        return true;
+    }
+
+    void execute() {
+        TurnScope turn(this);
+        try {
+            work_();
+        } catch (const std::exception& exception) {
+            log_line(LogLevel::Warning, "unexpected failure in a worker thread: %s", exception.what());
+        }
+        work_ = nullptr;
+    }
+
+  private:
+    void begin_turn() { since_ = steady_clock::now().time_since_epoch(); }
+
+    WorkerThreads* const owner_;
+    std::function<void()> work_;
+    std::atomic<steady_clock::duration> since_{};
+    bool parked_ = false;
+    std::condition_variable next_turn_;
+};
+
+WorkerThreads::WorkerThreads(size_t places)
+    : schedule_(places), least_threads_(2 * places + Schedule::kOpeningPlaces) {
+    while (threads_.size() < least_threads_ && add_thread()) {
+    }
+    if (threads_.empty()) throw std::bad_alloc();
+    if (threads_.size() < least_threads_)
+        log_line(LogLevel::Warning, "there are %zu worker threads instead of %zu", threads_.size(),
+                 least_threads_);
 }
 
 WorkerThreads::~WorkerThreads() {
@@ -71,29 +131,46 @@ WorkerThreads::~WorkerThreads() {
     for (std::thread& thread : threads_) thread.join();
 }
 
-void WorkerThreads::run(std::function<void()> work) {
-    {
-        std::lock_guard lock(mutex_);
-        queue_.push_back(std::move(work));
+void WorkerThreads::start(const Share& share, bool opens, std::function<void()> work) {
+    auto call = std::make_unique<Call>(this, share, opens, std::move(work));
+    std::lock_guard lock(mutex_);
+    schedule_.enter(call.get(), steady_clock::now());
+    call.release();  // serve() has it
+    dispatch();
+}
+
+// Has calls run that can have a place. With the lock.
+void WorkerThreads::dispatch() noexcept {
+    while (Schedule::Call* call = schedule_.next(steady_clock::now())) {
+        if (static_cast<Call*>(call)->resume()) continue;
+        granted_.splice(granted_.end(), call->entry);
+        wake_.notify_one();
     }
-    wake_.notify_one();
+    waiting_ = schedule_.waiting();
+}
+
+// False: no more are to be had.
+bool WorkerThreads::add_thread() {
+    try {
+        threads_.emplace_back([this] { serve(); });
+        return true;
+    } catch (const std::exception&) {
+        return false;
+    }
 }
 
 void WorkerThreads::serve() {
+    std::unique_lock lock(mutex_);
     for (;;) {
-        std::function<void()> work;
-        {
-            std::unique_lock lock(mutex_);
-            wake_.wait(lock, [this] { return closing_ || !queue_.empty(); });
-            if (queue_.empty()) return;
-            work = std::move(queue_.front());
-            queue_.pop_front();
-        }
-        try {
-            work();
-        } catch (const std::exception& exception) {
-            log_line(LogLevel::Warning, "unexpected failure in a worker thread: %s", exception.what());
-        }
+        wake_.wait(lock, [this] { return closing_ || !granted_.empty(); });
+        if (granted_.empty()) return;
+        std::unique_ptr<Call> call(static_cast<Call*>(granted_.front()));
+        call->entry.splice(call->entry.end(), granted_, granted_.begin());
+        lock.unlock();
+        call->execute();
+        lock.lock();
+        schedule_.leave(call.get(), steady_clock::now());
+        dispatch();
     }
 }
 

@@ -1,16 +1,24 @@
 // WorkerThreads and Mailbox: how work leaves the server's one event thread and how its outcome comes back.
 // WorkerThreads run engine calls; what they have to say to the event thread they post into its mailbox. Only
 // the event thread touches sessions, participants and the arena's books.
+//
+// A schedule (schedule.h) says which call is next, and each has a turn (engine/turn.h): after 10 ms it is
+// over as soon as another call waits. A call that passes its turn on stays on its thread, parked, and another
+// thread takes its place; so there are as many threads as places, and one more for each call that is parked.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "server/schedule.h"
 #include "server/unique_fd.h"
 
 namespace gpujoin {
@@ -39,20 +47,38 @@ class Mailbox {
 
 class WorkerThreads {
   public:
-    explicit WorkerThreads(size_t threads);
+    using Share = std::shared_ptr<Schedule::Share>;
+    static constexpr Schedule::Duration kTurn = std::chrono::milliseconds(10);
+
+    // places: of the schedule, calls that long ones and quick ones may run at once.
+    explicit WorkerThreads(size_t places);
     ~WorkerThreads();  // after all work is done
     WorkerThreads(const WorkerThreads&) = delete;
     WorkerThreads& operator=(const WorkerThreads&) = delete;
 
-    void run(std::function<void()> work);
+    static Share make_share() { return std::make_shared<Schedule::Share>(); }
+    void run(const Share& share, std::function<void()> work) { start(share, false, std::move(work)); }
+    // For what is short and shall wait for nobody's work: the opening of a session.
+    void run_opening(const Share& share, std::function<void()> work) { start(share, true, std::move(work)); }
 
   private:
+    class Call;
+    void start(const Share& share, bool opens, std::function<void()> work);
+    bool add_thread();
     void serve();
+    void dispatch() noexcept;
+    // A thread that has nothing to do when another one parks.
+    bool has_spare() const { return threads_.size() > least_threads_ + parked_; }
+    bool others_wait() const { return waiting_.load(std::memory_order_relaxed) > 0; }
 
     std::mutex mutex_;
     std::condition_variable wake_;
-    std::deque<std::function<void()>> queue_;
+    Schedule schedule_;
+    std::atomic<size_t> waiting_{0};          // as the schedule says
+    Schedule::Line<Schedule::Call> granted_;  // new calls that have a place, for a thread to take
     bool closing_ = false;
+    const size_t least_threads_;  // that are not parked
+    size_t parked_ = 0;           // calls in which a thread waits for its next turn
     std::vector<std::thread> threads_;
 };
 

@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "engine/turn.h"
+
 namespace gpujoin::test {
 
 namespace {
@@ -47,10 +49,12 @@ class FakeCursor : public Cursor {
         uint32_t probe_row;
         uint64_t build_row;
     };
+    bool is_busy() const;
     uint64_t bytes_of(std::span<const Pair> pairs) const;
     void write(std::span<const Pair> pairs, const Sink& sink, ResultBatch* result) const;
 
     FakeJoin* const join_;
+    const uint64_t probe_rows_ = 0;
     std::vector<Pair> pairs_;
     size_t position_ = 0;
     uint64_t first_wanted_ = 0;
@@ -110,7 +114,7 @@ class FakeJoin : public Join {
 
     Status rewind() override {
         matched_.assign(build_.size(), false);
-        return controls_->cursors == 0 ? Status{} : failure(Fault::Error, "XX000", "cursors are left");
+        return cursors_ == 0 ? Status{} : failure(Fault::Error, "XX000", "cursors are left");
     }
 
     Status export_build(const std::function<Status(const BatchView&)>& consumer) override;
@@ -156,10 +160,11 @@ class FakeJoin : public Join {
     std::mutex mutex_;
     std::vector<Row> build_;
     std::vector<bool> matched_;
+    std::atomic<int> cursors_{0};
     uint64_t charged_ = 0;
 };
 
-FakeCursor::FakeCursor(FakeJoin* join, std::vector<Row> probe) : join_(join) {
+FakeCursor::FakeCursor(FakeJoin* join, std::vector<Row> probe) : join_(join), probe_rows_(probe.size()) {
     std::lock_guard lock(join_->mutex_);
     for (uint32_t p = 0; p < probe.size() && !*join_->limits_.cancel; p++) {
         for (uint64_t b = 0; b < join_->build_.size(); b++) {
@@ -168,16 +173,23 @@ FakeCursor::FakeCursor(FakeJoin* join, std::vector<Row> probe) : join_(join) {
             pairs_.push_back({p, b});
         }
     }
-    join_->controls_->cursors++;  // now that nothing can go wrong any more
+    join_->controls_->cursors++;
+    join_->cursors_++;  // now that nothing can go wrong any more
 }
 
 FakeCursor::FakeCursor(FakeJoin* join, std::vector<uint64_t> build_rows) : join_(join) {
     for (uint64_t row : build_rows) pairs_.push_back({kNoProbeRow, row});
     join_->controls_->cursors++;
+    join_->cursors_++;
 }
 
 FakeCursor::~FakeCursor() {
     join_->controls_->cursors--;
+    join_->cursors_--;
+}
+
+bool FakeCursor::is_busy() const {
+    return probe_rows_ > 0 && probe_rows_ >= join_->controls_->busy_from && !*join_->limits_.cancel;
 }
 
 uint64_t FakeCursor::bytes_of(std::span<const Pair> pairs) const {
@@ -236,6 +248,11 @@ void FakeCursor::write(std::span<const Pair> pairs, const Sink& sink, ResultBatc
 
 Status FakeCursor::next(const Sink& sink, ResultBatch* result) {
     GPUJOIN_RETURN_IF_FAILED(join_->interfere(FakeControls::Next));
+    if (is_busy()) {
+        join_->controls_->turns++;
+        while (is_busy() && !turn_is_over()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return join_->cancelled();
+    }
     while (position_ < pairs_.size() && pairs_[position_].probe_row < first_wanted_) position_++;
     std::span<const Pair> rest = std::span(pairs_).subspan(position_);
     size_t fits = rest.size();

@@ -19,7 +19,10 @@ struct FakeControls {
     // This call waits until it is cancelled, which Destroy cannot be, or hang_in is reset.
     std::atomic<int> hang_in{kCalls};
     std::atomic<int> hanging{0};  // calls that do so now
-    std::atomic<int> joins{0};    // alive
+    // Cursors of so many probe rows or more find nothing as long as this is set, turn by turn.
+    std::atomic<uint64_t> busy_from{~uint64_t{0}};
+    std::atomic<int> turns{0};  // that these have had
+    std::atomic<int> joins{0};  // alive
     std::atomic<int> cursors{0};
 };
 

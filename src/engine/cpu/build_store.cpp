@@ -85,7 +85,7 @@ Status BuildStore::append(const BatchView& batch) {
         }
     }
     for (uint32_t i = 0; i < columns_.size(); i++) {
-        if (Workers::is_set(cancel_)) return cancelled_status();
+        if (should_stop(cancel_)) return cancelled_status();
         copy(columns_[i], batch.columns[i], batch.rows, first_row, first_byte[i]);
     }
     return {};
@@ -136,7 +136,7 @@ uint64_t BuildStore::export_batch_rows(uint64_t first) const {
 
 Status BuildStore::export_rows(const std::function<Status(const BatchView&)>& consumer) const {
     for (uint64_t first = 0; first < rows_;) {
-        if (Workers::is_set(cancel_)) return cancelled_status();
+        if (should_stop(cancel_)) return cancelled_status();
         uint64_t rows = export_batch_rows(first);
         GPUJOIN_RETURN_IF_FAILED(export_batch(consumer, first, rows));
         first += rows;

@@ -21,7 +21,7 @@ struct JoinContext {
     Workers* workers = nullptr;
     std::optional<uint16_t> range_column;  // build column whose range terms drive, once probe rows were seen
 
-    bool is_cancelled() const { return Workers::is_set(limits.cancel); }
+    bool should_stop() const { return cpu::should_stop(limits.cancel); }
 
     // Every term of the join, in order: equalities, ranges, filters.
     std::vector<Term> terms() const;

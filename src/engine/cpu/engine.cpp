@@ -71,12 +71,14 @@ uint64_t batch_bytes(const JoinSpec& spec, const BatchView& batch) {
 
 class CpuJoin final : public Join {
   public:
-    Status open(const JoinSpec& spec, const Limits& limits, Workers* workers) {
+    explicit CpuJoin(uint32_t threads) : workers_(threads) {}
+
+    Status open(const JoinSpec& spec, const Limits& limits) {
         JoinContext& context = join_.context;
         context.spec = spec;
         context.limits = limits;
         context.layout = make_key_layout(spec);
-        context.workers = workers;
+        context.workers = &workers_;
         return context.build.open(context.spec, limits);
     }
 
@@ -133,7 +135,7 @@ class CpuJoin final : public Join {
     Status rewind() override {
         if (!join_.matched.is_open()) return {};
         for (uint64_t row = 0; row < join_.context.build.rows(); row++) {
-            if (row % kParallelRows == 0 && join_.context.is_cancelled()) return cancelled_status();
+            if (row % kParallelRows == 0 && join_.context.should_stop()) return cancelled_status();
             join_.matched.clear(static_cast<uint32_t>(row));
         }
         return {};
@@ -181,7 +183,7 @@ class CpuJoin final : public Join {
         if (scans_build(context.spec.kind))
             GPUJOIN_RETURN_IF_FAILED(join_.matched.open(context.limits.host_memory, context.build.rows()));
         note_peak();
-        return context.is_cancelled() ? cancelled_status() : Status{};
+        return context.should_stop() ? cancelled_status() : Status{};
     }
 
     Status build_matcher(Algorithm algorithm) {
@@ -195,7 +197,7 @@ class CpuJoin final : public Join {
     // drive a range. The matcher is made when the first such batch comes.
     Status make_late_matcher(const BatchView& batch) {
         if (has_matcher_) return {};
-        std::lock_guard lock(late_mutex_);
+        const auto lock = lock_in_turn(late_mutex_);
         if (has_matcher_) return {};
         ScopeTimer timer(join_.counters.seal_ns);
         if (!radix_)
@@ -211,6 +213,7 @@ class CpuJoin final : public Join {
         peak_seal_memory_ = ledger ? ledger->peak() : 0;
     }
 
+    Workers workers_;
     SealedJoin join_;
     std::unique_ptr<RadixJoin> radix_;
     std::mutex late_mutex_;
@@ -232,12 +235,14 @@ std::string processor_name() {
 
 class CpuEngine final : public Engine {
   public:
-    explicit CpuEngine(uint32_t threads) : workers_(threads), name_(processor_name()) {}
+    explicit CpuEngine(uint32_t threads)
+        : threads_(threads ? threads : static_cast<uint32_t>(tbb::info::default_concurrency())),
+          name_(processor_name()) {}
 
     Status open(const JoinSpec& spec, const Limits& limits, std::unique_ptr<Join>* join) override {
         return guarded([&]() -> Status {
-            auto opened = std::make_unique<CpuJoin>();
-            GPUJOIN_RETURN_IF_FAILED(opened->open(spec, limits, &workers_));
+            auto opened = std::make_unique<CpuJoin>(threads_);
+            GPUJOIN_RETURN_IF_FAILED(opened->open(spec, limits));
             *join = std::move(opened);
             return {};
         });
@@ -252,13 +257,13 @@ class CpuEngine final : public Engine {
         description.name = name_;
         description.memory = page * static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES));
         description.free_memory = page * static_cast<uint64_t>(sysconf(_SC_AVPHYS_PAGES));
-        description.processors = workers_.threads();
+        description.processors = threads_;
         description.state = "ready";
         return description;
     }
 
   private:
-    mutable Workers workers_;
+    const uint32_t threads_;
     const std::string name_;
 };
 

@@ -25,7 +25,7 @@ constexpr uint64_t kMostPerBucket = 32;
 template <typename Use>
 Status for_parts(const Limits& limits, uint64_t count, const Use& use) {
     for (uint64_t begin = 0; begin < count; begin += kParallelRows) {
-        if (Workers::is_set(limits.cancel)) return cancelled_status();
+        if (should_stop(limits.cancel)) return cancelled_status();
         use(begin, std::min(count, begin + kParallelRows));
     }
     return {};

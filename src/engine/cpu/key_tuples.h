@@ -61,7 +61,7 @@ struct PartitionedTuples {
     // when cancelled.
     template <typename Use>
     void for_each_block(uint32_t p, const std::atomic<bool>* cancel, const Use& use) const {
-        for (const KeyTuple<Key>* t = begin(p); t < end(p) && !Workers::is_set(cancel); t += kBlockRows)
+        for (const KeyTuple<Key>* t = begin(p); t < end(p) && !should_stop(cancel); t += kBlockRows)
             use(t, static_cast<uint32_t>(std::min<int64_t>(kBlockRows, end(p) - t)));
     }
     // The same with use(tuple) for every tuple.

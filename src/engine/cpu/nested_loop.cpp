@@ -33,7 +33,7 @@ class NestedLoopMatcher final : public Matcher {
             rows_.allocate(join.limits.host_memory, (join.build.rows() + 1) * sizeof(uint32_t)));
         uint32_t count = 0;
         for (uint32_t row = 0; row < build_rows_; row++) {
-            if (row % kParallelRows == 0 && join.is_cancelled()) return cancelled_status();
+            if (row % kParallelRows == 0 && join.should_stop()) return cancelled_status();
             rows_.as<uint32_t>()[count] = row;
             count += !reader.has_null(row);
         }

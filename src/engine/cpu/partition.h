@@ -94,7 +94,7 @@ Status partition(Workers& workers, const std::atomic<bool>* cancel, uint64_t row
         Tuple tuples[kBlockRows];
         uint64_t end = std::min(rows, (chunk + 1) * chunk_rows);
         for (uint64_t first = chunk * chunk_rows; first < end; first += kBlockRows) {
-            if (Workers::is_set(cancel)) return;
+            if (should_stop(cancel)) return;
             uint32_t count =
                 source(first, static_cast<uint32_t>(std::min<uint64_t>(kBlockRows, end - first)), tuples);
             for (uint32_t i = 0; i < count; i++) use(tuples[i]);

@@ -41,10 +41,10 @@ Status QueueCursor::fill(const Sink& sink, ResultBatch* result) {
     PairQueue& queue = scratch_->queue;
     queue.compact();
     writer_.start(sink.bytes);
-    while (true) {
-        if (join_.context.is_cancelled()) return cancelled_status();
+    for (bool has_begun = false;; has_begun = true) {
+        if (is_set(join_.context.limits.cancel)) return cancelled_status();
         bool has_room = writer_.take(queue);
-        if ((!has_room && queue.size() > 0) || exhausted()) break;
+        if ((!has_room && queue.size() > 0) || exhausted() || (has_begun && turn_is_over())) break;
         GPUJOIN_RETURN_IF_FAILED(queue.make_room());
         GPUJOIN_RETURN_IF_FAILED(produce());
     }

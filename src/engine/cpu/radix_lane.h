@@ -97,7 +97,7 @@ class RadixLane {
     // Works until there is no room in the output, or nothing left to do. shift: the bits of the partition.
     void run(const RadixTuple<Word>* build, const RadixTuple<Word>* probe, uint32_t shift, RadixItems& items,
              const std::atomic<bool>* cancel, RadixOutput& output) {
-        while (!Workers::is_set(cancel)) {
+        while (!should_stop(cancel)) {
             if (item_.probe_begin == item_.probe_end) {
                 if (!items.take(&item_)) {
                     write(output);

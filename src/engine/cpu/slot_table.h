@@ -162,7 +162,7 @@ class SlotTable final : public KeyTable {
     template <typename Use>
     void for_used(const Region& region, const std::atomic<bool>* cancel, const Use& use) const {
         Slot* all = slots() + region.start;
-        for (uint64_t first = 0; first < region.slots && !Workers::is_set(cancel); first += kParallelRows) {
+        for (uint64_t first = 0; first < region.slots && !should_stop(cancel); first += kParallelRows) {
             const uint64_t end = std::min(region.slots, first + kParallelRows);
             for (uint64_t s = first; s < end; s++)
                 if (all[s].count != 0) use(all[s]);

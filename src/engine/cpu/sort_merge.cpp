@@ -204,7 +204,7 @@ Status SortMergeMatcher::sweep(const BatchView& batch, const KeyReader& reader, 
     const Rank* ranks = ranks_.as<Rank>();
     uint64_t position = 0;
     for (uint64_t i = 0; i < batch.rows; i++) {
-        if (i % kParallelRows == 0 && join_.is_cancelled()) return cancelled_status();
+        if (i % kParallelRows == 0 && join_.should_stop()) return cancelled_status();
         constexpr uint64_t kAhead = 16;
         if (i + kAhead < batch.rows) __builtin_prefetch(rows + order.rows.as<uint32_t>()[i + kAhead]);
         const uint32_t row = order.rows.as<uint32_t>()[i];

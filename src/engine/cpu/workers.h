@@ -1,5 +1,6 @@
-// Workers: the engine's threads, and how code runs on them: in blocks, with the cancel flag polled before
-// each. Nothing thrown inside leaves a function of the engine: guarded() turns exceptions into a Status.
+// Workers: the threads of a join, and how code runs on them: in blocks, with the cancel flag polled before
+// each. oneTBB's threads are shared out evenly among joins, since each has an arena of its own. Nothing
+// thrown inside leaves a function of the engine: guarded() turns exceptions into a Status.
 #pragma once
 
 #include <tbb/parallel_for.h>
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "engine/cpu/handed_over.h"
+#include "engine/turn.h"
 #include "wire/status.h"
 
 namespace gpujoin::cpu {
@@ -24,35 +26,48 @@ inline Status cancelled_status() {
     return failure(Fault::Cancelled, "57014", "join cancelled");
 }
 
+inline bool is_set(const std::atomic<bool>* cancel) {
+    return cancel && cancel->load(std::memory_order_relaxed);
+}
+
+// Polled by everything that takes long and cannot return in the middle: gives way where the turn is over, and
+// says whether to go on.
+inline bool should_stop(const std::atomic<bool>* cancel) {
+    give_way();
+    return is_set(cancel);
+}
+
 class Workers {
   public:
-    explicit Workers(uint32_t threads)
-        : arena_(threads ? static_cast<int>(threads) : tbb::task_arena::automatic) {}
+    explicit Workers(uint32_t threads) : threads_(threads), arena_(static_cast<int>(threads)) {}
 
-    uint32_t threads() { return static_cast<uint32_t>(arena_.max_concurrency()); }
+    uint32_t threads() const { return threads_; }
 
     // Calls body(i) for each task in [0, tasks), on several threads. Tasks that have not begun when the flag
     // is set are left out, and the result is Fault::Cancelled. A body reports nothing and does not throw.
     template <typename Body>
     Status run(const std::atomic<bool>* cancel, uint32_t tasks, const Body& body) {
+        Turn* const turn = Turn::current();
         auto task = [&](uint32_t i) {
-            if (!is_set(cancel)) body(i);
+            TurnScope scope(turn);
+            if (!should_stop(cancel)) body(i);
         };
         if (tasks == 1) {
             task(0);
         } else {
             HandedOver each(task);
-            auto all = [&] { tbb::parallel_for(uint32_t{0}, tasks, each); };
+            // Isolated: while it waits for the last tasks, a thread takes up none of another call, whose turn
+            // it would have to wait for.
+            auto all = [&] {
+                tbb::this_task_arena::isolate([&] { tbb::parallel_for(uint32_t{0}, tasks, each); });
+            };
             arena_.execute(HandedOver(all));
         }
         return is_set(cancel) ? cancelled_status() : Status{};
     }
 
-    static bool is_set(const std::atomic<bool>* cancel) {
-        return cancel && cancel->load(std::memory_order_relaxed);
-    }
-
   private:
+    const uint32_t threads_;
     tbb::task_arena arena_;
 };
 

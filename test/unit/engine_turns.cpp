@@ -1,0 +1,123 @@
+// Turns: calls that are told at every look that their turn is over return or give way after little work, and
+// give the same rows.
+#include <atomic>
+
+#include "engine_harness.h"
+#include "engine_tables.h"
+
+namespace gpujoin::test {
+namespace {
+
+constexpr char kNoTurns[] = "the CUDA engine runs each call to its end";
+
+class TurnThatIsOver : public Turn {
+  public:
+    bool is_over() const override { return true; }
+    void pass() override { passed++; }
+    std::atomic<uint64_t> passed{0};
+};
+
+class EngineTurns : public EngineTest {
+  protected:
+    Table numbers(uint64_t rows) { return {{number_column(rows)}}; }
+
+    // A join that has something to test on every pair.
+    JoinSpec spec(const Table& probe, const Table& build, JoinKind kind, Algorithm algorithm) {
+        JoinSpec made = make_spec(kind, algorithm, probe, build);
+        add_range(made, 0, Comparison::Less, 0);
+        return made;
+    }
+
+    TurnThatIsOver turn_;
+    const TurnScope scope_{&turn_};
+};
+
+TEST_P(EngineTurns, RowsComeTurnByTurn) {
+    TablePair tables = make_tables({{fixed_column(ColumnType::Fixed4), 40, false, 0.05},
+                                    {fixed_column(ColumnType::Fixed4), 1000, false, 0.05}},
+                                   300, 400, 7);
+    for (JoinKind kind : kKinds) {
+        for (Algorithm algorithm : kAlgorithms) {
+            JoinSpec joined = make_spec(kind, algorithm, tables.probe, tables.build);
+            add_equality(joined, 0, 0);
+            if (algorithm == Algorithm::Index || algorithm == Algorithm::NestedLoop)
+                add_range(joined, 1, Comparison::LessEqual, 1);
+            expect_reference(*engine_, joined, limits(), tables.probe, tables.build);
+            if (HasFatalFailure()) return;
+        }
+    }
+}
+
+// No pair matches; where rows give what they have no match for, the few that come wait for the last pair.
+TEST_P(EngineTurns, CursorsReturnInTheMiddleOfANestedLoop) {
+    if (GetParam() != "cpu") GTEST_SKIP() << kNoTurns;
+    const uint64_t probe_rows = 100, build_rows = 100'000;
+    Table probe = numbers(probe_rows), build = numbers(build_rows);
+    for (Value& value : probe.columns[0].values) value = value_of(int64_t(1) << 40);
+    for (JoinKind kind : {JoinKind::Inner, JoinKind::Semi}) {
+        std::unique_ptr<Join> join;
+        ASSERT_OK(engine_->open(spec(probe, build, kind, Algorithm::NestedLoop), limits(), &join));
+        append_all(*join, build, build_rows);
+        SealReport report;
+        ASSERT_OK(join->seal(&report));
+        OwnedBatch batch(probe, 0, probe_rows);
+        std::unique_ptr<Cursor> cursor;
+        ASSERT_OK(join->probe(batch.view(), &cursor));
+        std::vector<std::byte> sink(1 << 20);
+        ResultBatch result;
+        uint64_t turns = 0;
+        for (; !result.done; turns++) {
+            ASSERT_OK(cursor->next({sink.data(), sink.size(), Memory::Host}, &result));
+            ASSERT_EQ(result.rows, 0u);
+            ASSERT_EQ(result.bytes_needed, 0u);
+        }
+        EXPECT_GE(turns, probe_rows * build_rows >> 16) << "64k pairs a turn at most";
+    }
+}
+
+TEST_P(EngineTurns, ScansReturnInTheMiddle) {
+    if (GetParam() != "cpu") GTEST_SKIP() << kNoTurns;
+    Table probe = numbers(1), build = numbers(100'000);
+    std::unique_ptr<Join> join;
+    JoinSpec joined = make_spec(JoinKind::RightSemi, Algorithm::Hash, probe, build);
+    add_equality(joined, 0, 0);
+    ASSERT_OK(engine_->open(joined, limits(), &join));
+    append_all(*join, build, build.rows());
+    SealReport report;
+    ASSERT_OK(join->seal(&report));
+    std::unique_ptr<Cursor> cursor;
+    ASSERT_OK(join->scan_build(true, &cursor));
+    std::vector<std::byte> sink(1 << 20);
+    ResultBatch result;
+    uint64_t turns = 0;
+    for (; !result.done; turns++) ASSERT_OK(cursor->next({sink.data(), sink.size(), Memory::Host}, &result));
+    EXPECT_GE(turns, build.rows() >> 13);
+}
+
+// What cannot return gives way, a few thousand rows at a time.
+TEST_P(EngineTurns, SealsAndExportsGiveWay) {
+    if (GetParam() != "cpu") GTEST_SKIP() << kNoTurns;
+    const uint64_t rows = 320'000;
+    Table build = numbers(rows), probe = numbers(10);
+    for (Algorithm algorithm :
+         {Algorithm::Hash, Algorithm::Index, Algorithm::SortMerge, Algorithm::NestedLoop}) {
+        JoinSpec joined = algorithm == Algorithm::Hash ? make_spec(JoinKind::Inner, algorithm, probe, build)
+                                                       : spec(probe, build, JoinKind::Inner, algorithm);
+        if (algorithm == Algorithm::Hash) add_equality(joined, 0, 0);
+        std::unique_ptr<Join> join;
+        ASSERT_OK(engine_->open(joined, limits(), &join));
+        append_all(*join, build, 100'000);
+        EXPECT_GT(turn_.passed.exchange(0), 0u) << "appends";
+        SealReport report;
+        ASSERT_OK(join->seal(&report));
+        const uint64_t passed = turn_.passed.exchange(0);
+        EXPECT_GE(passed, algorithm == Algorithm::NestedLoop ? 1 : rows >> 15) << name_of(algorithm);
+        ASSERT_OK(join->export_build([](const BatchView&) { return Status{}; }));
+        EXPECT_GT(turn_.passed.exchange(0), 0u) << "exports";
+    }
+}
+
+GPUJOIN_FOR_EACH_ENGINE(EngineTurns);
+
+}  // namespace
+}  // namespace gpujoin::test

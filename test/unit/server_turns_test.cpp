@@ -1,0 +1,151 @@
+// Turns at the workers: calls that give way where they are, and sessions that keep nobody from anything.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <mutex>
+
+#include "engine/turn.h"
+#include "server/workers.h"
+#include "server_test_client.h"
+
+namespace gpujoin::test {
+
+namespace {
+
+// Runs calls of a share each, to their end.
+class Calls {
+  public:
+    void run(std::function<void()> work) {
+        begun_++;
+        workers_.run(WorkerThreads::make_share(), [this, work = std::move(work)] {
+            work();
+            ended_++;
+        });
+    }
+    bool end() const {
+        return eventually([this] { return ended_ == begun_; });
+    }
+
+  private:
+    std::atomic<int> begun_{0};
+    std::atomic<int> ended_{0};
+    WorkerThreads workers_{1};  // one Quick place and one Long one
+};
+
+constexpr int kMany = 10;  // calls or sessions, more than may run at once
+
+using Keys = std::vector<std::optional<int64_t>>;
+
+}  // namespace
+
+// None ends before all have begun.
+TEST(ServerTurns, CallsGiveWayWhereTheyAre) {
+    std::atomic<int> met{0};
+    Calls calls;
+    for (int i = 0; i < kMany; i++)
+        calls.run([&] {
+            met++;
+            while (met < kMany) give_way();
+        });
+    EXPECT_TRUE(calls.end());
+}
+
+// All threads that help with a call wait while it does.
+TEST(ServerTurns, HelpersGiveWayWithTheirCall) {
+    std::atomic<int> met{0};
+    Calls calls;
+    for (int i = 0; i < kMany; i++)
+        calls.run([&] {
+            std::thread helper([&, turn = Turn::current()] {
+                TurnScope scope(turn);
+                while (met < kMany) give_way();
+            });
+            met++;
+            while (met < kMany) give_way();
+            helper.join();
+        });
+    EXPECT_TRUE(calls.end());
+}
+
+// The one that holds the lock needs a place to go on, and those that wait for the lock have them all.
+TEST(ServerTurns, WaitingForALockGivesWayToItsHolder) {
+    std::mutex mutex;
+    std::atomic<int> met{0};
+    Calls calls;
+    for (int i = 0; i < kMany; i++)
+        calls.run([&] {
+            met++;
+            auto lock = lock_in_turn(mutex);
+            while (met < kMany) give_way();
+        });
+    EXPECT_TRUE(calls.end());
+}
+
+TEST(ServerTurns, WithoutOthersATurnIsNotOver) {
+    Calls calls;
+    calls.run([] {
+        std::this_thread::sleep_for(2 * WorkerThreads::kTurn);
+        EXPECT_FALSE(turn_is_over());
+    });
+    EXPECT_TRUE(calls.end());
+    EXPECT_FALSE(turn_is_over()) << "no call";
+}
+
+TEST(ServerTurns, SmallJoinsRunBesideLargeOnes) {
+    TestServer server({.staging = 256u << 20});
+    server.cpu.busy_from = 100;
+    std::vector<TestClient> large;
+    std::vector<uint64_t> sequences;
+    for (int i = 0; i < kMany; i++) {
+        large.push_back(server.connect_and_open(key_payload_spec()));
+        large.back().append_and_wait({{1, int_payload(i)}});
+        large.back().seal();
+        sequences.push_back(large.back().probe(large.back().opened.input[0], Keys(100, 1)));
+    }
+    EXPECT_TRUE(eventually([&] { return server.cpu.turns > 3 * kMany; })) << "they take turns";
+    TestClient small = server.connect_and_open(key_payload_spec());
+    small.append_and_wait({{1, int_payload(7)}});
+    small.seal();
+    EXPECT_EQ(small.results(small.probe(small.opened.input[0], {1})),
+              (TestClient::Pairs{{0, int_payload(7)}}));
+
+    server.cpu.busy_from = ~uint64_t{0};
+    for (int i = 0; i < kMany; i++) EXPECT_EQ(large[i].results(sequences[i]).size(), 100u);
+    large.clear();
+    small.close();
+    EXPECT_TRUE(server.becomes_clean());
+}
+
+TEST(ServerTurns, RewindDropsAProbeBetweenItsTurns) {
+    TestServer server;
+    TestClient client = server.connect_and_open(key_payload_spec());
+    TestClient other = server.connect_and_open(key_payload_spec());
+    TestClient third = server.connect_and_open(key_payload_spec());
+    server.cpu.busy_from = 2;
+    for (TestClient* each : {&client, &other, &third}) {
+        each->append_and_wait({{1, int_payload(1)}});
+        each->seal();
+        each->probe(each->opened.input[0], {1, 1});
+    }
+    EXPECT_TRUE(eventually([&] { return server.cpu.turns > 10; }));
+    client.send(MessageType::Rewind, 0, nullptr);
+    client.expect(MessageType::Rewound);
+    EXPECT_EQ(client.results(client.probe(client.opened.input[0], {1})).size(), 1u);
+}
+
+TEST(ServerTurns, SessionsAreOpenedWhateverIsRunning) {
+    TestServer server({.staging = 256u << 20});
+    std::vector<TestClient> clients;
+    for (int i = 0; i < kMany; i++) clients.push_back(server.connect_and_open(key_payload_spec()));
+    server.cpu.hang_in = FakeControls::Append;
+    for (TestClient& client : clients)
+        client.append(client.opened.input[0], {{1, int_payload(1)}}, ColumnType::Fixed8);
+    ASSERT_TRUE(eventually([&] { return server.cpu.hanging == 2; })) << "which do not give way";
+    TestClient late = server.connect_and_open(key_payload_spec());
+    TestClient worker = server.connect();
+    worker.attach(late);
+    server.cpu.hang_in = FakeControls::kCalls;
+    for (TestClient& client : clients) client.expect(MessageType::Appended);
+}
+
+}  // namespace gpujoin::test
