@@ -45,6 +45,7 @@ SELECT * FROM compare('SELECT n, (SELECT count(*) FROM f JOIN g USING (k) WHERE 
 SELECT * FROM compare('SELECT n, (SELECT count(*) FROM f JOIN g USING (k) WHERE i8 > n AND t <> n::text AND g.k > n) FROM steps');
 SELECT * FROM compare('SELECT n, s.* FROM steps LEFT JOIN LATERAL (SELECT i4, g.k FROM f LEFT JOIN g USING (k) WHERE f8 >= n ORDER BY i4, g.k LIMIT 3) s ON true');
 SET gpujoin.force = on;
+SET gpujoin.startup_cost = 50;  -- what else they cost decides between joins of few rows
 PREPARE below(int, float8) AS SELECT count(*), sum(i4) FROM f JOIN g USING (k) WHERE i4 < $1 AND f8 > $2;
 SET plan_cache_mode = force_generic_plan;
 EXECUTE below(100, -20);

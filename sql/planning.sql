@@ -19,6 +19,7 @@ INSERT INTO big (id, i2, i8) SELECT i, i, i FROM generate_series(1, 1000) i;
 INSERT INTO other (id, i2, i8) SELECT i, i, i FROM generate_series(1, 10) i;
 ANALYZE small, big, other;
 SET gpujoin.force = on;
+SET gpujoin.startup_cost = 50;  -- what else they cost decides between joins of few rows
 
 -- Every join type; core has no FULL JOIN on a range.
 EXPLAIN (COSTS OFF) SELECT big.id, small.i2 FROM big JOIN small ON big.id = small.id;
@@ -127,7 +128,7 @@ EXPLAIN (COSTS OFF) SELECT count(*) FROM big FULL JOIN small ON big.id = small.i
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
-RESET gpujoin.startup_cost;
+SET gpujoin.startup_cost = 50;
 RESET gpujoin.encode_cost;
 SET max_parallel_workers_per_gather = 0;
 

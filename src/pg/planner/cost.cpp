@@ -1,7 +1,10 @@
 // The cost model: every row and byte is charged once for each thing that happens to it, each to a term of its
 // own (see CostTerm) that EXPLAIN VERBOSE shows.
 //
-//   set-up      gpujoin.startup_cost, and an empty join in the engine
+//   set-up      gpujoin.startup_cost, and an empty join in the engine. With a machine to itself a join takes
+//   a
+//               sixth of that by default, but each process that has a part in it may have to wait for a
+//               processor that other sessions use
 //   workers     the same round trips once more, where workers attach
 //   read        what core charges for the input, less what is saved where tables are read from their pages
 //   encode      gpujoin.encode_cost a value, and kCopyCost for the bytes of values that have no fixed width
