@@ -64,11 +64,12 @@ void Session::start_cursor(Participant& participant, Task& task) {
     participant.running = true;
 }
 
-// Until there is a block: one that the client gives back, or a large one that was granted now.
+// Until there is a block: one that the client gives back, or a large one that was granted now. The others do
+// not want the rows of a client that has gone.
 void Session::park(Participant& participant) {
     if (!participant.has_bare()) return;
-    reserve(participant, [this](const Status& status) {
-        if (!status.ok()) fail(status);
+    reserve(participant, [this, &participant](const Status& status) {
+        if (!status.ok() && !participant.gone) fail(status);
     });
 }
 

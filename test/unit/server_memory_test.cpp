@@ -18,6 +18,8 @@ namespace {
 
 std::atomic<int64_t> bytes_left{INT64_MAX};  // that fallocate() gives out
 std::atomic<int> allocations_left{0};        // until the one that fails; 0: none will
+std::atomic<bool> is_gate_shut{false};       // at which fallocate() waits for pages
+std::atomic<int> at_gate{0};                 // how many wait there
 thread_local bool is_tester = false;         // whose allocations do not count
 
 void* allocate(size_t bytes) {
@@ -27,12 +29,20 @@ void* allocate(size_t bytes) {
     return memory;
 }
 
+bool gets_pages(int64_t bytes) {
+    at_gate++;
+    while (is_gate_shut) usleep(1000);
+    bool is_refused = bytes_left.fetch_sub(bytes) < bytes;
+    if (is_refused) bytes_left += bytes;
+    at_gate--;
+    return !is_refused;
+}
+
 }  // namespace
 
 // In the place of the C library's.
 extern "C" int fallocate(int fd, int mode, off_t offset, off_t bytes) {
-    if (mode == 0 && bytes_left.fetch_sub(bytes) < bytes) {
-        bytes_left += bytes;
+    if (mode == 0 && !gets_pages(bytes)) {
         errno = ENOSPC;
         return -1;
     }
@@ -59,6 +69,15 @@ constexpr uint64_t kSmallest = Arena::kOverflowUnit;
 struct MachineHas {
     explicit MachineHas(int64_t bytes) { bytes_left = bytes; }
     ~MachineHas() { bytes_left = INT64_MAX; }
+};
+
+// Nobody gets pages, or is refused them, as long as it lives.
+struct ShutGate {
+    ShutGate() { is_gate_shut = true; }
+    ~ShutGate() { is_gate_shut = false; }
+    static bool is_reached() {
+        return eventually([] { return at_gate > 0; });
+    }
 };
 
 void join_once(TestClient* client) {
@@ -167,6 +186,35 @@ TEST(Memory, AParticipantIsRefusedAlone) {
         EXPECT_TRUE(second.ends());
     }
     join_once(&first);
+    first.close();
+    EXPECT_TRUE(server.becomes_clean());
+}
+
+// Of a large row, for which pages are refused when the client does not wait for it any more.
+TEST(Memory, AParticipantThatHasGoneIsRefusedAlone) {
+    TestServer server;
+    const std::string payload(5u << 20, 'x');
+    TestClient first = server.connect_and_open(key_payload_spec(ColumnType::Bytes));
+    TestClient second = server.connect();
+    second.attach(first);
+    auto large = first.reserve(6u << 20);
+    ASSERT_TRUE(large);
+    first.append(*large, {{1, payload}}, ColumnType::Bytes);
+    first.expect(MessageType::Appended);
+    first.seal();
+    second.expect(MessageType::Sealed);
+    {
+        MachineHas nothing(0);
+        ShutGate gate;
+        second.probe(second.opened.input[0], {1});
+        ASSERT_TRUE(ShutGate::is_reached());
+        second.close();
+        first.devices();  // by now it has been seen to be gone
+        is_gate_shut = false;
+        ASSERT_TRUE(eventually([] { return at_gate == 0; }));
+    }
+    uint64_t probe = first.probe(first.opened.input[0], {1});
+    EXPECT_EQ(first.results(probe, ColumnType::Bytes), (TestClient::Pairs{{0, payload}}));
     first.close();
     EXPECT_TRUE(server.becomes_clean());
 }
