@@ -10,12 +10,15 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 #include "wire/fault.h"
 
 namespace gpujoin {
 
 namespace {
+
+constexpr uint64_t kReturnedPiece = 16u << 20;
 
 // Address space for the overflow region: twice what may be used, so that fragments do not matter.
 uint64_t overflow_bytes(const Ledger& host_memory) {
@@ -79,7 +82,7 @@ void Arena::release(const BlockRange& range, pid_t process) noexcept {
     if (range.offset < staging_bytes_)
         free_blocks_.push_back({range.offset, process});
     else
-        return_overflow(range);
+        returned_overflow_.insert(taken_overflow_.extract(range.offset));
 }
 
 bool Arena::reserve(const BlockRange& range) const {
@@ -121,17 +124,21 @@ std::optional<BlockRange> Arena::take_pinned(pid_t process) {
 }
 
 std::optional<BlockRange> Arena::take_overflow(uint64_t bytes) {
-    if (bytes > bytes_) return std::nullopt;
+    if (bytes > host_memory_->limit()) return std::nullopt;
     bytes = std::max<uint64_t>((bytes + kOverflowUnit - 1) / kOverflowUnit, 1) * kOverflowUnit;
-    auto fits = std::find_if(free_overflow_.begin(), free_overflow_.end(),
-                             [&](const auto& range) { return range.second >= bytes; });
-    if (fits == free_overflow_.end()) return std::nullopt;
-    uint64_t offset = fits->first;
-    auto taken = taken_overflow_.emplace(offset, bytes).first;
-    if (!host_memory_->charge(bytes)) {
-        taken_overflow_.erase(taken);
+    std::map<uint64_t, uint64_t> book{{0, bytes}};
+    while (!host_memory_->charge(bytes))
+        if (!give_back_piece()) return std::nullopt;
+    auto fits = find_overflow(bytes);
+    while (fits == free_overflow_.end() && give_back_piece()) fits = find_overflow(bytes);
+    if (fits == free_overflow_.end()) {
+        host_memory_->release(bytes);
         return std::nullopt;
     }
+    uint64_t offset = fits->first;
+    auto taken = book.extract(book.begin());
+    taken.key() = offset;
+    taken_overflow_.insert(std::move(taken));
     auto rest = free_overflow_.extract(fits);
     rest.key() += bytes;
     rest.mapped() -= bytes;
@@ -139,11 +146,29 @@ std::optional<BlockRange> Arena::take_overflow(uint64_t bytes) {
     return BlockRange{offset, bytes};
 }
 
-void Arena::return_overflow(const BlockRange& range) noexcept {
-    fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(range.offset),
-              static_cast<off_t>(range.bytes));
-    host_memory_->release(range.bytes);
-    auto here = free_overflow_.insert(taken_overflow_.extract(range.offset)).position;
+std::map<uint64_t, uint64_t>::iterator Arena::find_overflow(uint64_t bytes) {
+    return std::find_if(free_overflow_.begin(), free_overflow_.end(),
+                        [&](const auto& range) { return range.second >= bytes; });
+}
+
+bool Arena::give_back_piece() noexcept {
+    if (!has_to_give_back()) return false;
+    if (returning_.empty()) {
+        returning_ = returned_overflow_.extract(returned_overflow_.begin());
+        returning_done_ = 0;
+    }
+    uint64_t piece = std::min(returning_.mapped() - returning_done_, kReturnedPiece);
+    fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+              static_cast<off_t>(returning_.key() + returning_done_), static_cast<off_t>(piece));
+    host_memory_->release(piece);
+    returning_done_ += piece;
+    if (returning_done_ == returning_.mapped()) add_free_overflow(std::exchange(returning_, {}));
+    return true;
+}
+
+// Neighbours are merged.
+void Arena::add_free_overflow(std::map<uint64_t, uint64_t>::node_type range) noexcept {
+    auto here = free_overflow_.insert(std::move(range)).position;
     if (auto next = std::next(here);
         next != free_overflow_.end() && here->first + here->second == next->first) {
         here->second += next->second;

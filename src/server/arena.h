@@ -5,11 +5,13 @@
 //   | pinned blocks of 4 MiB  | overflow: sparse, unpinned ranges of any size     |
 //
 // A grant never waits: a pinned block where one is free, else an overflow range, charged to the host-memory
-// ledger and punched out of the memfd when it is released, else nothing. Blocks that the same process used
+// ledger and punched out of the memfd once it is released, else nothing. Blocks that the same process used
 // last are preferred, because its first touch of others costs page faults.
 //
 // A range that was granted is not to be touched before it is backed: pages set aside for it, in pieces. A
-// pinned block keeps the pages that it has.
+// pinned block keeps the pages that it has. The pages of an overflow range are given back in pieces, since it
+// takes the kernel a tenth of a second a gigabyte or more, and the charge with them; at once, where a grant
+// wants them.
 //
 // Used by one thread, but for reserve().
 #pragma once
@@ -49,6 +51,10 @@ class Arena {
     // Takes back a range as it was granted, or the part of a pinned block that was backed. Takes no memory.
     void release(const BlockRange& range, pid_t process) noexcept;
 
+    // Gives a piece of what was released back to the machine. False when there is none.
+    bool give_back_piece() noexcept;
+    bool has_to_give_back() const { return !returning_.empty() || !returned_overflow_.empty(); }
+
     // Has pages set aside for a granted range, or for the piece of it that begins at `done`. False when the
     // machine refuses them. Any thread.
     bool reserve(const BlockRange& range) const;
@@ -81,7 +87,8 @@ class Arena {
     Status map();
     std::optional<BlockRange> take_pinned(pid_t process);
     std::optional<BlockRange> take_overflow(uint64_t bytes);
-    void return_overflow(const BlockRange& range) noexcept;
+    std::map<uint64_t, uint64_t>::iterator find_overflow(uint64_t bytes);
+    void add_free_overflow(std::map<uint64_t, uint64_t>::node_type range) noexcept;
 
     UniqueFd fd_;
     uint64_t id_ = 0;
@@ -94,6 +101,9 @@ class Arena {
     std::vector<uint64_t> backed_;                // bytes of each pinned block
     std::map<uint64_t, uint64_t> free_overflow_;  // offset → bytes; neighbours are merged
     std::map<uint64_t, uint64_t> taken_overflow_;
+    std::map<uint64_t, uint64_t> returned_overflow_;     // to be given back
+    std::map<uint64_t, uint64_t>::node_type returning_;  // the one that is being, and how much of it was
+    uint64_t returning_done_ = 0;
 };
 
 }  // namespace gpujoin

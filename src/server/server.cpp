@@ -29,7 +29,8 @@ namespace {
 enum : uint64_t { kListener, kMailbox, kFirstConnection };
 
 constexpr int kPacketsAtATime = 16;  // of one client, before others get their turn
-constexpr int kAgainAfterMs = 100;   // when there were no descriptors, or no memory, left
+constexpr std::chrono::milliseconds kGiveBackTime{5};
+constexpr int kAgainAfterMs = 100;  // when there were no descriptors, or no memory, left
 
 Status system_failure(const char* what) {
     return failure(Fault::Error, "58000", "could not %s: %s", what, strerror(errno));
@@ -114,7 +115,7 @@ void Server::run() {
     epoll_event events[64];
     while (!stopping_ || !sessions_.empty()) {
         bool accepts_again = accepting_paused_ && !stopping_;
-        int timeout = accepts_again || starved_ ? kAgainAfterMs : -1;
+        int timeout = arena_->has_to_give_back() ? 0 : accepts_again || starved_ ? kAgainAfterMs : -1;
         int count = epoll_wait(epoll_.get(), events, std::size(events), timeout);
         auto now = std::chrono::steady_clock::now();
         if (accepts_again && now - paused_since_ >= std::chrono::milliseconds(kAgainAfterMs))
@@ -122,7 +123,14 @@ void Server::run() {
         if (starved_) advance_sessions();
         for (int i = 0; i < count; i++) attempt([&] { handle_event(events[i]); });
         erase_finished_sessions();
+        give_back_memory();
     }
+}
+
+// Of what was released: a little between events.
+void Server::give_back_memory() {
+    auto end = std::chrono::steady_clock::now() + kGiveBackTime;
+    while (arena_->give_back_piece() && std::chrono::steady_clock::now() < end) continue;
 }
 
 // Whoever an action was for has been told or cut off where there was no memory for it; what was left undone

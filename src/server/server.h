@@ -71,6 +71,7 @@ class Server {
     void disconnect(uint64_t id);
     void disconnect_all();
     void erase_finished_sessions();
+    void give_back_memory();
 
     const std::string socket_name_;
     Ledger host_memory_;

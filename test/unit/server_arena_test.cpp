@@ -26,6 +26,9 @@ struct TestArena {
         fstat(arena->fd(), &status);
         return static_cast<uint64_t>(status.st_blocks) * 512;
     }
+    void give_back() const {
+        while (arena->give_back_piece()) continue;
+    }
     Ledger host_memory;
     std::unique_ptr<Arena> arena;
 };
@@ -70,12 +73,32 @@ TEST(Arena, OverflowIsChargedAndPunchedOut) {
     memset(test.arena->at(large.offset), 1, large.bytes);
     EXPECT_EQ(test.resident_bytes(), large.bytes);
     test.arena->release(large, 1);
+    EXPECT_EQ(test.resident_bytes(), large.bytes) << "its pages are given back later";
+    test.give_back();
     EXPECT_EQ(test.resident_bytes(), 0u);
     test.arena->release(small, 1);
     test.arena->release(pinned, 1);
+    test.give_back();
     EXPECT_EQ(test.host_memory.used(), 0u);
     EXPECT_EQ(test.arena->staging_used(), 0u);
     EXPECT_TRUE(test.arena->grant(10 * kUnit, 1)) << "neighbours are merged";
+}
+
+TEST(Arena, PagesAreGivenBackInPiecesOrWhenTheyAreWanted) {
+    constexpr uint64_t kLarge = 64u << 20;
+    TestArena test(0, kLarge + kUnit);
+    BlockRange large = *test.arena->grant(kLarge, 1);
+    ASSERT_TRUE(test.arena->reserve(large));
+    test.arena->release(large, 1);
+    ASSERT_TRUE(test.arena->give_back_piece());
+    EXPECT_LT(test.resident_bytes(), kLarge);
+    EXPECT_GT(test.resident_bytes(), kLarge / 2);
+    EXPECT_EQ(test.host_memory.used(), test.resident_bytes()) << "charged for as long as they are there";
+    BlockRange next = *test.arena->grant(kLarge, 1);
+    EXPECT_LE(test.resident_bytes() + next.bytes, kLarge + kUnit);
+    test.arena->release(next, 1);
+    test.give_back();
+    EXPECT_EQ(test.host_memory.used() + test.resident_bytes(), 0u);
 }
 
 TEST(Arena, RangesNeverOverlap) {
@@ -96,9 +119,11 @@ TEST(Arena, RangesNeverOverlap) {
             auto chosen = std::next(held.begin(), static_cast<long>(random() % held.size()));
             test.arena->release(chosen->second, 1);
             held.erase(chosen);
+            if (random() % 4 == 0) test.arena->give_back_piece();
         }
     }
     for (const auto& [offset, range] : held) test.arena->release(range, 1);
+    test.give_back();
     EXPECT_EQ(test.host_memory.used(), 0u);
     EXPECT_EQ(test.arena->staging_used(), 0u);
 }
