@@ -3,6 +3,7 @@
 // every range in a message is checked against.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -70,7 +71,7 @@ class Participant {
     bool greeted = false;                     // has said Hello
     bool welcome = false;                     // has been told its blocks
     bool running = false;                     // a worker has the first task
-    bool gone = false;                        // the client has closed its end
+    std::atomic<bool> gone = false;           // the client has closed its end
     int reserving = 0;                        // requests for pages that are under way
 
     bool holds_cursor() const { return !tasks.empty() && tasks.front()->cursor != nullptr; }

@@ -21,9 +21,10 @@ Reserver::~Reserver() {
     thread_.join();
 }
 
-void Reserver::reserve(std::shared_ptr<std::vector<Backing>> backings, Mailbox::Letters letter) {
+void Reserver::reserve(std::shared_ptr<std::vector<Backing>> backings, const std::atomic<bool>* is_unwanted,
+                       Mailbox::Letters letter) {
     std::list<Request> request;
-    request.push_back({std::move(backings), std::move(letter), fault_due(FaultPoint::Reserve)});
+    request.push_back({std::move(backings), is_unwanted, std::move(letter), fault_due(FaultPoint::Reserve)});
     {
         std::lock_guard lock(mutex_);
         requests_.splice(requests_.end(), request);
@@ -50,8 +51,9 @@ void Reserver::serve() {
 }
 
 // Where the machine has little left, each range gets some of it. False when there is nothing more to do: all
-// is backed, or the machine has no more.
+// is backed, the machine has no more, or nobody wants it.
 bool Reserver::reserve_piece(Request& request) {
+    if (*request.is_unwanted) return false;
     Backing* shortest = nullptr;
     for (Backing& backing : *request.backings)
         if (backing.bytes < backing.range.bytes && (!shortest || backing.bytes < shortest->bytes))

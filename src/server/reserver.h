@@ -4,6 +4,7 @@
 // which the event thread shall not wait for. Requests are served in turn, a piece of each.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <list>
 #include <memory>
@@ -30,12 +31,15 @@ class Reserver {
     Reserver(const Reserver&) = delete;
     Reserver& operator=(const Reserver&) = delete;
 
-    // Backs the ranges as far as the machine will, which shows in their `bytes`, and then posts the letter.
-    void reserve(std::shared_ptr<std::vector<Backing>> backings, Mailbox::Letters letter);
+    // Backs the ranges as far as the machine will, which shows in their `bytes`, and then posts the letter:
+    // at once when nobody wants them any more, as *is_unwanted says, which lives until then.
+    void reserve(std::shared_ptr<std::vector<Backing>> backings, const std::atomic<bool>* is_unwanted,
+                 Mailbox::Letters letter);
 
   private:
     struct Request {
         std::shared_ptr<std::vector<Backing>> backings;
+        const std::atomic<bool>* is_unwanted;
         Mailbox::Letters letter;
         bool is_refused;
     };

@@ -57,7 +57,7 @@ Status Session::attach(const std::shared_ptr<Participant>& participant, const ui
 void Session::disconnect(Participant& participant) {
     participant.gone = true;
     participant.connection.close();
-    if (std::ranges::all_of(participants_, [](const auto& other) { return other->gone; })) {
+    if (std::ranges::all_of(participants_, [](const auto& other) { return other->gone.load(); })) {
         phase_ = Phase::Over;
         cancel_ = true;
     }
@@ -143,7 +143,7 @@ void Session::reserve(Participant& participant, std::function<void(const Status&
         participant.reserving--;
         then(participant.settle(*backings));
     };
-    resources_.reserver->reserve(backings, letter(settled));
+    resources_.reserver->reserve(backings, &participant.gone, letter(settled));
     participant.reserving++;
     running_++;
 }

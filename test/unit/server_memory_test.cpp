@@ -20,6 +20,7 @@ std::atomic<int64_t> bytes_left{INT64_MAX};  // that fallocate() gives out
 std::atomic<int> allocations_left{0};        // until the one that fails; 0: none will
 std::atomic<bool> is_gate_shut{false};       // at which fallocate() waits for pages
 std::atomic<int> at_gate{0};                 // how many wait there
+std::atomic<int> pieces{0};                  // that were asked for
 thread_local bool is_tester = false;         // whose allocations do not count
 
 void* allocate(size_t bytes) {
@@ -31,6 +32,7 @@ void* allocate(size_t bytes) {
 
 bool gets_pages(int64_t bytes) {
     at_gate++;
+    pieces++;
     while (is_gate_shut) usleep(1000);
     bool is_refused = bytes_left.fetch_sub(bytes) < bytes;
     if (is_refused) bytes_left += bytes;
@@ -218,6 +220,25 @@ TEST(Memory, AParticipantThatHasGoneIsRefusedAlone) {
     EXPECT_EQ(first.results(probe, ColumnType::Bytes), (TestClient::Pairs{{0, payload}}));
     first.close();
     EXPECT_TRUE(server.becomes_clean());
+}
+
+TEST(Memory, NothingIsReservedForAClientThatHasGone) {
+    TestServer server;
+    TestClient other = server.connect_and_open(key_payload_spec());
+    TestClient client = server.connect_and_open(key_payload_spec());
+    {
+        ShutGate gate;
+        pieces = 0;
+        ReserveBody body{8 * Arena::kBlockBytes};
+        client.send(MessageType::Reserve, 1, &body);
+        ASSERT_TRUE(ShutGate::is_reached());
+        client.close();
+        other.devices();  // by now it has been seen to be gone
+    }
+    join_once(&other);
+    other.close();
+    EXPECT_TRUE(server.becomes_clean());
+    EXPECT_LE(pieces, 1);
 }
 
 TEST(Memory, BlocksShrinkToWhatTheMachineHas) {
