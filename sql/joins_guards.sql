@@ -67,7 +67,9 @@ INSERT INTO l VALUES (1, '294276-12-31 23:59:59.999999', '294276-12-31 23:59:59.
 ANALYZE l, r;
 CREATE TABLE sums AS SELECT * FROM unnest(ARRAY['l.ts + interval ''1 second'' > r.d', 'l.ts - interval ''1 second'' < r.d', 'l.ts + interval ''1 month'' > r.ts', 'l.ts - interval ''2 months 3 days'' <= r.ts', 'l.tz + interval ''1 day'' > r.tz', 'l.tz - interval ''1 month'' < r.tz', 'l.tz - interval ''1 day'' <> r.tz',
     'l.ts + l.iv > r.ts', 'l.ts - l.iv <= r.ts', 'l.tz + l.iv > r.tz', 'l.d + l.iv > r.ts', 'l.d - interval ''1 hour'' < r.ts', 'l.d::timestamp > r.ts', 'l.ts + l.iv < r.d', 'l.f8 + l.f8 > r.f8', 'l.f8 - -l.f8 < r.f8', 'l.f4 + l.f4 >= r.f4', 'l.f4 + l.f8 + l.f8 > r.f4', 'l.n * l.n > r.n', 'l.n + 9 * l.n * 100 < r.n',
-    'l.ts - interval ''1 year'' BETWEEN SYMMETRIC r.ts AND r.ts + r.iv', 'l.ts - r.ts = interval ''1 second''', 'l.tz - r.tz < interval ''1 second''', 'l.d - r.d = 1', 'l.d - r.d = -1', 'l.d - r.d <= 1', 'l.ts + l.iv > r.ts OR l.id = r.id', 'l.f8 + l.f8 < r.f8 AND r.f8 > 0 OR l.id = r.id', 'l.d::timestamp + l.iv < r.ts OR l.id = r.id', 'l.ts - r.ts + interval ''1 day'' > interval ''1 day'''])
+    'l.ts - interval ''1 year'' BETWEEN SYMMETRIC r.ts AND r.ts + r.iv', 'l.ts - r.ts = interval ''1 second''', 'l.tz - r.tz < interval ''1 second''', 'l.d - r.d = 1', 'l.d - r.d = -1', 'l.d - r.d <= 1', 'l.ts + l.iv > r.ts OR l.id = r.id', 'l.f8 + l.f8 < r.f8 AND r.f8 > 0 OR l.id = r.id', 'l.d::timestamp + l.iv < r.ts OR l.id = r.id', 'l.ts - r.ts + interval ''1 day'' > interval ''1 day''',
+    -- NULL is no overflow where it makes a condition true
+    '((l.n * l.n > 1) IS NULL AND r.id > 0 OR l.id = r.id)', '((l.tz - interval ''1 month'' > l.tz) IS NOT TRUE AND r.id > 0 OR l.id = r.id)', '(l.n * l.n > 1) IS DISTINCT FROM (r.id > 0)', 'CASE WHEN l.n * l.n > 1 THEN l.id = r.id ELSE l.id < r.id END', '(l.n * l.n < 1 OR l.id < r.id)'])
     WITH ORDINALITY AS sums (condition, i);
 SET timezone = 'Europe/Berlin';
 SELECT condition, c.* FROM sums, compare_outcomes('SELECT l.id, r.id FROM l LEFT JOIN r ON ' || condition) AS c ORDER BY i;

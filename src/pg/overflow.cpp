@@ -36,7 +36,6 @@ bool may_overflow(Oid function) {
         case F_FLOAT48MI:
         case F_FLOAT84PL:
         case F_FLOAT84MI:
-        case F_DATE_TIMESTAMP:
         case F_DATE_PL_INTERVAL:
         case F_DATE_MI_INTERVAL:
         case F_TIMESTAMP_PL_INTERVAL:

@@ -1,6 +1,7 @@
 // Functions that raise no error but one: that the result is out of range (SQLSTATE 22003, 22008). Core calls
 // them for a pair, where the conditions before let it; keys and values of filters, which are evaluated for
 // every row of an input, are NULL where they overflow, so that such a row has no partner (batch_writer.cpp).
+// A filter that NULL could make true has no such values (filters.cpp).
 // Where core would evaluate the expression it would raise the error, so that no row is lost that core has.
 #pragma once
 
@@ -11,8 +12,8 @@ extern "C" {
 
 namespace gpujoin {
 
-// Whether the function is one of them: sums and products of numeric, sums of floats, timestamps plus
-// intervals, the timestamp of a date.
+// Whether the function is one of them: sums and products of numeric, sums of floats, dates and
+// timestamps plus intervals.
 bool may_overflow(Oid function);
 
 // Whether an expression calls one of them.

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <utility>
 
+#include "pg/overflow.h"
 #include "pg/planner/clauses.h"
 #include "pg/planner/distances.h"
 #include "pg/planner/filter_operations.h"
@@ -72,8 +73,19 @@ class Translator {
     bool find_value(Node* node, Oid type, FilterSource* source, int* operand);
     int constant(int64 bits);
 
+    // Runs a part of the translation in which a condition may be true because a value is NULL: where that
+    // stood for an overflow there would be a row in place of core's error, so no such value is taken.
+    template <typename Put>
+    bool exactly(const Put& put_part) {
+        bool before = std::exchange(is_exact_, true);
+        bool done = put_part();
+        is_exact_ = before;
+        return done;
+    }
+
     JoinFilter* filter_;
     const JoinSides& sides_;
+    bool is_exact_ = false;
     bool fits_ = true;
 };
 
@@ -105,7 +117,7 @@ void Translator::put_constant(FilterOpcode opcode, FilterType type, int64 value)
 // An expression over one side alone that can be evaluated once a row.
 bool Translator::find_value(Node* node, Oid type, FilterSource* source, int* operand) {
     const FilterValueType* value_type = find_value_type(type);
-    if (!value_type || !cannot_fail(node)) return false;
+    if (!value_type || !cannot_fail(node) || (is_exact_ && may_overflow(node))) return false;
     Relids relids = pull_varnos(sides_.root, node);
     bool on_probe = bms_is_subset(relids, sides_.probe_relids);
     if (!on_probe && !bms_is_subset(relids, sides_.build_relids)) return false;
@@ -352,13 +364,14 @@ bool Translator::put_case(const CaseExpr* choice, int first) {
     if (choice->arg) return false;
     if (first == list_length(choice->args)) return put_truth(reinterpret_cast<Node*>(choice->defresult));
     const CaseWhen* when = list_nth_node(CaseWhen, choice->args, first);
-    if (!put_truth(reinterpret_cast<Node*>(when->expr))) return false;
+    auto put_choice = [&] { return put_truth(reinterpret_cast<Node*>(when->expr)); };
+    if (!exactly(put_choice)) return false;
     put(IsTrue);
     put(Push);
     if (!put_truth(reinterpret_cast<Node*>(when->result))) return false;
     put(And);
     put(Push);
-    if (!put_truth(reinterpret_cast<Node*>(when->expr))) return false;
+    if (!exactly(put_choice)) return false;
     put(IsTrue);
     put(Not);
     put(Push);
@@ -389,11 +402,15 @@ bool Translator::put_compared_case(const OpExpr* clause) {
     return false;
 }
 
+// An arm of an OR that is NULL is passed over where a later one is true, which core comes to only if the
+// first raises no error.
 bool Translator::put_connection(const BoolExpr* expression) {
     ListCell* cell;
     foreach (cell, expression->args) {
         if (foreach_current_index(cell) > 0) put(Push);
-        if (!put_truth(static_cast<Node*>(lfirst(cell)))) return false;
+        auto put_arm = [&] { return put_truth(static_cast<Node*>(lfirst(cell))); };
+        bool may_be_passed_over = expression->boolop == OR_EXPR && lnext(expression->args, cell);
+        if (may_be_passed_over ? !exactly(put_arm) : !put_arm()) return false;
         if (foreach_current_index(cell) > 0) put(expression->boolop == AND_EXPR ? And : Or);
     }
     if (expression->boolop == NOT_EXPR) put(Not);
@@ -453,10 +470,10 @@ bool Translator::put_truth(Node* node) {
             done = put_connection(reinterpret_cast<BoolExpr*>(node));
             break;
         case T_BooleanTest:
-            done = put_test(reinterpret_cast<BooleanTest*>(node));
+            done = exactly([&] { return put_test(reinterpret_cast<BooleanTest*>(node)); });
             break;
         case T_NullTest:
-            done = put_null_test(reinterpret_cast<NullTest*>(node));
+            done = exactly([&] { return put_null_test(reinterpret_cast<NullTest*>(node)); });
             break;
         case T_OpExpr:
             done = put_comparison(reinterpret_cast<OpExpr*>(node));
@@ -465,7 +482,7 @@ bool Translator::put_truth(Node* node) {
             done = put_compared_case(reinterpret_cast<OpExpr*>(node));
             break;
         case T_DistinctExpr:
-            done = put_distinction(reinterpret_cast<DistinctExpr*>(node));
+            done = exactly([&] { return put_distinction(reinterpret_cast<DistinctExpr*>(node)); });
             break;
         case T_ScalarArrayOpExpr:  // of one side: one value a row instead of steps for every element
             if (put_flag(node)) return true;

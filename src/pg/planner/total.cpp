@@ -38,6 +38,7 @@ bool is_known_as_total(Oid function) {
         case F_FLOAT8UM:
         case F_ABS_FLOAT4:
         case F_ABS_FLOAT8:
+        case F_DATE_TIMESTAMP:  // each timestamp has a date
             return true;
         default:
             return false;
