@@ -2,6 +2,7 @@
 -- Each statement is run with core's joins and with GPU Join and rolled back; what it returns and leaves is compared.
 \set ECHO none
 \i sql/include/compare.sql
+\i sql/include/writes.sql
 \set ECHO all
 CREATE TABLE t (k integer, g integer, x text) PARTITION BY RANGE (k);
 CREATE TABLE t_1 PARTITION OF t FOR VALUES FROM (MINVALUE) TO (100);
@@ -26,38 +27,10 @@ INSERT INTO u_1 SELECT i, i % 6, 'u' || i, i FROM generate_series(61, 130) AS i;
 INSERT INTO u_2 SELECT 'u' || i, i, i % 6, i FROM generate_series(131, 260) AS i;
 ANALYZE t, s, u, u_1, u_2;
 
--- The rows of all tables after a statement with the tables that they are in, and those that it returns.
-CREATE FUNCTION state_after(statement text) RETURNS text[] LANGUAGE plpgsql AS $$
-DECLARE
-    returned text := '';
-    state text[];
+-- The rows of all tables, with the tables that they are in.
+CREATE FUNCTION all_rows() RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
-    BEGIN
-        IF statement LIKE '%RETURNING%' AND statement NOT LIKE 'WITH%' THEN
-            EXECUTE 'WITH w AS (' || statement || $q$) SELECT count(*) || '/' || md5(string_agg(w::text, ',' ORDER BY w::text)) FROM w$q$ INTO returned;
-        ELSE
-            EXECUTE statement;
-        END IF;
-        SELECT ARRAY[returned, md5(string_agg(line, ',' ORDER BY line))] INTO state FROM (SELECT t.tableoid || t::text AS line FROM t UNION ALL SELECT u.tableoid || u::text FROM u) AS lines;
-        RAISE EXCEPTION 'undo' USING ERRCODE = 'UNDO0';
-    EXCEPTION WHEN SQLSTATE 'UNDO0' THEN
-        RETURN state;
-    END;
-END $$;
-CREATE FUNCTION compare_write(statement text, partitionwise boolean, OUT taken boolean, OUT changed boolean, OUT same boolean) LANGUAGE plpgsql AS $$
-DECLARE
-    core text[];
-    gpu text[];
-BEGIN
-    PERFORM set_config('enable_partitionwise_join', partitionwise::text, true), set_config('gpujoin.enabled', 'off', true);
-    core := state_after(statement);
-    PERFORM set_config('gpujoin.enabled', 'on', true), set_config('gpujoin.force', 'on', true);
-    taken := EXISTS (SELECT FROM plan_of(statement) AS line WHERE line LIKE '%Custom Scan (GPU Join)%');
-    EXECUTE 'EXPLAIN (VERBOSE) ' || statement;
-    gpu := state_after(statement);
-    PERFORM set_config('gpujoin.force', 'off', true);
-    same := core = gpu;
-    changed := core[2] <> (state_after('SELECT'))[2];
+    RETURN QUERY SELECT t.tableoid || t::text FROM t UNION ALL SELECT u.tableoid || u::text FROM u;
 END $$;
 
 SELECT statement, partitionwise, c.*
@@ -115,4 +88,4 @@ ROLLBACK;
 RESET enable_hashjoin;
 RESET enable_mergejoin;
 DROP TABLE t, s, one, u_2, u_1, u;
-DROP FUNCTION compare_write, state_after;
+DROP FUNCTION all_rows;

@@ -2,6 +2,7 @@
 -- are compared afterwards.
 \set ECHO none
 \i sql/include/compare.sql
+\i sql/include/writes.sql
 \set ECHO all
 CREATE TABLE a (k integer PRIMARY KEY, g integer, t text);
 CREATE TABLE b (k integer, g integer, t text);
@@ -10,39 +11,10 @@ INSERT INTO a SELECT i, i % 10, 'a' || i FROM generate_series(1, 300) AS i;
 INSERT INTO b SELECT i, i % 15, 'b' || i FROM generate_series(2, 500, 3) AS i;
 ANALYZE a, b;
 
--- compare_write(statement): the rows of all tables after the statement, and those that it returns.
-CREATE FUNCTION state_after(statement text) RETURNS text[] LANGUAGE plpgsql AS $$
-DECLARE
-    returned text := '';
-    state text[];
+-- The rows of all tables, with the tables that they are in.
+CREATE FUNCTION all_rows() RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
-    BEGIN
-        IF statement LIKE '%RETURNING%' AND statement NOT LIKE 'WITH%' THEN
-            EXECUTE 'WITH w AS (' || statement || $q$) SELECT count(*) || '/' || md5(string_agg(w::text, ',' ORDER BY w::text)) FROM w$q$ INTO returned;
-        ELSE
-            EXECUTE statement;
-        END IF;
-        state := ARRAY[returned, (SELECT coalesce(md5(string_agg(a::text, ',' ORDER BY a::text)), 'none') FROM a),
-            (SELECT coalesce(md5(string_agg(b::text, ',' ORDER BY b::text)), 'none') FROM b), (SELECT count(*) || '/' || coalesce(md5(string_agg(log::text, ',' ORDER BY log::text)), 'none') FROM log)];
-        RAISE EXCEPTION 'undo' USING ERRCODE = 'UNDO0';
-    EXCEPTION WHEN SQLSTATE 'UNDO0' THEN
-        RETURN state;
-    END;
-END $$;
-CREATE FUNCTION compare_write(statement text, OUT taken boolean, OUT changed boolean, OUT same boolean) LANGUAGE plpgsql AS $$
-DECLARE
-    core text[];
-    gpu text[];
-BEGIN
-    PERFORM set_config('gpujoin.enabled', 'off', true);
-    core := state_after(statement);
-    PERFORM set_config('gpujoin.enabled', 'on', true);
-    PERFORM set_config('gpujoin.force', 'on', true);
-    taken := EXISTS (SELECT FROM plan_of(statement) AS line WHERE line LIKE '%Custom Scan (GPU Join)%');
-    gpu := state_after(statement);
-    PERFORM set_config('gpujoin.force', 'off', true);
-    same := core = gpu;
-    changed := core IS DISTINCT FROM state_after('SELECT');
+    RETURN QUERY SELECT 'a' || a::text FROM a UNION ALL SELECT 'b' || b::text FROM b UNION ALL SELECT 'log' || log::text FROM log;
 END $$;
 
 SELECT statement, c.*
@@ -101,4 +73,4 @@ SELECT a.k FROM a JOIN b USING (k) JOIN (VALUES (5), (8)) v(k) ON v.k = a.k ORDE
 RESET gpujoin.force;
 DROP MATERIALIZED VIEW kept;
 DROP TABLE a, b, log, made, chosen;
-DROP FUNCTION note, compare_write, state_after;
+DROP FUNCTION note, all_rows;
