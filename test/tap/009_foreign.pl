@@ -11,7 +11,8 @@ use GpuJoinTest;
 my $node = make_node('foreign', 'max_connections = 50');
 start_ready($node);
 my ($host, $port) = ($node->host, $node->port);
-# Over the server "loopback" the remote side joins as it likes, over "forced" by GPU Join.
+# Over the server "loopback" the remote side joins as it likes, over "forced" by GPU Join. The tables are small: a session
+# that costs something would have them joined wherever no GPU Join is.
 $node->safe_psql('postgres', qq{
 	CREATE SCHEMA far;
 	CREATE TABLE far.a AS SELECT i AS k, i % 10 AS g, 'a' || i AS t FROM generate_series(1, 400) AS i;
@@ -28,7 +29,7 @@ $node->safe_psql('postgres', qq{
 		OPTIONS (host '$host', port '$port', dbname 'postgres', async_capable 'true');
 	CREATE SERVER forced FOREIGN DATA WRAPPER postgres_fdw
 		OPTIONS (host '$host', port '$port', dbname 'postgres', async_capable 'true', use_remote_estimate 'true',
-			options '-c gpujoin.force=on');
+			options '-c gpujoin.force=on -c gpujoin.startup_cost=0');
 	CREATE USER MAPPING FOR CURRENT_USER SERVER loopback;
 	CREATE USER MAPPING FOR CURRENT_USER SERVER forced;
 	CREATE FOREIGN TABLE a (k integer, g integer, t text) SERVER loopback OPTIONS (schema_name 'far');
@@ -55,10 +56,10 @@ sub plan_of
 }
 
 my $core = 'SET gpujoin.enabled = off; SET enable_async_append = off';
-my $forced = 'SET gpujoin.force = on';
+my $forced = 'SET gpujoin.force = on; SET gpujoin.startup_cost = 0';
 my $cheap = 'SET gpujoin.startup_cost = 0; SET enable_partitionwise_join = on';
 my $parallel = "$forced; SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; "
-  . 'SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET gpujoin.startup_cost = 0; SET gpujoin.encode_cost = 1';
+  . 'SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET gpujoin.encode_cost = 1';
 
 # Joined here: foreign tables with a local one, and with each other.
 for my $query (
