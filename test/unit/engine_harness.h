@@ -86,14 +86,10 @@ struct Pacing {
 // Reads a cursor to its end and checks what every result must keep to.
 inline void drain(Cursor& cursor, const JoinSpec& spec, uint64_t sink_bytes, uint64_t first_probe_row,
                   std::vector<ResultRow>* rows) {
-    std::vector<std::byte> sink(sink_bytes + kBufferAlignment);
+    SinkMemory memory(sink_bytes);
     while (true) {
-        void* start = sink.data();
-        size_t space = sink.size();
-        ASSERT_NE(std::align(kBufferAlignment, sink_bytes, start, space), nullptr);
-        auto* memory = static_cast<std::byte*>(start);
         ResultBatch result;
-        ASSERT_OK(cursor.next({memory, sink_bytes, Memory::Host}, &result));
+        ASSERT_OK(cursor.next(memory.sink(), &result));
         if (result.rows == 0 && !result.done && result.bytes_needed == 0) {
             ASSERT_TRUE(Turn::current()) << "no row, though one fits";
             continue;
@@ -101,7 +97,7 @@ inline void drain(Cursor& cursor, const JoinSpec& spec, uint64_t sink_bytes, uin
         if (result.rows == 0 && !result.done) {
             ASSERT_GT(result.bytes_needed, sink_bytes) << "no row, though one fits";
             sink_bytes = result.bytes_needed;
-            sink.resize(sink_bytes + kBufferAlignment);
+            memory = SinkMemory(sink_bytes);
             continue;
         }
         if (result.rows > 0) {
@@ -109,7 +105,7 @@ inline void drain(Cursor& cursor, const JoinSpec& spec, uint64_t sink_bytes, uin
             ASSERT_EQ(result.columns.size(), size_t{spec.outputs} + spec.carried);
         }
         size_t before = rows->size();
-        read_result(spec, memory, result, first_probe_row, rows);
+        read_result(spec, memory.data(), result, first_probe_row, rows);
         for (size_t i = std::max<size_t>(before, 1); i < rows->size(); i++)
             ASSERT_LE((*rows)[i - 1].probe_row, (*rows)[i].probe_row) << "not in probe order";
         if (result.done) return;

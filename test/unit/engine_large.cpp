@@ -247,12 +247,10 @@ class LargeJoin : public EngineTest {
     }
 
     void read(Cursor& cursor, const JoinSpec& spec, uint64_t first_row, uint64_t sink_bytes, Total* total) {
-        std::vector<std::byte> memory(sink_bytes + kBufferAlignment);
-        void* start = memory.data();
-        size_t space = memory.size();
-        auto* sink = static_cast<std::byte*>(std::align(kBufferAlignment, sink_bytes, start, space));
+        const SinkMemory memory(sink_bytes);
+        const std::byte* sink = memory.data();
         for (ResultBatch result; !result.done;) {
-            ASSERT_OK(cursor.next({sink, sink_bytes, Memory::Host}, &result));
+            ASSERT_OK(cursor.next(memory.sink(), &result));
             ASSERT_TRUE(result.rows > 0 || result.done) << result.bytes_needed << " bytes needed";
             auto value = [&](uint32_t column, uint32_t row) {
                 const ColumnBuffers& buffers = result.columns[column];
@@ -477,11 +475,8 @@ void LargeJoin::run_within_limits(const Case& c) {
     const JoinSpec spec = make_spec(c, {ColumnType::Fixed4});
     Relation relation(numbers, {ColumnType::Fixed4});
     const BatchView batch = relation.batch(0, relation.rows());
-    std::vector<std::byte> memory((1u << 20) + kBufferAlignment);
-    void* start = memory.data();
-    size_t space = memory.size();
-    const Sink sink{static_cast<std::byte*>(std::align(kBufferAlignment, 1u << 20, start, space)), 1u << 20,
-                    Memory::Host};
+    const SinkMemory memory(1u << 20);
+    const Sink sink = memory.sink();
     bool failed = false, worked = false;
     for (uint64_t limit = 1u << 20; limit <= 64u << 20; limit += limit / 4) {
         Ledger host(limit), device(limit);

@@ -49,14 +49,11 @@ Status run_once(Engine& engine, const StressCase& stress, const Limits& limits,
     OwnedBatch probe(stress.tables->probe, 0, stress.tables->probe.rows());
     GPUJOIN_RETURN_IF_FAILED(join->append(build.view()));
     GPUJOIN_RETURN_IF_FAILED(join->seal(&report));
-    std::vector<std::byte> sink(20'000 + kBufferAlignment);
-    void* start = sink.data();
-    size_t space = sink.size();
-    auto* memory = static_cast<std::byte*>(std::align(kBufferAlignment, 20'000, start, space));
+    const SinkMemory memory(20'000);
     auto read = [&](Cursor& cursor) -> Status {
         for (ResultBatch result; !result.done;) {
-            GPUJOIN_RETURN_IF_FAILED(cursor.next({memory, 20'000, Memory::Host}, &result));
-            read_result(spec, memory, result, 0, rows);
+            GPUJOIN_RETURN_IF_FAILED(cursor.next(memory.sink(), &result));
+            read_result(spec, memory.data(), result, 0, rows);
         }
         return {};
     };
