@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cuda/primitives.h"
+#include "engine/turn.h"
 
 namespace gpujoin {
 
@@ -147,6 +148,7 @@ Status BuildSide::export_rows(const UploadContext& context,
     uint64_t piece_start = 0;
     for (size_t piece = 0; piece < pieces_.size(); piece_start += pieces_[piece++].rows) {
         for (uint64_t first = 0; first < pieces_[piece].rows; first += kMaxBatchRows) {
+            give_way();
             uint64_t rows = std::min<uint64_t>(kMaxBatchRows, pieces_[piece].rows - first);
             for (size_t i = 0; i < specs_.size(); i++) {
                 GPUJOIN_RETURN_IF_FAILED(

@@ -24,6 +24,7 @@ struct FilterWindow : TileGrid {
 
 struct CountFilterTile {
     static constexpr uint32_t kRows = 1;
+    static constexpr uint64_t kPositions = 512;
 
     FilterWindow window;
 
@@ -32,9 +33,8 @@ struct CountFilterTile {
         uint64_t tile = block % window.tiles;
         uint64_t row = window.begin + block / window.tiles * kBlockThreads + i % kBlockThreads;
         if (row >= window.end) return;
-        uint64_t position = tile * kTilePositions;
-        uint64_t end =
-            position + kTilePositions < window.positions ? position + kTilePositions : window.positions;
+        uint64_t position = tile * kPositions;
+        uint64_t end = position + kPositions < window.positions ? position + kPositions : window.positions;
         uint32_t hits = 0;
         uint32_t undecided = 0;
         FilterMachine<TilePairs> machine;
@@ -54,6 +54,7 @@ class ProgramTest {
   public:
     using Window = FilterWindow;
     using Count = CountFilterTile;
+    static constexpr uint64_t kPositions = Count::kPositions;
 
     static uint64_t first_window(const ProbeWork& work) {
         return (uint64_t{1} << 30) / work.filter.program->steps;

@@ -12,6 +12,7 @@
 #include "cuda/range_sample.h"
 #include "cuda/timer.h"
 #include "cuda/unordered_cursor.h"
+#include "engine/turn.h"
 
 namespace gpujoin {
 
@@ -64,13 +65,25 @@ WorkContext CudaJoin::work(const StreamLease& stream) {
     return {account_, device_->transfer(), stream, limits_.cancel};
 }
 
+// Small work of quick calls comes first: it takes next to nothing from the others.
+Status CudaJoin::acquire_stream(uint64_t rows, StreamLease* stream) {
+    constexpr uint64_t kSmall = 256 << 20;
+    const Turn* turn = Turn::current();
+    bool urgent = turn && turn->is_quick() && rows <= kSmall;
+    return stream->acquire(&device_->streams(), urgent ? Priority::Urgent : Priority::Ordinary);
+}
+
+uint64_t CudaJoin::rows_to_probe(uint64_t rows) const {
+    return plan_.tests_candidates() ? rows * std::max<uint64_t>(1, build_.rows()) : rows;
+}
+
 Status CudaJoin::append(const BatchView& batch) {
     return guarded([&]() -> Status {
         AddTime timer(&counters_.append_microseconds);
         GPUJOIN_RETURN_IF_FAILED(device_->use());
         GPUJOIN_RETURN_IF_FAILED(check_cancelled(limits_.cancel));
         StreamLease stream;
-        GPUJOIN_RETURN_IF_FAILED(stream.acquire(&device_->streams()));
+        GPUJOIN_RETURN_IF_FAILED(acquire_stream(batch.rows, &stream));
         GPUJOIN_RETURN_IF_FAILED(build_.append(work(stream).upload(), batch));
         counters_.build_batches++;
         counters_.build_bytes += batch_bytes({spec_.build, spec_.build_columns}, batch);
@@ -87,10 +100,11 @@ Status CudaJoin::seal(SealReport* report) {
             return failure(Fault::DeviceMemory, "53200", "too many rows for the device")
                 .with_detail("The build side has %llu rows.", static_cast<unsigned long long>(build_.rows()));
         StreamLease stream;
-        GPUJOIN_RETURN_IF_FAILED(stream.acquire(&device_->streams()));
+        GPUJOIN_RETURN_IF_FAILED(acquire_stream(build_.rows(), &stream));
         WorkContext context = work(stream);
         GPUJOIN_RETURN_IF_FAILED(seal_build_side(context));
         GPUJOIN_RETURN_IF_FAILED(make_marks(context));
+        GPUJOIN_RETURN_IF_FAILED(end_step(context));
         GPUJOIN_RETURN_IF_FAILED(partition_build_side(context));
         if (!radix_bits_ && !plan_.chooses_late) GPUJOIN_RETURN_IF_FAILED(build_lookup(context, plan_));
         peak_seal_memory_ = account_.peak();
@@ -152,7 +166,7 @@ Status CudaJoin::build_lookup(const WorkContext& context, const JoinPlan& plan) 
 // streams may use it.
 Status CudaJoin::make_late_lookup(const WorkContext& context, const DeviceColumn* probe, uint64_t rows) {
     if (lookup_made_) return {};
-    std::lock_guard lock(lookup_mutex_);
+    std::unique_lock lock = lock_in_turn(lookup_mutex_);
     if (lookup_made_) return {};
     AddTime timer(&counters_.seal_microseconds);
     GPUJOIN_RETURN_IF_FAILED(check_cancelled(limits_.cancel));
@@ -286,7 +300,7 @@ Status CudaJoin::mark_matched(std::span<const uint64_t> build_rows) {
                                static_cast<unsigned long long>(row));
         }
         StreamLease stream;
-        GPUJOIN_RETURN_IF_FAILED(stream.acquire(&device_->streams()));
+        GPUJOIN_RETURN_IF_FAILED(acquire_stream(rows.size(), &stream));
         WorkContext context = work(stream);
         DeviceArray<uint64_t> device_rows;
         GPUJOIN_RETURN_IF_FAILED(upload_vector(context.upload(), rows, &device_rows));
@@ -317,7 +331,7 @@ Status CudaJoin::rewind() {
     return guarded([&]() -> Status {
         GPUJOIN_RETURN_IF_FAILED(device_->use());
         StreamLease stream;
-        GPUJOIN_RETURN_IF_FAILED(stream.acquire(&device_->streams()));
+        GPUJOIN_RETURN_IF_FAILED(acquire_stream(build_.rows(), &stream));
         GPUJOIN_RETURN_IF_FAILED(fill_bytes(stream.handle(), matched_.data(), 0, matched_.size()));
         GPUJOIN_RETURN_IF_FAILED(fill_bytes(stream.handle(), coverage_.data(), 0, coverage_.size()));
         return stream.synchronize();
@@ -328,7 +342,7 @@ Status CudaJoin::export_build(const std::function<Status(const BatchView&)>& con
     return guarded([&]() -> Status {
         GPUJOIN_RETURN_IF_FAILED(device_->use());
         StreamLease stream;
-        GPUJOIN_RETURN_IF_FAILED(stream.acquire(&device_->streams()));
+        GPUJOIN_RETURN_IF_FAILED(acquire_stream(build_.rows(), &stream));
         return build_.export_rows(work(stream).upload(), consumer);
     });
 }

@@ -39,16 +39,14 @@ struct ShiftedBody {
     __device__ void operator()(uint64_t i) const { body(first + i); }
 };
 
-// The same for long work: in pieces of a few milliseconds, with a look at the cancel flag between them.
+// The same for long work: in steps of a few milliseconds.
 template <typename Body>
-Status for_each_in_pieces(const StreamLease& stream, const std::atomic<bool>* cancel, uint64_t count,
-                          const Body& body) {
-    constexpr uint64_t kPiece = 8 << 20;
-    for (uint64_t first = 0; first < count; first += kPiece) {
-        GPUJOIN_RETURN_IF_FAILED(check_cancelled(cancel));
-        uint64_t piece = count - first < kPiece ? count - first : kPiece;
-        GPUJOIN_RETURN_IF_FAILED(for_each(stream.handle(), piece, ShiftedBody<Body>{body, first}));
-        if (first + piece < count) GPUJOIN_RETURN_IF_FAILED(stream.synchronize());
+Status for_each_in_steps(const WorkContext& context, uint64_t count, const Body& body) {
+    constexpr uint64_t kStep = 8 << 20;
+    for (uint64_t first = 0; first < count; first += kStep) {
+        GPUJOIN_RETURN_IF_FAILED(first > 0 ? end_step(context) : check_cancelled(context.cancel));
+        uint64_t step = count - first < kStep ? count - first : kStep;
+        GPUJOIN_RETURN_IF_FAILED(for_each(context.handle(), step, ShiftedBody<Body>{body, first}));
     }
     return {};
 }

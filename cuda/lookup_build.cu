@@ -51,7 +51,7 @@ __device__ uint32_t insert_slot(const LookupView& view, uint32_t row) {
 template <typename Key>
 Status insert_rows(const WorkContext& context, const LookupView& view, RequiredColumns required,
                    uint64_t rows, uint32_t* leaders, uint32_t* counts, uint32_t* duplicates) {
-    return for_each_in_pieces(context.stream, context.cancel, rows, [=] __device__(uint64_t i) {
+    return for_each_in_steps(context, rows, [=] __device__(uint64_t i) {
         auto row = static_cast<uint32_t>(i);
         if (!required.present(view.build, row)) {
             leaders[row] = kNoRow;
@@ -145,7 +145,7 @@ Status combine_groups(const WorkContext& context, uint64_t leaders, const uint32
 // Puts every row, or its value where there are values, into the next place of its group.
 Status place_rows(const WorkContext& context, uint64_t rows, const uint32_t* leaders, const uint32_t* values,
                   uint32_t* next, uint32_t* places) {
-    return for_each_in_pieces(context.stream, context.cancel, rows, [=] __device__(uint64_t row) {
+    return for_each_in_steps(context, rows, [=] __device__(uint64_t row) {
         uint32_t leader = leaders[row];
         if (leader == kNoRow) return;
         places[count_together(next, leader)] = values ? values[row] : static_cast<uint32_t>(row);
@@ -257,7 +257,7 @@ Status Lookup::make_table(const WorkContext& context, uint64_t rows) {
 // Has sorted positions hold values in the place of rows, or a table of exact keys in the place of leaders.
 // Fetching them costs a random access a build row; each result saves one.
 Status Lookup::fetch_values(const WorkContext& context, const uint32_t* values) {
-    GPUJOIN_RETURN_IF_FAILED(check_cancelled(context.cancel));
+    GPUJOIN_RETURN_IF_FAILED(end_step(context));
     if (rows_.data()) {
         holds_values_ = true;
         return replace_rows(context, values, positions_, rows_.data());
@@ -299,7 +299,7 @@ Status Lookup::make_order(const WorkContext& context, const DeviceColumn& column
     if (unique_) return {};
     GPUJOIN_RETURN_IF_FAILED(sort_pairs(context.account, context.handle(), order_keys, &rows_, positions_,
                                         order_key_bits(column, span_)));
-    GPUJOIN_RETURN_IF_FAILED(check_cancelled(context.cancel));
+    GPUJOIN_RETURN_IF_FAILED(end_step(context));
     if (!by_key_) return make_fences(context, *order_keys, fences);
     GPUJOIN_RETURN_IF_FAILED(group_rows(context, rows));
     return find_order_keys(context, column, rows_.data(), positions_, order_keys->data(), span_);
@@ -314,6 +314,7 @@ Status Lookup::group_rows(const WorkContext& context, uint64_t rows) {
     GPUJOIN_RETURN_IF_FAILED(sort_pairs(context.account, context.handle(), &keys, &rows_, positions_,
                                         static_cast<int>(std::bit_width(rows))));
     keys.reset();
+    GPUJOIN_RETURN_IF_FAILED(end_step(context));
     DeviceArray<uint32_t> begins;
     return make_groups(context, rows, &begins);
 }

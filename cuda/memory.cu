@@ -41,6 +41,8 @@ Status DevicePool::open() {
     GPUJOIN_CHECK_CUDA(cudaMemPoolCreate(&pool_, &properties));
     uint64_t keep = UINT64_MAX;  // reserved memory is never given back to the driver
     GPUJOIN_CHECK_CUDA(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep));
+    int waits = 0;  // no stream waits for the work of another, to have its memory
+    GPUJOIN_CHECK_CUDA(cudaMemPoolSetAttribute(pool_, cudaMemPoolReuseAllowInternalDependencies, &waits));
     return {};
 }
 

@@ -69,7 +69,7 @@ class PairSource {
   public:
     virtual ~PairSource() = default;
     // Refills an empty buffer with at most `want` pairs. done: there are none after these. May return early
-    // with fewer pairs.
+    // with fewer pairs, and with none where the turn is over.
     virtual Status fill(const WorkContext& context, uint64_t want, PairBuffer* pairs, bool* done) = 0;
     // Leaves out every further pair of this probe row and those before it.
     virtual Status skip_through(const WorkContext& context, uint32_t probe_row) = 0;

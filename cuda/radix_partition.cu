@@ -124,7 +124,7 @@ struct Passes {
 template <typename Key, typename Payload, typename Source, typename Tiles>
 Status scatter(const WorkContext& context, const Source& source, const Tiles& tiles, uint64_t blocks,
                ScatterDigit digit, uint32_t* cursors, const RadixTuples<Key, Payload>& to) {
-    GPUJOIN_RETURN_IF_FAILED(check_cancelled(context.cancel));
+    GPUJOIN_RETURN_IF_FAILED(end_step(context));
     if (blocks == 0) return {};
     if (fault_due(FaultPoint::Launch)) return cuda_status(cudaErrorLaunchFailure, "kernel launch");
     auto kernel = scatter_tuples<Key, Payload, Source, Tiles>;

@@ -36,7 +36,8 @@ class ScanSource : public PairSource {
         : matched_(matched), wanted_(wanted), build_rows_(build_rows) {}
 
     Status fill(const WorkContext& context, uint64_t want, PairBuffer* pairs, bool* done) override {
-        while (slots_.left() == 0 && next_ < build_rows_) {
+        for (bool has_counted = false; slots_.left() == 0 && next_ < build_rows_; has_counted = true) {
+            if (has_counted && turn_is_over()) break;
             GPUJOIN_RETURN_IF_FAILED(check_cancelled(context.cancel));
             window_ = next_;
             uint64_t rows = std::min(kWindow, build_rows_ - window_);

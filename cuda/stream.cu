@@ -1,50 +1,78 @@
 // The pool of streams.
 #include "cuda/stream.h"
 
+#include "cuda/timer.h"
+
 namespace gpujoin {
 
 namespace {
 
 constexpr size_t kStreamsAtOnce = 16;
+constexpr double kAwakeMilliseconds = 1;
 
 }  // namespace
 
+// A batch is done before a thread could fall asleep and be woken, which takes as long as a twentieth of it.
+// Beyond that others want the processor.
+cudaError_t Stream::synchronize() {
+    Timer timer;
+    cudaError_t error;
+    do {
+        error = cudaStreamQuery(handle);
+    } while (error == cudaErrorNotReady && timer.milliseconds() < kAwakeMilliseconds);
+    if (error != cudaErrorNotReady) return error;
+    error = cudaEventRecord(reached, handle);
+    return error == cudaSuccess ? cudaEventSynchronize(reached) : error;
+}
+
 StreamPool::~StreamPool() {
-    for (auto& stream : streams_) cudaStreamDestroy(stream->handle);
+    for (auto& stream : streams_) {
+        cudaStreamDestroy(stream->handle);
+        cudaEventDestroy(stream->reached);
+    }
     for (uint64_t* mailboxes : mailboxes_) cudaFreeHost(mailboxes);
 }
 
 Status StreamPool::open() {
     std::lock_guard lock(mutex_);
-    return grow();
+    int& ordinary = levels_[static_cast<size_t>(Priority::Ordinary)];
+    int& urgent = levels_[static_cast<size_t>(Priority::Urgent)];
+    GPUJOIN_CHECK_CUDA(cudaDeviceGetStreamPriorityRange(&ordinary, &urgent));
+    GPUJOIN_RETURN_IF_FAILED(grow(Priority::Ordinary));
+    return grow(Priority::Urgent);
 }
 
-Status StreamPool::grow() {
+Status StreamPool::grow(Priority priority) {
+    int level = levels_[static_cast<size_t>(priority)];
     uint64_t* mailboxes = nullptr;
     GPUJOIN_CHECK_CUDA(cudaMallocHost(reinterpret_cast<void**>(&mailboxes),
                                       kStreamsAtOnce * kMailboxWords * sizeof(uint64_t)));
     mailboxes_.push_back(mailboxes);
     for (size_t i = 0; i < kStreamsAtOnce; i++) {
         auto stream = std::make_unique<Stream>();
+        stream->priority = priority;
         stream->mailbox = mailboxes + i * kMailboxWords;
-        GPUJOIN_CHECK_CUDA(cudaStreamCreateWithFlags(&stream->handle, cudaStreamNonBlocking));
-        free_.push_back(stream.get());
+        GPUJOIN_CHECK_CUDA(cudaStreamCreateWithPriority(&stream->handle, cudaStreamNonBlocking, level));
+        GPUJOIN_CHECK_CUDA(
+            cudaEventCreateWithFlags(&stream->reached, cudaEventBlockingSync | cudaEventDisableTiming));
+        free(priority).push_back(stream.get());
         streams_.push_back(std::move(stream));
     }
     return {};
 }
 
-Status StreamPool::acquire(Stream** stream) {
+Status StreamPool::acquire(Priority priority, Stream** stream) {
     std::lock_guard lock(mutex_);
-    if (free_.empty()) GPUJOIN_RETURN_IF_FAILED(grow());
-    *stream = free_.back();
-    free_.pop_back();
+    Streams& streams = free(priority);
+    if (streams.empty()) GPUJOIN_RETURN_IF_FAILED(grow(priority));
+    *stream = streams.back();
+    streams.pop_back();
     return {};
 }
 
 void StreamPool::release(Stream* stream) {
     std::lock_guard lock(mutex_);
-    free_.push_back(stream);
+    free(stream->priority).push_back(stream);
 }
 
 }  // namespace gpujoin

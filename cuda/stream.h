@@ -17,9 +17,17 @@ namespace gpujoin {
 // Enough for one figure a column and a few more.
 inline constexpr uint64_t kMailboxWords = kMaxColumns + 64;
 
+// Where the device has work of several streams, it begins with that of urgent ones.
+enum class Priority : uint8_t { Ordinary, Urgent, kPriorities };
+
 struct Stream {
+    Priority priority = Priority::Ordinary;
     cudaStream_t handle = nullptr;
-    uint64_t* mailbox = nullptr;  // kMailboxWords in pinned memory
+    cudaEvent_t reached = nullptr;  // for those who wait asleep
+    uint64_t* mailbox = nullptr;    // kMailboxWords in pinned memory
+
+    // Waits for what was queued.
+    cudaError_t synchronize();
 };
 
 class StreamPool {
@@ -32,15 +40,18 @@ class StreamPool {
     // Makes the first streams.
     Status open();
     // The stream stays the pool's; give it back with release(). Thread-safe.
-    Status acquire(Stream** stream);
+    Status acquire(Priority priority, Stream** stream);
     void release(Stream* stream);
 
   private:
-    Status grow();
+    using Streams = std::vector<Stream*>;
+    Streams& free(Priority priority) { return free_[static_cast<size_t>(priority)]; }
+    Status grow(Priority priority);
 
     std::mutex mutex_;
+    int levels_[static_cast<size_t>(Priority::kPriorities)] = {};  // the device's names of priorities
     std::vector<std::unique_ptr<Stream>> streams_;
-    std::vector<Stream*> free_;
+    Streams free_[static_cast<size_t>(Priority::kPriorities)];
     std::vector<uint64_t*> mailboxes_;
 };
 
@@ -54,23 +65,20 @@ class StreamLease {
     }
     StreamLease& operator=(StreamLease&&) = delete;
 
-    Status acquire(StreamPool* pool) {
+    Status acquire(StreamPool* pool, Priority priority = Priority::Ordinary) {
         pool_ = pool;
-        return pool->acquire(&stream_);
+        return pool->acquire(priority, &stream_);
     }
     void reset() {
         if (!stream_) return;
-        cudaStreamSynchronize(stream_->handle);
+        stream_->synchronize();
         pool_->release(stream_);
         stream_ = nullptr;
     }
 
     cudaStream_t handle() const { return stream_->handle; }
     uint64_t* mailbox() const { return stream_->mailbox; }
-    Status synchronize() const {
-        GPUJOIN_CHECK_CUDA(cudaStreamSynchronize(stream_->handle));
-        return {};
-    }
+    Status synchronize() const { return cuda_status(stream_->synchronize(), "synchronizing a stream"); }
 
   private:
     StreamPool* pool_ = nullptr;

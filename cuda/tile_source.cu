@@ -34,6 +34,7 @@ struct IntervalWindow : TileGrid {
 template <typename Key, uint32_t Tests>
 struct CountTile {
     static constexpr uint32_t kRows = kRowsOfThread<Key, Tests>;
+    static constexpr uint64_t kPositions = 4096;
     using Vector = KeyVector<Key>;
 
     IntervalWindow<Key, Tests> window;
@@ -67,9 +68,9 @@ struct CountTile {
 
     __device__ void count(uint64_t tile, const Key (&first)[Tests][kRows], const Key (&width)[Tests][kRows],
                           uint32_t (&hits)[kRows]) const {
-        uint64_t start = tile * kTilePositions;
+        uint64_t start = tile * kPositions;
         uint64_t left = window.positions - start;
-        auto keys = static_cast<uint32_t>(left < kTilePositions ? left : kTilePositions);
+        auto keys = static_cast<uint32_t>(left < kPositions ? left : kPositions);
         uint32_t vectors = keys / Vector::kKeys;
         for (uint32_t v = 0; v < vectors; v++) {
             Vector vector[Tests];
@@ -106,6 +107,7 @@ class IntervalTest {
   public:
     using Window = IntervalWindow<Key, Tests>;
     using Count = CountTile<Key, Tests>;
+    static constexpr uint64_t kPositions = Count::kPositions;
 
     static uint64_t first_window(const ProbeWork&) { return uint64_t{1} << 30; }
 

@@ -1,11 +1,13 @@
 // Pairs of a nested loop: tiles of probe rows times build positions, whatever is tested on them.
 //
 // A window is a number of probe rows and all build positions. It is first only counted: a thread runs over a
-// tile of 4096 positions, which all threads of a block look at at the same time. The counts, one for each
-// probe row and tile, become slots, and the tiles that have any are tested once more by a warp each, which
-// writes the pairs in order.
+// tile of positions, which all threads of a block look at at the same time. The counts, one for each probe
+// row and tile, become slots, and the tiles that have any are tested once more by a warp each, which writes
+// the pairs in order. Urgent work of other streams begins where a block has ended, so that tiles are as small
+// as they can be without being slower.
 //
 // Test, what is tested, has:
+//   kPositions            of a tile
 //   Window                what kernels look at: a TileGrid with holds(row, position)
 //   Count                 the kernel's body that counts, made of a Window; kRows: rows that one thread holds
 //   first_window(work)    pairs that surely take no longer than a window may
@@ -22,8 +24,6 @@
 #include "cuda/window_source.h"
 
 namespace gpujoin {
-
-inline constexpr uint64_t kTilePositions = 4096;
 
 // The part of a window that does not depend on the test.
 struct TileGrid {
@@ -51,7 +51,7 @@ struct AddNullSlot {
 };
 
 // Writes the slots [first, first + count) of a window, and marks the build rows.
-template <typename Window>
+template <typename Window, uint64_t kPositions>
 struct WriteTiles {
     Window window;
     LookupView lookup;
@@ -83,9 +83,8 @@ struct WriteTiles {
             });
             return;
         }
-        uint64_t position = unit % window.tiles * kTilePositions;
-        uint64_t end =
-            position + kTilePositions < window.positions ? position + kTilePositions : window.positions;
+        uint64_t position = unit % window.tiles * kPositions;
+        uint64_t end = position + kPositions < window.positions ? position + kPositions : window.positions;
         for (; position < end && slot < starts[unit + 1]; position += Warp::kThreads) {
             uint32_t hits = warp.ballot([&](uint32_t thread) {
                 return position + thread < end && window.holds(row, position + thread);
@@ -116,7 +115,7 @@ class TileSource : public WindowSource {
 
     Status queue(const WorkContext& context) {
         GPUJOIN_RETURN_IF_FAILED(make_flags(context));
-        tiles_ = std::max<uint64_t>(1, (work_.lookup.positions + kTilePositions - 1) / kTilePositions);
+        tiles_ = std::max<uint64_t>(1, (work_.lookup.positions + Test::kPositions - 1) / Test::kPositions);
         return test_.queue(context, work_);
     }
 
@@ -169,7 +168,7 @@ class TileSource : public WindowSource {
     Status expand(const WorkContext& context, uint64_t first, uint64_t count, uint32_t* probe,
                   uint32_t* build) override {
         uint64_t units = (end_ - begin_) * tiles_;
-        WriteTiles<typename Test::Window> write{
+        WriteTiles<typename Test::Window, Test::kPositions> write{
             window(nullptr), work_.lookup, slots_.starts(), first, count, probe, build, work_.marks.matched};
         return for_each_warp(context.handle(), (units + Warp::kThreads - 1) / Warp::kThreads, write);
     }

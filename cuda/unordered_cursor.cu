@@ -28,7 +28,7 @@ UnorderedCursor::~UnorderedCursor() {
 
 Status UnorderedCursor::start(const BatchView& batch) {
     AddTime timer(&join_->counters_.probe_microseconds);
-    GPUJOIN_RETURN_IF_FAILED(stream_.acquire(&join_->device_->streams()));
+    GPUJOIN_RETURN_IF_FAILED(join_->acquire_stream(join_->rows_to_probe(batch.rows), &stream_));
     WorkContext context = join_->work(stream_);
     GPUJOIN_RETURN_IF_FAILED(probe_.upload(context, join_->spec_, batch));
     return join_->radix_bits_ ? start_radix(context, batch.rows) : start_merge(context, batch.rows);
@@ -64,7 +64,7 @@ Status UnorderedCursor::start_merge(const WorkContext& context, uint64_t rows) {
         payload = choose_payload(probe_.views().data(), spec.carry, spec.carried);
     SortedSide probe;
     GPUJOIN_RETURN_IF_FAILED(probe.sort(context, input, payload, gives_unmatched(work.rule)));
-    GPUJOIN_RETURN_IF_FAILED(check_cancelled(context.cancel));
+    GPUJOIN_RETURN_IF_FAILED(end_step(context));
     auto matcher = std::make_unique<MergeMatcher>(&lookup.merge_side(), std::move(probe), work.rule);
     GPUJOIN_RETURN_IF_FAILED(matcher->prepare(context, work));
     buffer_rows_ = std::min(buffer_rows_, std::max(matcher->pairs(), kLeastPairs));

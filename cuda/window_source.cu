@@ -36,11 +36,13 @@ Status WindowSource::fill(const WorkContext& context, uint64_t want, PairBuffer*
     GPUJOIN_RETURN_IF_FAILED(pairs->build.reserve(context.account, want, context.handle()));
     pairs->first = pairs->last = 0;
     Timer timer;
+    bool has_tested = false;
     while (pairs->last < want && (pairs->empty() || timer.milliseconds() < kFillMilliseconds)) {
         if (slots_.left() == 0) {
-            if (!windows_left()) break;
+            if (!windows_left() || (has_tested && turn_is_over())) break;
             GPUJOIN_RETURN_IF_FAILED(check_cancelled(context.cancel));
             GPUJOIN_RETURN_IF_FAILED(test_window(context, true));
+            has_tested = true;
             continue;
         }
         uint64_t taken = 0;
@@ -53,11 +55,12 @@ Status WindowSource::fill(const WorkContext& context, uint64_t want, PairBuffer*
     return {};
 }
 
-// Where a flag a probe row decides, all windows come first.
+// Where a flag a probe row decides, all windows come first, perhaps in several turns.
 Status WindowSource::fill_from_flags(const WorkContext& context, uint64_t want, PairBuffer* pairs,
                                      bool* done) {
     if (!flags_) {
-        while (windows_left()) {
+        for (bool has_tested = false; windows_left(); has_tested = true) {
+            if (has_tested && turn_is_over()) return {};
             GPUJOIN_RETURN_IF_FAILED(check_cancelled(context.cancel));
             GPUJOIN_RETURN_IF_FAILED(test_window(context, false));
         }

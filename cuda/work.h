@@ -1,4 +1,4 @@
-// What a piece of work on the device is given, and how it hears of a cancel.
+// What a piece of work on the device is given, and how it hears of a cancel and of the end of its turn.
 #pragma once
 
 #include <atomic>
@@ -9,6 +9,7 @@
 #include "cuda/memory.h"
 #include "cuda/stream.h"
 #include "cuda/transfer.h"
+#include "engine/turn.h"
 
 namespace gpujoin {
 
@@ -23,10 +24,18 @@ struct WorkContext {
     UploadContext upload() const { return {account, transfer, stream.handle()}; }
 };
 
-// Fault::Cancelled once the flag is set. cancel may be null.
+// Gives way where the turn is over. Fault::Cancelled once the flag is set; cancel may be null.
 inline Status check_cancelled(const std::atomic<bool>* cancel) {
+    give_way();
     if (!cancel || !cancel->load(std::memory_order_relaxed)) return {};
     return failure(Fault::Cancelled, "57014", "join was cancelled");
+}
+
+// Ends a step of long work: waits for what was queued, since a turn is to count the time that the device
+// takes and nobody shall have more than a step on the device, and looks at turn and cancel flag.
+inline Status end_step(const WorkContext& context) {
+    GPUJOIN_RETURN_IF_FAILED(context.stream.synchronize());
+    return check_cancelled(context.cancel);
 }
 
 // Reads a figure back that a kernel has written; waits for the stream.

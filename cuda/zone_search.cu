@@ -8,7 +8,7 @@ namespace gpujoin {
 
 namespace {
 
-constexpr uint64_t kRowsAtOnce = 256 << 10;  // between two looks at the cancel flag
+constexpr uint64_t kRowsAtOnce = 256 << 10;  // in a step
 
 // Whether all terms may hold below a node.
 __device__ bool may_hold(const ZoneSearch& search, uint64_t row, uint64_t node) {
@@ -76,10 +76,7 @@ Status find_owners(const WorkContext& context, const uint64_t* starts, uint64_t 
 
 Status count_zones(const WorkContext& context, const ZoneSearch& search, uint64_t least, uint64_t* counts) {
     for (uint64_t first = 0; first < search.rows; first += kRowsAtOnce) {
-        if (first > 0) {
-            GPUJOIN_RETURN_IF_FAILED(context.stream.synchronize());
-            GPUJOIN_RETURN_IF_FAILED(check_cancelled(context.cancel));
-        }
+        if (first > 0) GPUJOIN_RETURN_IF_FAILED(end_step(context));
         uint64_t rows = search.rows - first < kRowsAtOnce ? search.rows - first : kRowsAtOnce;
         GPUJOIN_RETURN_IF_FAILED(
             for_each_warp(context.handle(), rows, [=] __device__(const Warp& warp, uint64_t i) {

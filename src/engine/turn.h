@@ -19,6 +19,9 @@ class Turn {
     virtual bool is_over() const = 0;
     // Lets the others have theirs, if it is over. All threads of the call wait here that come meanwhile.
     virtual void pass() = 0;
+    // Whether the call is of those that have taken little lately: devices may do its work before others'.
+    // For the thread that makes the call.
+    virtual bool is_quick() const = 0;
 
     static Turn* current() { return current_; }
 

@@ -34,6 +34,7 @@ int list_devices(const Options& options) {
 }
 
 int serve(const Options& options) {
+    prepare_environment();
     // The one that SIGTERM stops; before there is one, it ends the process.
     static std::atomic<Server*> serving{nullptr};
     detach_from_parent();

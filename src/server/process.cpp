@@ -92,6 +92,10 @@ void watch(const std::function<void()>& on_terminate) {
 
 }  // namespace
 
+void prepare_environment() {
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
+}
+
 void detach_from_parent() {
     setsid();
     close_range(3, ~0u, 0);

@@ -12,6 +12,11 @@ namespace gpujoin {
 // for watch_parent(). Before any thread exists.
 void detach_from_parent();
 
+// Sets what CUDA reads from the environment, where the user has not: as many work queues as a device can
+// have, since streams that share one wait for each other, whatever their priorities. Before any thread
+// exists.
+void prepare_environment();
+
 // Starts a thread that watches standard input, a pipe whose only writer is the supervisor: at its end the
 // process leaves at once. SIGTERM and SIGINT call on_terminate; if the process is still there 5 seconds later
 // it leaves all the same.

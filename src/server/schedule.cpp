@@ -45,6 +45,7 @@ Schedule::Call* Schedule::begin(Line<Call>* line, Place place, Time now) {
     call->entry.splice(call->entry.end(), *line, line->begin());
     call->place = place;
     call->since = now;
+    call->was_quick = is_quick(*call->share);
     free_[place]--;
     return call;
 }

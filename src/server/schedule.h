@@ -49,9 +49,10 @@ class Schedule {
     };
     struct Call {
         std::shared_ptr<Share> share;
-        bool opens = false;   // may have an Opening place, and no other
-        Place place = Quick;  // while it runs,
-        Time since{};         // since when
+        bool opens = false;     // may have an Opening place, and no other
+        Place place = Quick;    // while it runs,
+        Time since{};           // since when,
+        bool was_quick = true;  // and whether its share was quick then
         Line<Call> entry{this};
     };
 

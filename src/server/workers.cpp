@@ -82,6 +82,8 @@ class WorkerThreads::Call final : public Turn, public Schedule::Call {
         next_turn_.wait(lock, [this] { return !parked_; });
     }
 
+    bool is_quick() const override { return was_quick; }
+
     // It has a place. False: it is new, and wants a thread too.
     bool resume() {
         begin_turn();

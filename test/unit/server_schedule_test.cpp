@@ -139,6 +139,19 @@ TEST_F(ScheduleTest, LongOnesKeepTheirPlaces) {
     EXPECT_EQ(running("y")->place, Schedule::Long);
 }
 
+TEST_F(ScheduleTest, CallsKnowWhetherTheirShareWasQuick) {
+    use_up({"a"});
+    for (const char* name : {"a2", "b", "c", "d"}) enter(name);
+    next();
+    EXPECT_FALSE(running("a2")->was_quick);
+    EXPECT_TRUE(running("b")->was_quick);
+    EXPECT_EQ(running("d")->place, Schedule::Long);
+    EXPECT_TRUE(running("d")->was_quick) << "whatever place it has";
+    leave("d", milliseconds(200), true);
+    next();
+    EXPECT_FALSE(running("d")->was_quick);
+}
+
 TEST_F(ScheduleTest, OpeningWaitsForNobodyElsesWork) {
     for (const char* name : {"a1", "a2", "b1", "b2", "c1"}) enter(name);
     next();

@@ -91,6 +91,20 @@ TEST(ServerTurns, WithoutOthersATurnIsNotOver) {
     EXPECT_FALSE(turn_is_over()) << "no call";
 }
 
+TEST(ServerTurns, CallsOfASessionThatTakesLongAreNotQuick) {
+    WorkerThreads workers(1);
+    const auto share = WorkerThreads::make_share();
+    std::atomic<int> ended{0};
+    for (int i = 0; i < 2; i++) {
+        workers.run(share, [&, is_first = i == 0] {
+            EXPECT_EQ(Turn::current()->is_quick(), is_first);
+            std::this_thread::sleep_for(2 * Schedule::kQuick);
+            ended++;
+        });
+        ASSERT_TRUE(eventually([&] { return ended == i + 1; }));
+    }
+}
+
 TEST(ServerTurns, SmallJoinsRunBesideLargeOnes) {
     TestServer server({.staging = 256u << 20});
     server.cpu.busy_from = 100;
