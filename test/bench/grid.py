@@ -215,6 +215,7 @@ def main():
     parser.add_argument("--indexed-facts", type=int, default=10_000_000, help="larger fact tables have no indexes")
     parser.add_argument("--shares", type=numbers(float), default=[0.01, 0.5], help="of the rows that filters keep")
     parser.add_argument("--load-sessions", type=int, default=min(os.cpu_count(), 16))
+    parser.add_argument("--statement", default="", help="only those of the schemas that have this in their names")
     parser.add_argument("--timeout", type=int, default=60, help="seconds a statement of the schemas may take")
     parser.add_argument("--plans", action="store_true", help="prints both plans where the default is slower")
     parser.add_argument("--clients", type=numbers(int), default=[1, 8, 32], help="sessions at once")

@@ -50,7 +50,7 @@ class Statement:
 def statements(options):
     for schema in (section for section in options.sections if section in SCHEMAS):
         for facts in options.facts:
-            for name in SCHEMAS[schema].statements:
+            for name in (name for name in SCHEMAS[schema].statements if options.statement in name):
                 for share in options.shares:
                     for workers in options.workers:
                         yield Statement(schema, facts, name, share, workers)
