@@ -1,9 +1,11 @@
-// Wall-clock time.
+// Wall-clock time, and that of a thread's work.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+
+#include "engine/turn.h"
 
 namespace gpujoin {
 
@@ -21,13 +23,16 @@ class Timer {
 class AddTime {
   public:
     explicit AddTime(std::atomic<uint64_t>* microseconds) : microseconds_(microseconds) {}
-    ~AddTime() { *microseconds_ += static_cast<uint64_t>(timer_.milliseconds() * 1000); }
+    ~AddTime() {
+        auto spent = std::chrono::duration_cast<std::chrono::microseconds>(timer_.elapsed());
+        *microseconds_ += static_cast<uint64_t>(spent.count());
+    }
     AddTime(const AddTime&) = delete;
     AddTime& operator=(const AddTime&) = delete;
 
   private:
     std::atomic<uint64_t>* const microseconds_;
-    const Timer timer_;
+    const WorkTimer timer_;
 };
 
 }  // namespace gpujoin

@@ -3,7 +3,8 @@
 // the cancel flag: a cursor then returns with what it has; calls that cannot return in the middle pass the
 // turn on and wait where they are until the next one comes. Without a turn a call runs on to its end.
 //
-// A turn belongs to the thread that makes the call, and to those that help it (TurnScope).
+// A turn belongs to the thread that makes the call, and to those that help it (TurnScope). While they give
+// way they keep what they hold: locks, and slots of an arena that other calls may want.
 #pragma once
 
 #include <chrono>
@@ -48,10 +49,32 @@ inline bool turn_is_over() {
     return turn && turn->is_over();
 }
 
-// For those that cannot. Not with a lock held that others wait for but by lock_in_turn().
-inline void give_way() {
-    if (Turn* turn = Turn::current(); turn && turn->is_over()) turn->pass();
+// The time that this thread has spent giving way so far, which is not that of its work.
+inline std::chrono::steady_clock::duration& time_given_way() {
+    static constinit thread_local std::chrono::steady_clock::duration time{0};
+    return time;
 }
+
+// For those that cannot. Not with anything held that others wait for but by lock_in_turn().
+inline void give_way() {
+    Turn* turn = Turn::current();
+    if (!turn || !turn->is_over()) return;
+    auto began = std::chrono::steady_clock::now();
+    turn->pass();
+    time_given_way() += std::chrono::steady_clock::now() - began;
+}
+
+// A stopwatch of this thread's work, which stands still while it gives way.
+class WorkTimer {
+  public:
+    std::chrono::steady_clock::duration elapsed() const { return now() - start_; }
+
+  private:
+    static std::chrono::steady_clock::time_point now() {
+        return std::chrono::steady_clock::now() - time_given_way();
+    }
+    const std::chrono::steady_clock::time_point start_ = now();
+};
 
 // Locks a mutex whose holder may be giving way: it only gets on if those who wait for it give way too.
 inline std::unique_lock<std::mutex> lock_in_turn(std::mutex& mutex) {

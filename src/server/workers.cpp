@@ -59,10 +59,7 @@ void Mailbox::put_back(Letters letters) noexcept {
 class WorkerThreads::Call final : public Turn, public Schedule::Call {
   public:
     Call(WorkerThreads* owner, const Share& of, bool is_opening, std::function<void()> work)
-        : owner_(owner), work_(std::move(work)) {
-        share = of;
-        opens = is_opening;
-    }
+        : Schedule::Call{of, is_opening}, owner_(owner), work_(std::move(work)) {}
 
     bool is_over() const override {
         return owner_->others_wait() && steady_clock::now().time_since_epoch() - since_.load() >= kTurn;
@@ -70,16 +67,15 @@ class WorkerThreads::Call final : public Turn, public Schedule::Call {
 
     void pass() override {
         std::unique_lock lock(owner_->mutex_);
-        if (!parked_) {
+        if (!suspended_) {
             if (!is_over()) return;  // another thread of this call has passed it on
-            if (!owner_->has_spare() && !owner_->add_thread()) return begin_turn();
-            parked_ = true;
-            owner_->parked_++;
+            if (!owner_->has_thread_for_another()) return begin_turn();
+            suspended_ = true;
             owner_->schedule_.leave(this, steady_clock::now());
             owner_->schedule_.enter(this, steady_clock::now());
             owner_->dispatch();
         }
-        next_turn_.wait(lock, [this] { return !parked_; });
+        next_turn_.wait(lock, [this] { return !suspended_; });
     }
 
     bool is_quick() const override { return was_quick; }
@@ -87,9 +83,8 @@ class WorkerThreads::Call final : public Turn, public Schedule::Call {
     // It has a place. False: it is new, and wants a thread too.
     bool resume() {
         begin_turn();
-        if (!parked_) return false;
-        parked_ = false;
-        owner_->parked_--;
+        if (!suspended_) return false;
+        suspended_ = false;
         next_turn_.notify_all();
         return true;
     }
@@ -110,18 +105,13 @@ class WorkerThreads::Call final : public Turn, public Schedule::Call {
     WorkerThreads* const owner_;
     std::function<void()> work_;
     std::atomic<steady_clock::duration> since_{};
-    bool parked_ = false;
+    bool suspended_ = false;
     std::condition_variable next_turn_;
 };
 
-WorkerThreads::WorkerThreads(size_t places)
-    : schedule_(places), least_threads_(2 * places + Schedule::kOpeningPlaces) {
-    while (threads_.size() < least_threads_ && add_thread()) {
-    }
-    if (threads_.empty()) throw std::bad_alloc();
-    if (threads_.size() < least_threads_)
-        log_line(LogLevel::Warning, "there are %zu worker threads instead of %zu", threads_.size(),
-                 least_threads_);
+WorkerThreads::WorkerThreads(size_t places) : schedule_(places) {
+    std::lock_guard lock(mutex_);
+    if (!add_thread()) throw std::bad_alloc();
 }
 
 WorkerThreads::~WorkerThreads() {
@@ -141,22 +131,35 @@ void WorkerThreads::start(const Share& share, bool opens, std::function<void()> 
     dispatch();
 }
 
-// Has calls run that can have a place. With the lock.
+// Has calls run that can have a place. Without a thread for it a call keeps its place until one becomes idle.
+// With the lock.
 void WorkerThreads::dispatch() noexcept {
     while (Schedule::Call* call = schedule_.next(steady_clock::now())) {
         if (static_cast<Call*>(call)->resume()) continue;
+        has_thread_for_another();
         granted_.splice(granted_.end(), call->entry);
         wake_.notify_one();
     }
     waiting_ = schedule_.waiting();
 }
 
+// One that is idle, or is started.
+bool WorkerThreads::has_thread_for_another() {
+    return idle_threads_ > granted_.size() || add_thread();
+}
+
 // False: no more are to be had.
 bool WorkerThreads::add_thread() {
     try {
         threads_.emplace_back([this] { serve(); });
+        idle_threads_++;
+        is_short_of_threads_ = false;
         return true;
-    } catch (const std::exception&) {
+    } catch (const std::exception& exception) {
+        if (!is_short_of_threads_)
+            log_line(LogLevel::Warning, "could not start more than %zu worker threads: %s", threads_.size(),
+                     exception.what());
+        is_short_of_threads_ = true;
         return false;
     }
 }
@@ -168,9 +171,11 @@ void WorkerThreads::serve() {
         if (granted_.empty()) return;
         std::unique_ptr<Call> call(static_cast<Call*>(granted_.front()));
         call->entry.splice(call->entry.end(), granted_, granted_.begin());
+        idle_threads_--;
         lock.unlock();
         call->execute();
         lock.lock();
+        idle_threads_++;
         schedule_.leave(call.get(), steady_clock::now());
         dispatch();
     }

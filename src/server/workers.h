@@ -3,8 +3,8 @@
 // the event thread touches sessions, participants and the arena's books.
 //
 // A schedule (schedule.h) says which call is next, and each has a turn (engine/turn.h): after 10 ms it is
-// over as soon as another call waits. A call that passes its turn on stays on its thread, parked, and another
-// thread takes its place; so there are as many threads as places, and one more for each call that is parked.
+// over as soon as another call waits. A call that passes its turn on stays on its thread, suspended, and
+// another thread takes its place. Threads are started when calls want them, and stay.
 #pragma once
 
 #include <atomic>
@@ -50,7 +50,8 @@ class WorkerThreads {
     using Share = std::shared_ptr<Schedule::Share>;
     static constexpr Schedule::Duration kTurn = std::chrono::milliseconds(10);
 
-    // places: of the schedule, calls that long ones and quick ones may run at once.
+    // places: of the schedule, calls that long ones and quick ones may run at once. Throws std::bad_alloc
+    // where there is not even one thread to be had.
     explicit WorkerThreads(size_t places);
     ~WorkerThreads();  // after all work is done
     WorkerThreads(const WorkerThreads&) = delete;
@@ -64,11 +65,10 @@ class WorkerThreads {
   private:
     class Call;
     void start(const Share& share, bool opens, std::function<void()> work);
+    bool has_thread_for_another();
     bool add_thread();
     void serve();
     void dispatch() noexcept;
-    // A thread that has nothing to do when another one parks.
-    bool has_spare() const { return threads_.size() > least_threads_ + parked_; }
     bool others_wait() const { return waiting_.load(std::memory_order_relaxed) > 0; }
 
     std::mutex mutex_;
@@ -77,8 +77,8 @@ class WorkerThreads {
     std::atomic<size_t> waiting_{0};          // as the schedule says
     Schedule::Line<Schedule::Call> granted_;  // new calls that have a place, for a thread to take
     bool closing_ = false;
-    const size_t least_threads_;  // that are not parked
-    size_t parked_ = 0;           // calls in which a thread waits for its next turn
+    bool is_short_of_threads_ = false;
+    size_t idle_threads_ = 0;  // those without a call; some may have been granted one
     std::vector<std::thread> threads_;
 };
 

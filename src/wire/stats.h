@@ -25,7 +25,7 @@ struct JoinStats {
     uint64_t probe_batches;
     uint64_t result_rows;
     uint64_t result_bytes;
-    double append_ms;
+    double append_ms;  // work of calls, without what they waited for their turns
     double seal_ms;
     double probe_ms;            // looking up and writing results
     uint64_t peak_memory;       // bytes charged at most, on the device it ran on

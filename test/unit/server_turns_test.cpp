@@ -4,6 +4,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "engine/cpu/workers.h"
 #include "engine/turn.h"
 #include "server/workers.h"
 #include "server_test_client.h"
@@ -50,21 +51,67 @@ TEST(ServerTurns, CallsGiveWayWhereTheyAre) {
     EXPECT_TRUE(calls.end());
 }
 
-// All threads that help with a call wait while it does.
+// All threads that help with a call wait while it does: as long as two others, which do not give way, have
+// both places, none of them gets on.
 TEST(ServerTurns, HelpersGiveWayWithTheirCall) {
-    std::atomic<int> met{0};
+    std::atomic<int> others{0};
+    std::atomic<bool> is_over{false};
+    std::atomic<uint64_t> work{0};
     Calls calls;
-    for (int i = 0; i < kMany; i++)
+    calls.run([&] {
+        auto do_work = [&, turn = Turn::current()] {
+            TurnScope scope(turn);
+            for (; !is_over; work++) give_way();
+        };
+        std::thread helper(do_work);
+        do_work();
+        helper.join();
+    });
+    EXPECT_TRUE(eventually([&] { return work > 0; }));
+    for (int i = 0; i < 2; i++)
         calls.run([&] {
-            std::thread helper([&, turn = Turn::current()] {
-                TurnScope scope(turn);
-                while (met < kMany) give_way();
-            });
-            met++;
-            while (met < kMany) give_way();
-            helper.join();
+            others++;
+            while (!is_over) std::this_thread::sleep_for(std::chrono::milliseconds(1));
         });
+    EXPECT_TRUE(eventually([&] { return others == 2; }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const uint64_t before = work;
+    std::this_thread::sleep_for(3 * WorkerThreads::kTurn);
+    EXPECT_EQ(work, before);
+    is_over = true;
     EXPECT_TRUE(calls.end());
+}
+
+// Calls of one join, as of the participants of a parallel query, that all run loops which give way. A call
+// that waited for a slot of the join's arena would keep its place while those in the slots wait for one.
+TEST(ServerTurns, CallsOfOneJoinDoNotWaitForItsArena) {
+    constexpr int kCalls = 9;
+    struct Session {
+        WorkerThreads workers{2};
+        cpu::Workers join{2};
+        WorkerThreads::Share share = WorkerThreads::make_share();
+        std::atomic<int> ended{0};
+    };
+    auto* session = new Session;
+    session->workers.run(session->share,
+                         [session] {  // from now on the session is a long one, with two places in all
+                             std::this_thread::sleep_for(2 * Schedule::kQuick);
+                             session->ended++;
+                         });
+    ASSERT_TRUE(eventually([&] { return session->ended == 1; }));
+    for (int i = 0; i < kCalls; i++)
+        session->workers.run(session->share, [session] {
+            Status status = session->join.run(nullptr, 4, [](uint32_t) {
+                for (int step = 0; step < 100; step++) {
+                    std::this_thread::sleep_for(std::chrono::microseconds(200));
+                    cpu::should_stop(nullptr);
+                }
+            });
+            EXPECT_TRUE(status.ok());
+            session->ended++;
+        });
+    ASSERT_TRUE(eventually([&] { return session->ended == 1 + kCalls; })) << "its threads are left behind";
+    delete session;
 }
 
 // The one that holds the lock needs a place to go on, and those that wait for the lock have them all.

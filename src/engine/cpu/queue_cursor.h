@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "engine/cpu/cursor.h"
+#include "engine/turn.h"
 
 namespace gpujoin::cpu {
 
@@ -14,13 +15,13 @@ class ScopeTimer {
   public:
     explicit ScopeTimer(std::atomic<uint64_t>& total) : total_(total) {}
     ~ScopeTimer() {
-        auto spent = std::chrono::steady_clock::now() - start_;
-        total_ += static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count());
+        auto spent = std::chrono::duration_cast<std::chrono::nanoseconds>(timer_.elapsed());
+        total_ += static_cast<uint64_t>(spent.count());
     }
 
   private:
     std::atomic<uint64_t>& total_;
-    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+    const WorkTimer timer_;
 };
 
 class QueueCursor : public Cursor {

@@ -1,6 +1,7 @@
 // Workers: the threads of a join, and how code runs on them: in blocks, with the cancel flag polled before
-// each. oneTBB's threads are shared out evenly among joins, since each has an arena of its own. Nothing
-// thrown inside leaves a function of the engine: guarded() turns exceptions into a Status.
+// each. oneTBB's threads are shared out evenly among joins, since each has an arena of its own, in which one
+// call is at a time. Nothing thrown inside leaves a function of the engine: guarded() turns exceptions into a
+// Status.
 #pragma once
 
 #include <tbb/parallel_for.h>
@@ -43,8 +44,10 @@ class Workers {
 
     uint32_t threads() const { return threads_; }
 
-    // Calls body(i) for each task in [0, tasks), on several threads. Tasks that have not begun when the flag
-    // is set are left out, and the result is Fault::Cancelled. A body reports nothing and does not throw.
+    // Calls body(i) for each task in [0, tasks), on several threads; on this one alone while another call of
+    // the join has the arena, which cannot be waited for: those in it keep their slots while they give way.
+    // Tasks that have not begun when the flag is set are left out, and the result is Fault::Cancelled. A body
+    // reports nothing and does not throw.
     template <typename Body>
     Status run(const std::atomic<bool>* cancel, uint32_t tasks, const Body& body) {
         Turn* const turn = Turn::current();
@@ -54,6 +57,8 @@ class Workers {
         };
         if (tasks == 1) {
             task(0);
+        } else if (const Entry entry(&is_taken_); !entry.is_granted()) {
+            for (uint32_t i = 0; i < tasks; i++) task(i);
         } else {
             HandedOver each(task);
             // Isolated: while it waits for the last tasks, a thread takes up none of another call, whose turn
@@ -67,7 +72,24 @@ class Workers {
     }
 
   private:
+    // Whoever takes it first has it while the scope lasts.
+    class Entry {
+      public:
+        explicit Entry(std::atomic<bool>* is_taken)
+            : is_taken_(is_taken->exchange(true, std::memory_order_acquire) ? nullptr : is_taken) {}
+        ~Entry() {
+            if (is_taken_) is_taken_->store(false, std::memory_order_release);
+        }
+        Entry(const Entry&) = delete;
+        Entry& operator=(const Entry&) = delete;
+        bool is_granted() const { return is_taken_; }
+
+      private:
+        std::atomic<bool>* const is_taken_;
+    };
+
     const uint32_t threads_;
+    std::atomic<bool> is_taken_{false};
     tbb::task_arena arena_;
 };
 
