@@ -64,7 +64,9 @@ class Loader:
 
     def make(self, db, schema, facts):
         namespace = f"grid_{schema.name}_{facts}"
-        if db.value(f"SELECT to_regclass('{namespace}.done') IS NOT NULL") == "t":
+        # A crash empties unlogged tables, this one too.
+        if (db.value(f"SELECT to_regclass('{namespace}.done') IS NOT NULL") == "t"
+                and db.value(f"SELECT count(*) FROM {namespace}.done") == "1"):
             return
         print(f"making {namespace}", file=sys.stderr)
         db.execute(f"DROP SCHEMA IF EXISTS {namespace} CASCADE; CREATE SCHEMA {namespace}")
@@ -83,7 +85,7 @@ class Loader:
         for table in tables:
             for column, other in table.references:
                 db.execute(f"ALTER TABLE {table.name} ADD FOREIGN KEY ({column}) REFERENCES {other} NOT VALID")
-        db.execute(f"CREATE TABLE {namespace}.done ()")
+        db.execute(f"CREATE UNLOGGED TABLE {namespace}.done AS SELECT true")
 
     def indexes(self, namespace, table):
         name = f"{namespace}.{table.name}"
