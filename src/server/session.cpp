@@ -206,6 +206,7 @@ void Session::start_move() {
         use_device(resources_.devices->cpu());
         join_ = std::move(fresh_join_);
         moved_ = true;
+        if (phase_ == Phase::Sealed) seal_report_ = fresh_report_;  // for participants that come later
     });
 }
 

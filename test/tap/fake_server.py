@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A gpujoin_server that misbehaves: it speaks the protocol up to a point and then does what the file "misbehaviour" in
 the data directory says, STAGE or STAGE:WHAT. For the tests that no answer of a server can crash a backend, and that a
-server which does not answer, or cannot be killed, is replaced. Further words in the file, when it starts:
+server which does not answer, or cannot be killed, is replaced. "moved" is no misbehaviour: its joins have moved to the
+CPU since they were sealed. Further words in the file, when it starts:
 
     outlive      a child serves, so that connections stay open when this process is killed
     unreapable   besides, the child traces this process, which so remains in the process table when it was killed
@@ -29,6 +30,7 @@ STAGES = {"hello": HELLO, "open": OPEN, "append": APPEND, "seal": SEAL, "probe":
 HEADER = struct.Struct("<IHHIHHQQQ")
 DEVICES_BYTES = 40 + 32 * (8 + 64 + 160 + 8 + 24 + 8 + 5 * 8)
 ARENA_BYTES, BLOCK, NONE = 16 << 20, 1 << 20, 2**64 - 1
+HASH, NESTED_LOOP = 1, 4
 
 
 def message(kind, sequence=0, body=b"", magic=MAGIC, version=VERSION, size=None, session=7, build=0):
@@ -54,7 +56,11 @@ def arena(seals=fcntl.F_SEAL_SHRINK if hasattr(fcntl, "F_SEAL_SHRINK") else 2):
 
 def opened(offset=0, size=BLOCK):
     blocks = struct.pack("<QQQQ", offset, size, offset + BLOCK, size)
-    return message(OPENED, 0, b"s" * 16 + blocks + b"fake".ljust(64, b"\0"))
+    return message(OPENED, 0, b"s" * 16 + blocks + b"GPU 0: fake".ljust(64, b"\0"))
+
+
+def stats(device, algorithm, moved):
+    return message(STATS, 0, struct.pack("<8Q3d2QI4B64s", *[0] * 14, algorithm, not moved, moved, 0, device.encode()))
 
 
 def result(sequence, rows=1, offset=4 * BLOCK, size=BLOCK, probe_rows=0, columns=(), last=1):
@@ -125,7 +131,7 @@ def converse(client):
         elif kind == APPEND:
             client.send(message(APPENDED, sequence))
         elif kind == SEAL:
-            client.send(message(SEALED, 0, struct.pack("<BBB5xQ", 1, 0, 1, 100)))
+            client.send(message(SEALED, 0, struct.pack("<BBB5xQ", HASH, 0, 1, 100)))
         elif kind == PROBE:
             client.send(result(sequence, rows=0, offset=0, size=0))
         elif kind in (GET_DEVICES, CALIBRATE):
@@ -133,7 +139,7 @@ def converse(client):
         elif kind == PING:
             client.send(message(PONG, sequence))
         elif kind == GET_STATS:
-            client.send(message(STATS, 0, bytes(96 + 64 + 16)))
+            client.send(stats("CPU: fake", NESTED_LOOP, 1) if stage == "moved" else stats("GPU 0: fake", HASH, 0))
 
 
 converse.count = 1

@@ -146,6 +146,7 @@ void explain_node(CustomScanState* node, List* ancestors, ExplainState* es) {
     auto* state = reinterpret_cast<GpuJoinState*>(node);
     List* exprs = castNode(CustomScan, node->ss.ps.plan)->custom_exprs;
     auto clauses = [exprs](CustomExprs which) { return list_nth_node(List, exprs, which); };
+    if (es->analyze) snapshot_stats(state);
     bool ran = es->analyze && state->last_seal.algorithm != Algorithm::Auto;
     Algorithm algorithm = ran ? state->last_seal.algorithm : static_cast<Algorithm>(setting_algorithm);
     ExplainPropertyText("Join Type", name_of(state->plan.kind), es);
@@ -161,7 +162,6 @@ void explain_node(CustomScanState* node, List* ancestors, ExplainState* es) {
                              es);
     if (es->verbose && es->costs) show_costs(&state->plan.costs, es);
     if (!es->analyze) return;
-    snapshot_stats(state);
     if (state->last_seal.algorithm != Algorithm::Auto) show_figures(state, es);
 }
 

@@ -198,9 +198,13 @@ void finish_scanning(GpuJoinState* state) {
     finish_join(state);
 }
 
+// Since it was opened and sealed, a join without room on its device has moved, and may have changed its algorithm.
 void snapshot_stats(GpuJoinState* state) {
     if (!state->client || !state->sealed) return;
     client_stats(state->client, &state->current);
+    state->seal.algorithm = state->current.algorithm;
+    state->last_seal = state->seal;
+    strlcpy(state->device, state->current.device, sizeof(state->device));
 }
 
 void add_stats(JoinStats* sum, const JoinStats* one) {

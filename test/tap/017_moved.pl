@@ -1,0 +1,31 @@
+# EXPLAIN shows what a join ran on in the end, and by which algorithm, where it has moved from its device to the CPU after
+# it was sealed.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use GpuJoinTest;
+
+use_fake_server();
+
+my $node = make_node('moved');
+start_ready($node);
+$node->safe_psql('postgres', 'CREATE TABLE a AS SELECT g AS k, g AS v FROM generate_series(1, 100) g; ANALYZE');
+
+sub explained
+{
+	return $node->safe_psql('postgres', 'SET gpujoin.force = on; SET gpujoin.algorithm = hash;'
+		  . 'EXPLAIN (ANALYZE, TIMING off, SUMMARY off) SELECT a.v, b.v FROM a JOIN a b ON a.k = b.k');
+}
+
+my $plan = explained();
+like($plan, qr/Algorithm: hash$/m, 'the algorithm of a join that stays');
+like($plan, qr/Device: GPU 0: fake$/m, 'and its device');
+append_to_file($node->data_dir . '/misbehaviour', 'moved');
+$plan = explained();
+like($plan, qr/Algorithm: nested_loop$/m, 'the algorithm of a join that has moved');
+like($plan, qr/Device: CPU: fake$/m, 'and its device');
+
+$node->stop;
+done_testing();
