@@ -65,26 +65,10 @@ class ExactSource : public CountedSource {
 }  // namespace
 
 SlotRule slot_rule(const JoinSpec& spec) {
-    if (spec.client_decides) return SlotRule::Pairs;
-    switch (spec.kind) {
-        case JoinKind::Inner:
-        case JoinKind::Right:
-            return SlotRule::Pairs;
-        case JoinKind::Left:
-        case JoinKind::Full:
-            return SlotRule::PairsOrNull;
-        case JoinKind::Semi:
-            return SlotRule::Matched;
-        case JoinKind::Anti:
-            return SlotRule::Unmatched;
-        default:
-            return SlotRule::None;
-    }
-}
-
-bool marks_build_rows(const JoinSpec& spec) {
-    return !spec.client_decides && (spec.kind == JoinKind::Right || spec.kind == JoinKind::Full ||
-                                    spec.kind == JoinKind::RightSemi || spec.kind == JoinKind::RightAnti);
+    JoinRows gives = rows_of_probing(spec);
+    if (gives.pairs) return gives.unmatched_probe_rows ? SlotRule::PairsOrNull : SlotRule::Pairs;
+    if (gives.matched_probe_rows) return SlotRule::Matched;
+    return gives.unmatched_probe_rows ? SlotRule::Unmatched : SlotRule::None;
 }
 
 Status make_exact_source(const WorkContext& context, ProbeWork work, std::unique_ptr<PairSource>* source) {

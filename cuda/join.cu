@@ -38,11 +38,6 @@ std::vector<uint16_t> required_columns(const JoinSpec& spec, bool build) {
     return numbers;
 }
 
-bool keeps_flags(const JoinSpec& spec) {
-    return spec.kind == JoinKind::Right || spec.kind == JoinKind::Full || spec.kind == JoinKind::RightSemi ||
-           spec.kind == JoinKind::RightAnti;
-}
-
 Status set_flags(const WorkContext& context, const uint64_t* rows, uint64_t count, uint8_t* flags) {
     return for_each(context.handle(), count, [=] __device__(uint64_t i) { flags[rows[i]] = 1; });
 }
@@ -235,11 +230,11 @@ OutputOrder CudaJoin::result_order() const {
 
 // Flags by build row for the joins that scan the build side; coverage where whole ranges match at once.
 Status CudaJoin::make_marks(const WorkContext& context) {
-    if (!keeps_flags(spec_)) return {};
+    if (!rows_of(spec_.kind).scans_build()) return {};
     uint64_t rows = build_.rows();
     GPUJOIN_RETURN_IF_FAILED(matched_.allocate(account_, rows, context.handle()));
     GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), matched_.data(), 0, rows));
-    if (!marks_build_rows(spec_) || plan_.tests_candidates()) return {};
+    if (!rows_of_probing(spec_).scans_build() || plan_.tests_candidates()) return {};
     GPUJOIN_RETURN_IF_FAILED(coverage_.allocate(account_, rows + 1, context.handle()));
     return fill_bytes(context.handle(), coverage_.data(), 0, rows + 1);
 }
@@ -256,7 +251,7 @@ ProbeWork CudaJoin::probe_work(const DeviceColumn* probe, uint64_t rows) const {
     work.tiles = lookup_.tiles();
     if (plan_.filters) work.filter = {&spec_.program, program_.data(), filter_columns_.view()};
     work.rule = slot_rule(spec_);
-    if (marks_build_rows(spec_)) work.marks = {matched_.data(), coverage_.data()};
+    if (rows_of_probing(spec_).scans_build()) work.marks = {matched_.data(), coverage_.data()};
     return work;
 }
 

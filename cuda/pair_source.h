@@ -27,9 +27,6 @@ enum class SlotRule : uint8_t {
 };
 SlotRule slot_rule(const JoinSpec& spec);
 
-// Whether probing marks the build rows that it matches.
-bool marks_build_rows(const JoinSpec& spec);
-
 // Which build rows have found a match. matched: by build row. coverage: by position, the number of probe rows
 // whose candidates begin here less the number whose candidates ended before here; the positions that
 // are covered are where its running sum is positive. Null when not kept.

@@ -111,7 +111,8 @@ inline void place_result(std::span<const ResultColumn> columns, bool probe_rows,
 // rows without a build row may come out.
 inline ResultColumn result_column(const JoinSpec& spec, uint32_t output) {
     const ColumnSpec& column = spec.build[spec.output[output]];
-    bool extended = !spec.client_decides && spec.kind != JoinKind::Inner && spec.kind != JoinKind::Right;
+    JoinRows gives = rows_of_probing(spec);
+    bool extended = !gives.pairs || gives.unmatched_probe_rows;
     return {column.type, column.nullable != 0 || extended};
 }
 

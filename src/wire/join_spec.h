@@ -8,24 +8,13 @@
 #include <cstdint>
 
 #include "wire/filter_program.h"
+#include "wire/join_kind.h"
 #include "wire/status.h"
 
 namespace gpujoin {
 
 inline constexpr uint32_t kMaxColumns = 1664;  // PostgreSQL's limit on target list entries
 inline constexpr uint32_t kMaxTerms = 64;
-
-// Which rows come out. Named from the probe side.
-enum class JoinKind : uint8_t {
-    Inner,
-    Left,       // + probe rows without a match, build columns NULL
-    Right,      // + build rows without a match, through scan_build(unmatched)
-    Full,       // both
-    Semi,       // probe rows that have a match, once each, no build columns
-    Anti,       // probe rows that have none
-    RightSemi,  // build rows that have a match, through scan_build(matched); probes give no results
-    RightAnti,  // build rows that have none, through scan_build(unmatched); probes give no results
-};
 
 enum class Algorithm : uint8_t { Auto, Hash, SortMerge, Index, NestedLoop };
 
@@ -97,6 +86,11 @@ constexpr uint32_t fixed_width(ColumnType type) {
 // Checks every count, enum and column number, and that the two columns of a term agree in type and order
 // (08P01).
 Status validate(const JoinSpec& spec);
+
+// What probing gives: where the client decides, all candidates.
+inline JoinRows rows_of_probing(const JoinSpec& spec) {
+    return rows_of(spec.client_decides ? JoinKind::Inner : spec.kind);
+}
 
 const char* name_of(Algorithm algorithm);  // "hash", "sort_merge", ...
 const char* name_of(JoinKind kind);        // "Inner", "Left", ...

@@ -17,12 +17,6 @@ double milliseconds(const std::atomic<uint64_t>& nanoseconds) {
     return static_cast<double>(nanoseconds.load()) / 1e6;
 }
 
-// Whether the kind of join asks for build rows by whether they matched.
-bool scans_build(JoinKind kind) {
-    return kind == JoinKind::Right || kind == JoinKind::Full || kind == JoinKind::RightSemi ||
-           kind == JoinKind::RightAnti;
-}
-
 // Whether an algorithm can do a join: hash looks equalities up, index ranges, sort_merge either.
 bool can_do(Algorithm algorithm, const JoinSpec& spec) {
     switch (algorithm) {
@@ -126,7 +120,7 @@ class CpuJoin final : public Join {
     }
 
     Status scan_build(bool matched, std::unique_ptr<Cursor>* cursor) override {
-        if (!scans_build(join_.context.spec.kind))
+        if (!rows_of(join_.context.spec.kind).scans_build())
             return failure(Fault::Protocol, "08P01", "a join of type \"%s\" gives no build rows",
                            name_of(join_.context.spec.kind));
         return guarded([&] { return make_scan_cursor(join_, matched, cursor); });
@@ -180,7 +174,7 @@ class CpuJoin final : public Join {
             GPUJOIN_RETURN_IF_FAILED(build_matcher(chosen));
         }
         algorithm_ = chosen;
-        if (scans_build(context.spec.kind))
+        if (rows_of(context.spec.kind).scans_build())
             GPUJOIN_RETURN_IF_FAILED(join_.matched.open(context.limits.host_memory, context.build.rows()));
         note_peak();
         return context.should_stop() ? cancelled_status() : Status{};

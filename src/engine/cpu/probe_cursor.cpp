@@ -16,36 +16,6 @@ namespace {
 // As many candidates of one probe row are tested as a run, without making pairs first.
 constexpr uint32_t kShortestRun = 32;
 
-// What a kind of join does with candidates.
-struct Emission {
-    bool pairs = false;       // a result for each match
-    bool if_matched = false;  // a result for each probe row with a match (Semi)
-    bool if_lonely = false;   // a result for each probe row without (Left, Full, Anti)
-    bool marks = false;       // matched build rows are marked
-
-    bool is_decided_by_first_match() const { return !pairs && !marks; }
-};
-
-Emission emission_of(const JoinSpec& spec) {
-    if (spec.client_decides) return {.pairs = true};
-    switch (spec.kind) {
-        case JoinKind::Inner:
-            return {.pairs = true};
-        case JoinKind::Left:
-            return {.pairs = true, .if_lonely = true};
-        case JoinKind::Right:
-            return {.pairs = true, .marks = true};
-        case JoinKind::Full:
-            return {.pairs = true, .if_lonely = true, .marks = true};
-        case JoinKind::Semi:
-            return {.if_matched = true};
-        case JoinKind::Anti:
-            return {.if_lonely = true};
-        default:
-            return {.marks = true};
-    }
-}
-
 // Lists first + i for each i < candidates with keep[i]; returns how many. Mostly few are kept: groups with
 // none are passed over as one.
 GPUJOIN_VECTOR uint32_t list_kept(const uint8_t* keep, uint32_t candidates, uint32_t first,
@@ -74,7 +44,7 @@ class ProbeCursor final : public QueueCursor {
         : QueueCursor(join, ResultWriter(output_columns(join, &batch), join.order == OutputOrder::Probe,
                                          join.context.spec.client_decides, row_of_number(join))),
           reader_(join.context.probe_reader(batch)),
-          emission_(emission_of(join.context.spec)),
+          gives_(rows_of_probing(join.context.spec)),
           number_of_position_(join.clustered.is_empty() ? join.matcher->row_of_position() : nullptr),
           row_of_number_(row_of_number(join)),
           rows_(batch.rows) {
@@ -102,7 +72,7 @@ class ProbeCursor final : public QueueCursor {
     Status produce() override;
     bool exhausted() const override { return begin_ + row_ >= rows_; }
     bool undecided() const override { return undecided_; }
-    bool extended() const override { return emission_.if_lonely || emission_.if_matched; }
+    bool extended() const override { return gives_.unmatched_probe_rows || gives_.matched_probe_rows; }
 
     Status find_block();
     void finish_row();
@@ -128,7 +98,7 @@ class ProbeCursor final : public QueueCursor {
     uint32_t left() const { return scratch_->ranges.count[row_] - taken_; }
 
     const KeyReader reader_;
-    const Emission emission_;
+    const JoinRows gives_;
     const uint32_t* const number_of_position_;
     const uint32_t* const row_of_number_;
     const uint64_t rows_;
@@ -193,7 +163,8 @@ Status ProbeCursor::produce() {
     if (row_ == block_rows_) return {};
     if (!tests_.empty() || filter_ || join_.matcher->prunes) {
         test_and_queue();
-    } else if (join_.matcher->unique_keys && emission_.pairs && !emission_.marks && !emission_.if_lonely) {
+    } else if (join_.matcher->unique_keys && gives_.pairs && !gives_.scans_build() &&
+               !gives_.unmatched_probe_rows) {
         queue_single_matches();
     } else {
         queue_matches();
@@ -219,17 +190,17 @@ void ProbeCursor::queue_matches() {
     while (row_ < block_rows_ && room > 0) {
         uint32_t probe_row = static_cast<uint32_t>(begin_ + row_);
         bool any = ranges.count[row_] > 0;
-        if (any ? emission_.if_matched : emission_.if_lonely) queue.push(probe_row, kNoRow);
-        uint32_t count = emission_.is_decided_by_first_match() ? 0 : std::min(left(), room);
+        if (any ? gives_.matched_probe_rows : gives_.unmatched_probe_rows) queue.push(probe_row, kNoRow);
+        uint32_t count = gives_.is_decided_by_first_match() ? 0 : std::min(left(), room);
         uint32_t position = ranges.first[row_] + taken_;
         for (uint32_t i = 0; i < count; i++) {
             uint32_t number = number_at(position + i);
-            if (emission_.pairs) queue.push(probe_row, number);
-            if (emission_.marks) mark(number);
+            if (gives_.pairs) queue.push(probe_row, number);
+            if (gives_.scans_build()) mark(number);
         }
         room -= count;
         taken_ += count;
-        if (left() > 0 && !emission_.is_decided_by_first_match()) return;
+        if (left() > 0 && !gives_.is_decided_by_first_match()) return;
         finish_row();
     }
 }
@@ -295,9 +266,9 @@ void ProbeCursor::test_and_queue() {
     for (uint32_t i = 0; i < rows; i++) {
         const Segment& segment = segments_[i];
         queue_passed(first, segment.end);
-        if (segment.complete && !matched_ && emission_.if_lonely)
+        if (segment.complete && !matched_ && gives_.unmatched_probe_rows)
             scratch_->queue.push(static_cast<uint32_t>(begin_ + row_), kNoRow);
-        if (segment.complete || (matched_ && emission_.is_decided_by_first_match())) {
+        if (segment.complete || (matched_ && gives_.is_decided_by_first_match())) {
             finish_row();
         } else {
             taken_ = segment.taken;
@@ -312,11 +283,11 @@ void ProbeCursor::queue_passed(uint32_t first, uint32_t end) {
     const uint32_t probe_row = static_cast<uint32_t>(begin_ + row_);
     for (uint32_t i = first; i < end; i++) {
         if (!scratch_->keep[i]) continue;
-        if (!matched_ && emission_.if_matched) scratch_->queue.push(probe_row, kNoRow);
+        if (!matched_ && gives_.matched_probe_rows) scratch_->queue.push(probe_row, kNoRow);
         matched_ = true;
-        if (emission_.is_decided_by_first_match()) return;
-        if (emission_.pairs) scratch_->queue.push(probe_row, scratch_->build[i]);
-        if (emission_.marks) mark(scratch_->build[i]);
+        if (gives_.is_decided_by_first_match()) return;
+        if (gives_.pairs) scratch_->queue.push(probe_row, scratch_->build[i]);
+        if (gives_.scans_build()) mark(scratch_->build[i]);
     }
 }
 

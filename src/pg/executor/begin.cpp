@@ -39,22 +39,14 @@ void add_wanted(Wanted* wanted, const GpuJoinState* state, Bitmapset* entries, b
     }
 }
 
-// Which side's columns a join hands out; the other's entries are NULL.
-bool emits_probe_columns(JoinKind kind) {
-    return kind != JoinKind::RightSemi && kind != JoinKind::RightAnti;
-}
-bool emits_build_columns(JoinKind kind) {
-    return kind != JoinKind::Anti;
-}
-
-// tested: what is tested on pairs here.
+// tested: what is tested on pairs here. Of a side whose columns the join does not give, the entries are NULL.
 Wanted find_wanted(const GpuJoinState* state, List* tested) {
     Plan* plan = state->css.ss.ps.plan;
-    JoinKind kind = state->plan.kind;
+    JoinRows gives = rows_of(state->plan.kind);
     Wanted wanted = {nullptr, nullptr};
     Bitmapset* above = bms_union(scan_entries(reinterpret_cast<Node*>(plan->targetlist)),
                                  scan_entries(reinterpret_cast<Node*>(plan->qual)));
-    add_wanted(&wanted, state, above, emits_probe_columns(kind), emits_build_columns(kind));
+    add_wanted(&wanted, state, above, gives.has_probe_columns(), gives.has_build_columns());
     add_wanted(&wanted, state, scan_entries(reinterpret_cast<Node*>(tested)), true, true);
     return wanted;
 }

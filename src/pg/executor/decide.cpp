@@ -15,20 +15,6 @@ namespace {
 
 constexpr uint64_t kReportRows = 64 << 10;
 
-bool emits_unmatched_probe_rows(JoinKind kind) {
-    return kind == JoinKind::Left || kind == JoinKind::Full || kind == JoinKind::Anti;
-}
-bool emits_pairs(JoinKind kind) {
-    return kind == JoinKind::Left || kind == JoinKind::Full || kind == JoinKind::Right;
-}
-bool one_match_is_enough(JoinKind kind) {
-    return kind == JoinKind::Semi || kind == JoinKind::Anti;
-}
-bool scans_build_rows(JoinKind kind) {
-    return kind == JoinKind::Right || kind == JoinKind::Full || kind == JoinKind::RightSemi ||
-           kind == JoinKind::RightAnti;
-}
-
 void mark_build_row(GpuJoinState* state, uint64_t row) {
     Decider* decider = &state->decider;
     if (!decider->build_matched) {
@@ -58,15 +44,15 @@ void emit_unmatched(GpuJoinState* state, uint32_t probe_row) {
 // Tests the view's next candidate, a pair of the undecided probe row. True when it gives a row now.
 bool take_candidate(GpuJoinState* state) {
     Decider* decider = &state->decider;
-    JoinKind kind = state->plan.kind;
+    JoinRows gives = rows_of(state->plan.kind);
     uint32_t result_row = state->next_row++;
-    if (decider->matched && one_match_is_enough(kind)) return false;
+    if (decider->matched && gives.is_decided_by_first_match()) return false;
     emit_pair(state, decider->probe_row, result_row);
     ResetExprContext(state->css.ss.ps.ps_ExprContext);
     if (!candidate_holds(state)) return false;
     decider->matched = true;
-    if (scans_build_rows(kind)) mark_build_row(state, state->view.build_rows[result_row]);
-    return emits_pairs(kind) || kind == JoinKind::Semi;
+    if (gives.scans_build()) mark_build_row(state, state->view.build_rows[result_row]);
+    return gives.pairs || gives.matched_probe_rows;
 }
 
 // Leaves the undecided probe row behind: all its candidates were seen. True when it gives a row now.
@@ -75,7 +61,7 @@ bool leave_probe_row(GpuJoinState* state) {
     uint32_t row = decider->probe_row++;
     bool unmatched = !decider->matched;
     decider->matched = false;
-    if (!unmatched || !emits_unmatched_probe_rows(state->plan.kind)) return false;
+    if (!unmatched || !rows_of(state->plan.kind).unmatched_probe_rows) return false;
     emit_unmatched(state, row);
     return true;
 }
@@ -83,7 +69,7 @@ bool leave_probe_row(GpuJoinState* state) {
 // The view is used up and its batch goes on: where the probe row is decided, the server need not send more of
 // it.
 void skip_rest_of_group(GpuJoinState* state) {
-    if (state->decider.matched && one_match_is_enough(state->plan.kind))
+    if (state->decider.matched && rows_of(state->plan.kind).is_decided_by_first_match())
         client_skip(state->client, state->decider.probe_row);
 }
 

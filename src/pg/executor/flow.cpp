@@ -11,22 +11,6 @@ namespace gpujoin {
 
 namespace {
 
-// Joins in which a probe row comes out only with a match, and build rows only if a probe row matched.
-bool needs_a_build_row(JoinKind kind) {
-    switch (kind) {
-        case JoinKind::Left:
-        case JoinKind::Full:
-        case JoinKind::Anti:
-            return false;
-        default:
-            return true;
-    }
-}
-
-bool needs_a_probe_row(JoinKind kind) {
-    return kind != JoinKind::Right && kind != JoinKind::Full && kind != JoinKind::RightAnti;
-}
-
 // Counts a join that an error ended; registered for as long as a query lives.
 void count_failure(void* argument) {
     auto* state = static_cast<GpuJoinState*>(argument);
@@ -109,8 +93,9 @@ void check_probe_rows(GpuJoinState* state) {
 bool enter_join(GpuJoinState* state) {
     // Like core: look for a probe row first where that is likely to be cheaper than reading the build side.
     bool look_first = state->probe.plan->plan->startup_cost < state->build.plan->plan->total_cost;
-    if (needs_a_probe_row(state->plan.kind) && look_first && side_is_empty(&state->probe)) return false;
-    state->build_is_empty = needs_a_build_row(state->plan.kind) && side_is_empty(&state->build);
+    if (rows_of(state->plan.kind).needs_a_probe_row() && look_first && side_is_empty(&state->probe))
+        return false;
+    state->build_is_empty = rows_of(state->plan.kind).needs_a_build_row() && side_is_empty(&state->build);
     if (state->build_is_empty) return false;
     open_join(state);
     append_build_side(state);
@@ -149,7 +134,8 @@ void start_join(GpuJoinState* state) {
     if (!entered) return finish_join(state);
     state->last_seal = state->seal;
     state->sealed = true;
-    if (needs_a_build_row(state->plan.kind) && state->seal.build_rows == 0) return finish_join(state);
+    if (rows_of(state->plan.kind).needs_a_build_row() && state->seal.build_rows == 0)
+        return finish_join(state);
     state->phase = Phase::Probing;
 }
 
@@ -179,26 +165,20 @@ bool next_result(GpuJoinState* state) {
 }
 
 void finish_probing(GpuJoinState* state) {
-    switch (state->plan.kind) {
-        case JoinKind::Right:
-        case JoinKind::Full:
-        case JoinKind::RightSemi:
-        case JoinKind::RightAnti:
-            report_matched_build_rows(state);
-            if (state->parallel.join && !finish_parallel_probing(state)) return finish_join(state);
-            client_scan_build(state->client, state->plan.kind == JoinKind::RightSemi);
-            state->phase = Phase::Scanning;
-            break;
-        default:
-            finish_join(state);
-    }
+    JoinRows gives = rows_of(state->plan.kind);
+    if (!gives.scans_build()) return finish_join(state);
+    report_matched_build_rows(state);
+    if (state->parallel.join && !finish_parallel_probing(state)) return finish_join(state);
+    client_scan_build(state->client, gives.build_rows == BuildScan::Matched);
+    state->phase = Phase::Scanning;
 }
 
 void finish_scanning(GpuJoinState* state) {
     finish_join(state);
 }
 
-// Since it was opened and sealed, a join without room on its device has moved, and may have changed its algorithm.
+// Since it was opened and sealed, a join without room on its device has moved, and may have changed its
+// algorithm.
 void snapshot_stats(GpuJoinState* state) {
     if (!state->client || !state->sealed) return;
     client_stats(state->client, &state->current);
@@ -251,7 +231,7 @@ void rewind_join(GpuJoinState* state) {
     pace_start(&state->pace, state->reads_on_demand, state->plan.is_bounded);
     if (state->decider.build_matched) pfree(state->decider.build_matched);
     memset(&state->decider, 0, sizeof(state->decider));
-    bool nothing = needs_a_build_row(state->plan.kind) && state->seal.build_rows == 0;
+    bool nothing = rows_of(state->plan.kind).needs_a_build_row() && state->seal.build_rows == 0;
     state->phase = nothing ? Phase::Done : Phase::Probing;
 }
 

@@ -110,8 +110,7 @@ bool needs_columns(const JoinClauses* clauses) {
 
 // Wanted columns travel with the build side, unless only whether a row matched matters.
 RowShape payload_shape(const JoinInputs& inputs) {
-    bool probe_rows_only = inputs.kind == JoinKind::Semi || inputs.kind == JoinKind::Anti;
-    if (probe_rows_only && !needs_columns(inputs.clauses)) return {};
+    if (rows_of(inputs.kind).is_decided_by_first_match() && !needs_columns(inputs.clauses)) return {};
     return inputs.build_columns;
 }
 
@@ -302,7 +301,7 @@ JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const Jo
     terms[kEmissionTerm] =
         results * (setting_emit_cost + condition.per_tuple) + inputs.rows * target->cost.per_tuple;
 
-    bool emits_at_end = inputs.kind == JoinKind::RightSemi || inputs.kind == JoinKind::RightAnti;
+    bool emits_at_end = !rows_of(inputs.kind).has_probe_columns();
     for (int term = 0; term < kCostTermCount; term++) {
         estimate.total_cost += terms[term];
         if (term < kFirstProbeTerm || (emits_at_end && term != kEmissionTerm))
