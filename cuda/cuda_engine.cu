@@ -36,7 +36,8 @@ Status count_devices(int* count) {
 
 class CudaEngine : public Engine {
   public:
-    CudaEngine(int device, uint64_t memory_limit) : device_(device, memory_limit) {}
+    CudaEngine(int device, uint64_t memory_limit)
+        : join_memory_(memory_limit), device_(device, memory_limit) {}
 
     Status start() { return device_.open(); }
 
@@ -65,11 +66,13 @@ class CudaEngine : public Engine {
         size_t total = 0;
         if (status.ok()) status = cuda_status(cudaMemGetInfo(&free_memory, &total), "cudaMemGetInfo");
         description.free_memory = free_memory;
+        description.join_memory = join_memory_;
         if (!status.ok()) description.state = status.message;
         return description;
     }
 
   private:
+    const uint64_t join_memory_;
     Device device_;
 };
 

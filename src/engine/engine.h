@@ -110,8 +110,9 @@ struct DeviceDescription {
     int number = -1;      // CUDA device number; -1 for the CPU
     uint64_t memory = 0;  // bytes in all
     uint64_t free_memory = 0;
-    uint32_t processors = 0;  // multiprocessors, or threads
-    std::string state;        // "ready", or why it cannot be used
+    uint32_t processors = 0;   // multiprocessors, or threads
+    std::string state;         // "ready", or why it cannot be used
+    uint64_t join_memory = 0;  // bytes of a GPU that joins may take in all
 };
 
 class Engine {

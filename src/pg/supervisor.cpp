@@ -114,9 +114,8 @@ void learn_devices(const DevicesBody& devices) {
     for (uint32 i = 0; i < devices.count; i++) {
         const DeviceBody& device = devices.device[i];
         if (strcmp(device.engine, "cuda") != 0 || strcmp(device.state, "ready") != 0) continue;
-        uint64 memory = setting_device_memory > 0 ? static_cast<uint64>(setting_device_memory) << 20
-                                                  : device.free_memory / 5 * 4;
-        facts.device_memory = facts.has_gpu ? Min(facts.device_memory, memory) : memory;
+        facts.device_memory =
+            facts.has_gpu ? Min(facts.device_memory, device.join_memory) : device.join_memory;
         facts.has_gpu = true;
     }
 }

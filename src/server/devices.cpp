@@ -34,23 +34,24 @@ DeviceBody body_of(const DeviceDescription& description) {
     body.processors = description.processors;
     body.memory = description.memory;
     body.free_memory = description.free_memory;
+    body.join_memory = description.join_memory;
     return body;
 }
 
 }  // namespace
 
-Device::Device(std::unique_ptr<Engine> with, uint64_t memory_limit)
+Device::Device(std::unique_ptr<Engine> with)
     : engine(std::move(with)),
       description(engine->describe()),
       label(label_of(description)),
-      memory(memory_limit) {}
+      memory(description.join_memory) {}
 
 Devices::Devices(std::unique_ptr<Engine> cpu_engine) {
-    add(std::move(cpu_engine), 0);
+    add(std::move(cpu_engine));
 }
 
-void Devices::add(std::unique_ptr<Engine> engine, uint64_t memory_limit) {
-    usable_.push_back(std::make_unique<Device>(std::move(engine), memory_limit));
+void Devices::add(std::unique_ptr<Engine> engine) {
+    usable_.push_back(std::make_unique<Device>(std::move(engine)));
 }
 
 Device& Devices::choose() {
@@ -120,8 +121,7 @@ void open_gpu(DeviceDescription gpu, uint64_t device_memory, Devices* devices) {
         if (!status.ok()) gpu.state = status.message;
     }
     if (engine) {
-        uint64_t limit = device_memory > 0 ? device_memory : engine->describe().free_memory / 5 * 4;
-        devices->add(std::move(engine), limit);
+        devices->add(std::move(engine));
     } else {
         log_line(LogLevel::Warning, "GPU %d cannot be used: %s", gpu.number, gpu.state.c_str());
         devices->add_unusable(gpu);

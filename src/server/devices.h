@@ -14,7 +14,7 @@
 namespace gpujoin {
 
 struct Device {
-    Device(std::unique_ptr<Engine> with, uint64_t memory_limit);
+    explicit Device(std::unique_ptr<Engine> with);
 
     std::unique_ptr<Engine> engine;
     const DeviceDescription description;  // as it was at start-up
@@ -29,7 +29,7 @@ struct Device {
 class Devices {
   public:
     explicit Devices(std::unique_ptr<Engine> cpu_engine);
-    void add(std::unique_ptr<Engine> engine, uint64_t memory_limit);
+    void add(std::unique_ptr<Engine> engine);
     // Something to show in lists that joins cannot run on, and why (in description.state).
     void add_unusable(const DeviceDescription& description) { unusable_.push_back(description); }
 

@@ -171,6 +171,7 @@ struct DeviceBody {
     uint32_t processors;
     uint64_t memory;
     uint64_t free_memory;
+    uint64_t join_memory;  // that joins may take in all, of a GPU
     uint64_t used_memory;  // charged to joins now
     uint32_t sessions;     // joins now
     uint32_t reserved;

@@ -291,7 +291,8 @@ Status FakeJoin::export_build(const std::function<Status(const BatchView&)>& con
 
 class FakeEngine : public Engine {
   public:
-    FakeEngine(int number, FakeControls* controls) : number_(number), controls_(controls) {}
+    FakeEngine(int number, FakeControls* controls, uint64_t join_memory)
+        : number_(number), controls_(controls), join_memory_(join_memory) {}
 
     Status open(const JoinSpec& spec, const Limits& limits, std::unique_ptr<Join>* join) override {
         auto made = std::make_unique<FakeJoin>(spec, limits, controls_);
@@ -301,18 +302,20 @@ class FakeEngine : public Engine {
     }
     Status pin(std::byte*, uint64_t) override { return {}; }
     DeviceDescription describe() const override {
-        return {number_ < 0 ? "cpu" : "cuda", "fake", number_, 1u << 30, 1u << 30, 1, "ready"};
+        const char* engine = number_ < 0 ? "cpu" : "cuda";
+        return {engine, "fake", number_, 1u << 30, 1u << 30, 1, "ready", join_memory_};
     }
 
   private:
     const int number_;
     FakeControls* const controls_;
+    const uint64_t join_memory_;
 };
 
 }  // namespace
 
-std::unique_ptr<Engine> make_fake_engine(int number, FakeControls* controls) {
-    return std::make_unique<FakeEngine>(number, controls);
+std::unique_ptr<Engine> make_fake_engine(int number, FakeControls* controls, uint64_t join_memory) {
+    return std::make_unique<FakeEngine>(number, controls, join_memory);
 }
 
 }  // namespace gpujoin::test

@@ -26,7 +26,7 @@ struct FakeControls {
     std::atomic<int> cursors{0};
 };
 
-// number: -1 for one that plays the CPU engine, else the GPU's.
-std::unique_ptr<Engine> make_fake_engine(int number, FakeControls* controls);
+// number: -1 for one that plays the CPU engine, else the GPU's. join_memory: bytes.
+std::unique_ptr<Engine> make_fake_engine(int number, FakeControls* controls, uint64_t join_memory = 1u << 30);
 
 }  // namespace gpujoin::test

@@ -175,8 +175,8 @@ TEST(ServerMove, NewJoinsGoToTheGpuWithTheMostFreeMemory) {
     FakeControls controls;
     Devices devices(make_fake_engine(-1, &controls));
     EXPECT_TRUE(devices.choose().is_cpu());
-    devices.add(make_fake_engine(0, &controls), 1000);
-    devices.add(make_fake_engine(1, &controls), 2000);
+    devices.add(make_fake_engine(0, &controls, 1000));
+    devices.add(make_fake_engine(1, &controls, 2000));
     EXPECT_EQ(devices.choose().description.number, 1);
     ASSERT_TRUE(devices.choose().memory.charge(1500));
     EXPECT_EQ(devices.choose().description.number, 0);

@@ -292,7 +292,7 @@ TestServer::TestServer(const Setup& setup) {
     EXPECT_NE(mkdtemp(directory_.data()), nullptr) << directory_;
     socket_name_ = directory_ + "/socket";
     auto devices = std::make_unique<Devices>(make_fake_engine(-1, &cpu));
-    if (setup.gpu) devices->add(make_fake_engine(0, &gpu), 1u << 30);
+    if (setup.gpu) devices->add(make_fake_engine(0, &gpu));
     Status status =
         Server::create({socket_name_, setup.staging, setup.host_memory}, std::move(devices), &server_);
     EXPECT_TRUE(status.ok()) << status.message;
