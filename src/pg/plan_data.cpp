@@ -12,7 +12,7 @@ extern "C" {
 namespace gpujoin {
 namespace {
 
-constexpr int kLayoutVersion = 5;
+constexpr int kLayoutVersion = 6;
 
 // What comes before the estimates, costs, conditions, terms, values, steps and constants.
 enum Slot {
@@ -31,7 +31,7 @@ enum Slot {
     kConstants,
     kFirstEstimate,
 };
-constexpr int kEstimates = 3 + kCostTermCount;
+constexpr int kEstimates = 1 + kCostTermCount;
 constexpr int kSlotsPerTerm = 4;
 constexpr int kSlotsPerValue = 2;
 constexpr int kSlotsPerWord = 2;  // an estimate, a step or constant of the filter program
@@ -67,8 +67,6 @@ void word_at(const List* list, int slot, void* word) {
 void estimate_places(PlanData* data, double* (*places)[kEstimates]) {
     double** next = *places;
     *next++ = &data->estimated_probe_rows;
-    *next++ = &data->estimated_build_rows;
-    *next++ = &data->estimated_result_rows;
     for (double& cost : data->costs.cost) *next++ = &cost;
 }
 

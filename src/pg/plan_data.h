@@ -103,8 +103,6 @@ struct PlanData {
     bool is_bounded;       // a few of the join's rows may be all that is wanted
     bool has_dear_filter;  // the probe child's rows had better be tested one by one, not by the page
     double estimated_probe_rows;
-    double estimated_build_rows;
-    double estimated_result_rows;
     CostTerms costs;
 };
 

@@ -60,7 +60,7 @@ std::unique_ptr<JoinSpec> spec_of(const Shape& shape) {
     spec->probe_columns = spec->equalities = 1;
     spec->build_columns = static_cast<uint16_t>(1 + shape.payload_columns);
     spec->outputs = static_cast<uint16_t>(shape.payload_columns);
-    spec->estimated_probe_rows = spec->estimated_build_rows = spec->estimated_result_rows = shape.rows;
+    spec->estimated_probe_rows = shape.rows;
     spec->probe[0] = spec->build[0] = {ColumnType::Fixed4, ValueOrder::Unsigned, 0, 0};
     for (uint16_t i = 0; i < shape.payload_columns; i++) {
         spec->build[1 + i] = {ColumnType::Fixed16, ValueOrder::Bytes, 0, 0};

@@ -64,8 +64,6 @@ struct JoinSpec {
     uint16_t carried;
     uint16_t reserved[3];
     uint64_t estimated_probe_rows;
-    uint64_t estimated_build_rows;
-    uint64_t estimated_result_rows;
     Term equality[kMaxTerms];  // comparison == Equal
     Term range[kMaxTerms];     // Less, LessEqual, Greater, GreaterEqual
     Term filter[kMaxTerms];

@@ -145,7 +145,6 @@ JoinSpec radix_spec(const Shape& shape, const Relation& build, const Relation& p
         spec.output[spec.outputs++] = i + 1;
         spec.carry[spec.carried++] = i + 1;
     }
-    spec.estimated_build_rows = build.rows();
     spec.estimated_probe_rows = probe.rows();
     return spec;
 }

@@ -246,8 +246,6 @@ void set_facts(GpuJoinState* state, const Bitmapset* wanted_build) {
     spec->ranges = static_cast<uint16_t>(plan->ranges);
     spec->filters = static_cast<uint16_t>(plan->filters);
     spec->estimated_probe_rows = row_estimate(plan->estimated_probe_rows);
-    spec->estimated_build_rows = row_estimate(plan->estimated_build_rows);
-    spec->estimated_result_rows = row_estimate(plan->estimated_result_rows);
 }
 
 }  // namespace

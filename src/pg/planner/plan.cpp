@@ -89,8 +89,6 @@ PlanData plan_data_of(PlannerInfo* root, const GpuJoinPath* path, const Plan* pr
     data.probe_values = filter.probe.values;
     data.build_values = filter.build.values;
     data.estimated_probe_rows = static_cast<Path*>(linitial(paths))->rows * path->shares;
-    data.estimated_build_rows = static_cast<Path*>(lsecond(paths))->rows * path->shares;
-    data.estimated_result_rows = path->path.path.rows * path->shares;
     data.costs = path->costs;
     PlanTerm* next = data.terms;
     for (const List* terms : {clauses->equalities, clauses->ranges, clauses->filters}) {

@@ -83,8 +83,6 @@ JoinSpec make_spec(const JoinCase& join_case) {
     spec.output[spec.outputs++] = spec.build_columns;
     spec.build[spec.build_columns++] = id_column(workload.id_width);
     spec.estimated_probe_rows = workload.probe.rows * workload.repeats;
-    spec.estimated_build_rows = workload.build.rows;
-    spec.estimated_result_rows = spec.estimated_probe_rows;
     return spec;
 }
 
