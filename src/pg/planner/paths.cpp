@@ -255,7 +255,7 @@ void propose(const JoinCall& call, const Proposal& proposal) {
     if (proposal.unique == Unique::Inner) inputs.build = unique_path(call, build_rel, inputs.build);
     if (!inputs.probe || !inputs.build) return;
     Ways ways = ways_to_run(call, proposal, inputs, probe_rel, build_rel);
-    if (ways.count == 0 || hides_names(call)) return;
+    if (ways.count == 0 || hides_names(call) || is_left_to_lookups(call)) return;
 
     inputs.clauses = classify_clauses(
         call.extra->restrictlist,
@@ -322,7 +322,6 @@ void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel,
     call.host_memory = server.host_memory;
     call.engine = engine_costs(server.rates);
     if (!setting_force && !may_win(call)) return;
-    if (is_left_to_lookups(call)) return;
     call.target = with_leaf_row_identities(root, joinrel->reltarget);
     call.outer_columns = wanted_shape(outerrel->reltarget);
     call.inner_columns = wanted_shape(innerrel->reltarget);
