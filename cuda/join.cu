@@ -161,10 +161,10 @@ Status CudaJoin::build_lookup(const WorkContext& context, const JoinPlan& plan) 
 // streams may use it.
 Status CudaJoin::make_late_lookup(const WorkContext& context, const DeviceColumn* probe, uint64_t rows) {
     if (lookup_made_) return {};
-    std::unique_lock lock = lock_in_turn(lookup_mutex_);
-    if (lookup_made_) return {};
+    std::unique_lock lock = lock_in_turn(lookup_mutex_, limits_.cancel);
     AddTime timer(&counters_.seal_microseconds);
     GPUJOIN_RETURN_IF_FAILED(check_cancelled(limits_.cancel));
+    if (lookup_made_) return {};
     std::optional<uint16_t> column;
     if (plan_.chooses_late)
         GPUJOIN_RETURN_IF_FAILED(choose_range_column(

@@ -16,37 +16,51 @@ void Schedule::enter(Call* call, Time now) {
     waiting_++;
 }
 
-Schedule::Call* Schedule::next(Time now) {
-    if (!opening_.empty() && free_[Opening] > 0) return begin(&opening_, Opening, now);
-    Call* call = take(Quick, now, is_quick);
-    if (!call) call = take(Long, now, is_long);
-    return call ? call : take(Long, now, is_quick);
+Schedule::Call* Schedule::next(Time now, const std::function<bool()>& can_begin) {
+    Choice choice = choose(Among::All);
+    if (choice.call && !choice.call->has_begun && !can_begin()) choice = choose(Among::Begun);
+    return choice.call ? begin(choice, now) : nullptr;
 }
 
-// Has the share that comes first of those that are wanted run its next call, if the place is free.
-Schedule::Call* Schedule::take(Place place, Time now, bool (*is_wanted)(const Share&)) {
-    if (free_[place] == 0) return nullptr;
-    auto chosen = shares_.end();
-    for (auto share = shares_.begin(); share != shares_.end(); ++share)
-        if (is_wanted(**share) && (chosen == shares_.end() || (*share)->running < (*chosen)->running))
-            chosen = share;
-    if (chosen == shares_.end()) return nullptr;
-    Share& share = **chosen;
-    Call* call = begin(&share.waiting, place, now);
-    share.running++;
-    waiting_--;
-    Line<Share>& line = share.waiting.empty() ? share.entry : shares_;
-    line.splice(line.end(), shares_, chosen);
-    return call;
+Schedule::Choice Schedule::choose(Among among) const {
+    if (among == Among::All && !opening_.empty() && free_[Opening] > 0) return {opening_.front(), Opening};
+    Choice choice = choose(Quick, among, is_quick);
+    if (!choice.call) choice = choose(Long, among, is_long);
+    return choice.call ? choice : choose(Long, among, is_quick);
 }
 
-Schedule::Call* Schedule::begin(Line<Call>* line, Place place, Time now) {
-    Call* call = line->front();
-    call->entry.splice(call->entry.end(), *line, line->begin());
-    call->place = place;
+// The first call of the share that comes first of those that are wanted, if the place is free.
+Schedule::Choice Schedule::choose(Place place, Among among, bool (*is_wanted)(const Share&)) const {
+    Choice choice{nullptr, place};
+    if (free_[place] == 0) return choice;
+    for (const Share* share : shares_) {
+        if (!is_wanted(*share) || (choice.call && share->running >= choice.call->share->running)) continue;
+        if (Call* call = first_call(*share, among)) choice.call = call;
+    }
+    return choice;
+}
+
+Schedule::Call* Schedule::first_call(const Share& share, Among among) {
+    auto call = std::find_if(share.waiting.begin(), share.waiting.end(),
+                             [=](const Call* each) { return among == Among::All || each->has_begun; });
+    return call == share.waiting.end() ? nullptr : *call;
+}
+
+Schedule::Call* Schedule::begin(const Choice& choice, Time now) {
+    Call* call = choice.call;
+    Share& share = *call->share;
+    Line<Call>& line = call->opens ? opening_ : share.waiting;
+    call->entry.splice(call->entry.end(), line, std::find(line.begin(), line.end(), call));
+    call->place = choice.place;
     call->since = now;
-    call->was_quick = is_quick(*call->share);
-    free_[place]--;
+    call->was_quick = is_quick(share);
+    call->has_begun = true;
+    free_[choice.place]--;
+    if (call->opens) return call;
+    waiting_--;
+    share.running++;
+    Line<Share>& to = share.waiting.empty() ? share.entry : shares_;  // which is the end of the line
+    to.splice(to.end(), shares_, std::find(shares_.begin(), shares_.end(), &share));
     return call;
 }
 

@@ -18,6 +18,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 
@@ -53,6 +54,7 @@ class Schedule {
         Place place = Quick;    // while it runs,
         Time since{};           // since when,
         bool was_quick = true;  // and whether its share was quick then
+        bool has_begun = false;
         Line<Call> entry{this};
     };
 
@@ -61,8 +63,9 @@ class Schedule {
 
     // A call that is not the schedule's yet, or has left, wants a place. It stays where it is.
     void enter(Call* call, Time now);
-    // The next call that gets a place, nullptr while there is none for any.
-    Call* next(Time now);
+    // The next call that gets a place, nullptr while there is none for any. can_begin: asked where that would
+    // be one that has not begun; where it cannot, it goes on waiting, and those that have begun come first.
+    Call* next(Time now, const std::function<bool()>& can_begin);
     // Gives the call's place back.
     void leave(Call* call, Time now);
 
@@ -72,8 +75,16 @@ class Schedule {
   private:
     static bool is_quick(const Share& share) { return share.taken < kQuick; }
     static bool is_long(const Share& share) { return !is_quick(share); }
-    Call* take(Place place, Time now, bool (*is_wanted)(const Share&));
-    Call* begin(Line<Call>* line, Place place, Time now);
+    // A call that may have a place, if there is one.
+    struct Choice {
+        Call* call = nullptr;
+        Place place = Quick;
+    };
+    enum class Among { All, Begun };
+    static Call* first_call(const Share& share, Among among);
+    Choice choose(Among among) const;
+    Choice choose(Place place, Among among, bool (*is_wanted)(const Share&)) const;
+    Call* begin(const Choice& choice, Time now);
 
     std::array<size_t, kPlaces> free_;
     size_t waiting_ = 0;

@@ -67,30 +67,41 @@ class WorkerThreads::Call final : public Turn, public Schedule::Call {
 
     void pass() override {
         std::unique_lock lock(owner_->mutex_);
-        if (!suspended_) {
-            if (!is_over()) return;  // another thread of this call has passed it on
-            if (!owner_->has_thread_for_another()) return begin_turn();
-            suspended_ = true;
-            owner_->schedule_.leave(this, steady_clock::now());
-            owner_->schedule_.enter(this, steady_clock::now());
-            owner_->dispatch();
-        }
-        next_turn_.wait(lock, [this] { return !suspended_; });
+        if (suspended_) return await_place(&lock);  // another thread of this call has passed it on
+        if (!is_over()) return;
+        suspend();
+        enter();
+        await_place(&lock);
+        begin_turn();
+    }
+
+    void step_aside(const std::function<void()>& wait) override {
+        std::unique_lock lock(owner_->mutex_);
+        suspend();
+        owner_->dispatch();
+        lock.unlock();
+        wait();
+        lock.lock();
+        enter();
+        await_place(&lock);
+        begin_turn();
     }
 
     bool is_quick() const override { return was_quick; }
 
     // It has a place. False: it is new, and wants a thread too.
     bool resume() {
-        begin_turn();
         if (!suspended_) return false;
+        add_time_given_way(steady_clock::now() - suspended_since_);
+        begin_turn();
         suspended_ = false;
-        next_turn_.notify_all();
+        has_place_.notify_all();
         return true;
     }
 
     void execute() {
         TurnScope turn(this);
+        begin_turn();
         try {
             work_();
         } catch (const std::exception& exception) {
@@ -100,16 +111,33 @@ class WorkerThreads::Call final : public Turn, public Schedule::Call {
     }
 
   private:
+    // When it has a place and its thread runs, which may come later.
     void begin_turn() { since_ = steady_clock::now().time_since_epoch(); }
+
+    // With the owner's lock:
+    void suspend() {
+        suspended_ = true;
+        suspended_since_ = steady_clock::now();
+        owner_->schedule_.leave(this, suspended_since_);
+    }
+    void enter() {
+        owner_->schedule_.enter(this, steady_clock::now());
+        owner_->dispatch();
+    }
+    void await_place(std::unique_lock<std::mutex>* lock) {
+        has_place_.wait(*lock, [this] { return !suspended_; });
+    }
 
     WorkerThreads* const owner_;
     std::function<void()> work_;
     std::atomic<steady_clock::duration> since_{};
     bool suspended_ = false;
-    std::condition_variable next_turn_;
+    steady_clock::time_point suspended_since_{};
+    std::condition_variable has_place_;
 };
 
-WorkerThreads::WorkerThreads(size_t places) : schedule_(places) {
+WorkerThreads::WorkerThreads(size_t places, size_t most_threads)
+    : most_threads_(most_threads), schedule_(places) {
     std::lock_guard lock(mutex_);
     if (!add_thread()) throw std::bad_alloc();
 }
@@ -131,12 +159,11 @@ void WorkerThreads::start(const Share& share, bool opens, std::function<void()> 
     dispatch();
 }
 
-// Has calls run that can have a place. Without a thread for it a call keeps its place until one becomes idle.
-// With the lock.
+// Has calls run that can have a place. With the lock.
 void WorkerThreads::dispatch() noexcept {
-    while (Schedule::Call* call = schedule_.next(steady_clock::now())) {
+    auto has_thread = [this] { return has_thread_for_another(); };
+    while (Schedule::Call* call = schedule_.next(steady_clock::now(), has_thread)) {
         if (static_cast<Call*>(call)->resume()) continue;
-        has_thread_for_another();
         granted_.splice(granted_.end(), call->entry);
         wake_.notify_one();
     }
@@ -150,6 +177,7 @@ bool WorkerThreads::has_thread_for_another() {
 
 // False: no more are to be had.
 bool WorkerThreads::add_thread() {
+    if (threads_.size() >= most_threads_) return false;
     try {
         threads_.emplace_back([this] { serve(); });
         idle_threads_++;

@@ -4,12 +4,14 @@
 //
 // A schedule (schedule.h) says which call is next, and each has a turn (engine/turn.h): after 10 ms it is
 // over as soon as another call waits. A call that passes its turn on stays on its thread, suspended, and
-// another thread takes its place. Threads are started when calls want them, and stay.
+// another thread takes its place. Threads are started when calls want them, and stay; where no more are to be
+// had, new calls wait until one is idle, and those that have begun take turns.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
@@ -50,9 +52,9 @@ class WorkerThreads {
     using Share = std::shared_ptr<Schedule::Share>;
     static constexpr Schedule::Duration kTurn = std::chrono::milliseconds(10);
 
-    // places: of the schedule, calls that long ones and quick ones may run at once. Throws std::bad_alloc
-    // where there is not even one thread to be had.
-    explicit WorkerThreads(size_t places);
+    // places: of the schedule, calls that long ones and quick ones may run at once. most_threads: no more are
+    // started. Throws std::bad_alloc where there is not even one thread to be had.
+    explicit WorkerThreads(size_t places, size_t most_threads = SIZE_MAX);
     ~WorkerThreads();  // after all work is done
     WorkerThreads(const WorkerThreads&) = delete;
     WorkerThreads& operator=(const WorkerThreads&) = delete;
@@ -71,6 +73,7 @@ class WorkerThreads {
     void dispatch() noexcept;
     bool others_wait() const { return waiting_.load(std::memory_order_relaxed) > 0; }
 
+    const size_t most_threads_;
     std::mutex mutex_;
     std::condition_variable wake_;
     Schedule schedule_;

@@ -12,6 +12,7 @@ class TurnThatIsOver : public Turn {
   public:
     bool is_over() const override { return true; }
     void pass() override { passed++; }
+    void step_aside(const std::function<void()>& wait) override { wait(); }
     bool is_quick() const override { return false; }
     std::atomic<uint64_t> passed{0};
 };

@@ -30,9 +30,9 @@ class ScheduleTest : public testing::Test {
         schedule_.enter(&call, now_);
     }
     // The names of those that get places.
-    std::string next() {
+    std::string next(bool can_begin = true) {
         std::string names;
-        while (Schedule::Call* call = schedule_.next(now_)) {
+        while (Schedule::Call* call = schedule_.next(now_, [=] { return can_begin; })) {
             names += (names.empty() ? "" : " ") + static_cast<NamedCall*>(call)->name;
             running_.push_back(static_cast<NamedCall*>(call));
         }
@@ -160,6 +160,22 @@ TEST_F(ScheduleTest, OpeningWaitsForNobodyElsesWork) {
     EXPECT_EQ(schedule_.waiting(), 1u) << "no turn ends for an opening";
     leave("x");
     EXPECT_EQ(next(), "z");
+}
+
+TEST_F(ScheduleTest, WithoutAThreadForNewCallsThoseThatHaveBegunGoOn) {
+    for (const char* name : {"a1", "b1", "c1", "d1"}) enter(name);
+    next();
+    for (const char* name : {"e1", "f1"}) enter(name);
+    enter("x", true);
+    leave("c1", milliseconds(10), true);
+    leave("a1", milliseconds(10), true);
+    EXPECT_EQ(next(false), "c1 a1");
+    leave("b1");
+    EXPECT_EQ(next(false), "") << "the place stays free";
+    EXPECT_EQ(schedule_.waiting(), 2u);
+    EXPECT_EQ(next(), "x e1");
+    leave("a1");
+    EXPECT_EQ(next(), "f1");
 }
 
 TEST_F(ScheduleTest, TimeIsForgottenWhileThereIsNoWork) {

@@ -16,6 +16,7 @@ namespace {
 // Runs calls of a share each, to their end.
 class Calls {
   public:
+    explicit Calls(size_t most_threads = SIZE_MAX) : workers_(1, most_threads) {}
     void run(std::function<void()> work) {
         begun_++;
         workers_.run(WorkerThreads::make_share(), [this, work = std::move(work)] {
@@ -30,7 +31,7 @@ class Calls {
   private:
     std::atomic<int> begun_{0};
     std::atomic<int> ended_{0};
-    WorkerThreads workers_{1};  // one Quick place and one Long one
+    WorkerThreads workers_;  // with one Quick place and one Long one
 };
 
 constexpr int kMany = 10;  // calls or sessions, more than may run at once
@@ -122,10 +123,87 @@ TEST(ServerTurns, WaitingForALockGivesWayToItsHolder) {
     for (int i = 0; i < kMany; i++)
         calls.run([&] {
             met++;
-            auto lock = lock_in_turn(mutex);
+            auto lock = lock_in_turn(mutex, nullptr);
             while (met < kMany) give_way();
         });
     EXPECT_TRUE(calls.end());
+}
+
+// Those that wait for the lock have both places and the last threads; its holder and others want a place.
+TEST(ServerTurns, WaitingForALockGivesWayWithoutThreadsForOthers) {
+    constexpr int kThreads = 3;
+    std::mutex mutex;
+    std::atomic<int> begun{0};
+    auto* calls = new Calls(kThreads);
+    for (int i = 0; i < kMany; i++)
+        calls->run([&] {
+            begun++;
+            auto lock = lock_in_turn(mutex, nullptr);
+            while (begun < kThreads) give_way();
+            auto end = std::chrono::steady_clock::now() + 2 * WorkerThreads::kTurn;
+            while (std::chrono::steady_clock::now() < end) give_way();
+        });
+    ASSERT_TRUE(calls->end()) << "its threads are left behind";
+    EXPECT_EQ(begun, kMany);
+    delete calls;
+}
+
+TEST(ServerTurns, NobodyWaitsForALockOnceItsJoinIsCancelled) {
+    std::mutex mutex;
+    std::lock_guard holder(mutex);
+    std::atomic<bool> cancel{false};
+    Calls calls;
+    std::atomic<bool> is_locked{true};
+    calls.run([&] { is_locked = lock_in_turn(mutex, &cancel).owns_lock(); });
+    cancel = true;
+    EXPECT_TRUE(calls.end());
+    EXPECT_FALSE(is_locked);
+    EXPECT_FALSE(lock_in_turn(mutex, &cancel).owns_lock()) << "without a turn";
+}
+
+// Who waits for a lock has no place that others could have.
+TEST(ServerTurns, WaitingForALockTakesNoTurns) {
+    std::mutex mutex;
+    std::unique_lock holder(mutex);
+    std::atomic<int> waiting{0};
+    std::atomic<bool> is_done{false};
+    Calls calls;
+    for (int i = 0; i < 2; i++)
+        calls.run([&] {
+            waiting++;
+            lock_in_turn(mutex, nullptr);
+        });
+    EXPECT_TRUE(eventually([&] { return waiting == 2; }));
+    calls.run([&] { is_done = true; });
+    EXPECT_TRUE(eventually([&] { return is_done.load(); }));
+    holder.unlock();
+    EXPECT_TRUE(calls.end());
+}
+
+// Also where a helper has passed the turn on, while the thread that made the call waits for the helper.
+TEST(ServerTurns, TimesOfWorkLeaveOutWhatOthersTake) {
+    std::atomic<bool> is_over{false};
+    std::atomic<int> others{0};
+    Turn::Duration work{};
+    const auto began = std::chrono::steady_clock::now();
+    Calls calls;
+    calls.run([&] {
+        WorkTimer timer;
+        std::thread([&, turn = Turn::current()] {
+            TurnScope scope(turn);
+            while (!is_over) give_way();
+        }).join();
+        work = timer.elapsed();
+    });
+    for (int i = 0; i < 2; i++)
+        calls.run([&] {
+            others++;
+            eventually([&] { return others == 2; });
+            std::this_thread::sleep_for(std::chrono::milliseconds(300));
+            is_over = true;
+        });
+    EXPECT_TRUE(calls.end());
+    EXPECT_LT(work + std::chrono::milliseconds(200), std::chrono::steady_clock::now() - began);
 }
 
 TEST(ServerTurns, WithoutOthersATurnIsNotOver) {

@@ -191,7 +191,8 @@ class CpuJoin final : public Join {
     // drive a range. The matcher is made when the first such batch comes.
     Status make_late_matcher(const BatchView& batch) {
         if (has_matcher_) return {};
-        const auto lock = lock_in_turn(late_mutex_);
+        const auto lock = lock_in_turn(late_mutex_, join_.context.limits.cancel);
+        if (!lock.owns_lock()) return cancelled_status();
         if (has_matcher_) return {};
         ScopeTimer timer(join_.counters.seal_ns);
         if (!radix_)
