@@ -35,7 +35,7 @@ CudaCursor::~CudaCursor() {
 }
 
 Status CudaCursor::start_probe(const BatchView& batch) {
-    GPUJOIN_RETURN_IF_FAILED(join_->acquire_stream(join_->rows_to_probe(batch.rows), &stream_));
+    GPUJOIN_RETURN_IF_FAILED(join_->acquire_stream(join_->size_of_probe(batch.rows), &stream_));
     WorkContext context = join_->work(stream_);
     {
         AddTime timer(&join_->counters_.probe_microseconds);
@@ -63,7 +63,7 @@ Status CudaCursor::queue_lookup(const WorkContext& context, uint64_t rows) {
 }
 
 Status CudaCursor::start_scan(bool matched) {
-    GPUJOIN_RETURN_IF_FAILED(join_->acquire_stream(join_->build_.rows(), &stream_));
+    GPUJOIN_RETURN_IF_FAILED(join_->acquire_stream({join_->build_.rows()}, &stream_));
     GPUJOIN_RETURN_IF_FAILED(join_->collect_marks(join_->work(stream_)));
     source_ = make_scan_source(join_->matched_.data(), matched, join_->build_.rows());
     writer_ = std::make_unique<ResultWriter>(join_->spec_, join_->build_views_.data(), nullptr,

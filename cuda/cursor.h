@@ -17,7 +17,7 @@ class CudaCursor : public Cursor {
     explicit CudaCursor(CudaJoin* join) : join_(join) {}
     ~CudaCursor() override;
 
-    // Uploads the batch and queues its lookup; waits for nothing but what the first batches wait for.
+    // Uploads the batch and begins its lookup, after what the first batches make.
     Status start_probe(const BatchView& batch);
     Status start_scan(bool matched);
 

@@ -60,16 +60,14 @@ WorkContext CudaJoin::work(const StreamLease& stream) {
     return {account_, device_->transfer(), stream, limits_.cancel};
 }
 
-// Small work of quick calls comes first: it takes next to nothing from the others.
-Status CudaJoin::acquire_stream(uint64_t rows, StreamLease* stream) {
-    constexpr uint64_t kSmall = 256 << 20;
+Status CudaJoin::acquire_stream(const WorkSize& size, StreamLease* stream) {
     const Turn* turn = Turn::current();
-    bool urgent = turn && turn->is_quick() && rows <= kSmall;
+    bool urgent = turn && turn->is_quick() && size.is_small();
     return stream->acquire(&device_->streams(), urgent ? Priority::Urgent : Priority::Ordinary);
 }
 
-uint64_t CudaJoin::rows_to_probe(uint64_t rows) const {
-    return plan_.tests_candidates() ? rows * std::max<uint64_t>(1, build_.rows()) : rows;
+WorkSize CudaJoin::size_of_probe(uint64_t rows) const {
+    return gpujoin::size_of_probe(plan_, rows, build_.rows(), lookup_made_);
 }
 
 Status CudaJoin::append(const BatchView& batch) {
@@ -78,7 +76,7 @@ Status CudaJoin::append(const BatchView& batch) {
         GPUJOIN_RETURN_IF_FAILED(device_->use());
         GPUJOIN_RETURN_IF_FAILED(check_cancelled(limits_.cancel));
         StreamLease stream;
-        GPUJOIN_RETURN_IF_FAILED(acquire_stream(batch.rows, &stream));
+        GPUJOIN_RETURN_IF_FAILED(acquire_stream({batch.rows}, &stream));
         GPUJOIN_RETURN_IF_FAILED(build_.append(work(stream).upload(), batch));
         counters_.build_batches++;
         counters_.build_bytes += batch_bytes({spec_.build, spec_.build_columns}, batch);
@@ -95,7 +93,7 @@ Status CudaJoin::seal(SealReport* report) {
             return failure(Fault::DeviceMemory, "53200", "too many rows for the device")
                 .with_detail("The build side has %llu rows.", static_cast<unsigned long long>(build_.rows()));
         StreamLease stream;
-        GPUJOIN_RETURN_IF_FAILED(acquire_stream(build_.rows(), &stream));
+        GPUJOIN_RETURN_IF_FAILED(acquire_stream({build_.rows()}, &stream));
         WorkContext context = work(stream);
         GPUJOIN_RETURN_IF_FAILED(seal_build_side(context));
         GPUJOIN_RETURN_IF_FAILED(make_marks(context));
@@ -295,7 +293,7 @@ Status CudaJoin::mark_matched(std::span<const uint64_t> build_rows) {
                                static_cast<unsigned long long>(row));
         }
         StreamLease stream;
-        GPUJOIN_RETURN_IF_FAILED(acquire_stream(rows.size(), &stream));
+        GPUJOIN_RETURN_IF_FAILED(acquire_stream({rows.size()}, &stream));
         WorkContext context = work(stream);
         DeviceArray<uint64_t> device_rows;
         GPUJOIN_RETURN_IF_FAILED(upload_vector(context.upload(), rows, &device_rows));
@@ -326,7 +324,7 @@ Status CudaJoin::rewind() {
     return guarded([&]() -> Status {
         GPUJOIN_RETURN_IF_FAILED(device_->use());
         StreamLease stream;
-        GPUJOIN_RETURN_IF_FAILED(acquire_stream(build_.rows(), &stream));
+        GPUJOIN_RETURN_IF_FAILED(acquire_stream({build_.rows()}, &stream));
         GPUJOIN_RETURN_IF_FAILED(fill_bytes(stream.handle(), matched_.data(), 0, matched_.size()));
         GPUJOIN_RETURN_IF_FAILED(fill_bytes(stream.handle(), coverage_.data(), 0, coverage_.size()));
         return stream.synchronize();
@@ -337,7 +335,7 @@ Status CudaJoin::export_build(const std::function<Status(const BatchView&)>& con
     return guarded([&]() -> Status {
         GPUJOIN_RETURN_IF_FAILED(device_->use());
         StreamLease stream;
-        GPUJOIN_RETURN_IF_FAILED(acquire_stream(build_.rows(), &stream));
+        GPUJOIN_RETURN_IF_FAILED(acquire_stream({build_.rows()}, &stream));
         return build_.export_rows(work(stream).upload(), consumer);
     });
 }

@@ -14,6 +14,7 @@
 #include "cuda/pair_source.h"
 #include "cuda/plan.h"
 #include "cuda/radix_partition.h"
+#include "cuda/work_size.h"
 #include "engine/engine.h"
 
 namespace gpujoin {
@@ -45,10 +46,8 @@ class CudaJoin : public Join {
     friend class UnorderedCursor;
 
     WorkContext work(const StreamLease& stream);
-    // A stream for work that looks at about so many rows, or pairs of rows.
-    Status acquire_stream(uint64_t rows, StreamLease* stream);
-    // Rows, or pairs where all of them are tested, that probing with so many rows looks at.
-    uint64_t rows_to_probe(uint64_t rows) const;
+    Status acquire_stream(const WorkSize& size, StreamLease* stream);
+    WorkSize size_of_probe(uint64_t rows) const;
     Status seal_build_side(const WorkContext& context);
     Status choose_layout(const WorkContext& context);
     SpanInput build_input() const;

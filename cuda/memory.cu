@@ -1,6 +1,8 @@
 // The device memory pool and its accounts.
 #include "cuda/memory.h"
 
+#include <new>
+
 namespace gpujoin {
 
 namespace {
@@ -60,8 +62,10 @@ Status DevicePool::allocate(uint64_t bytes, cudaStream_t stream, void** memory) 
     if (!charge(bytes)) return no_room(bytes, ledger_);
     cudaError_t error = cudaMallocFromPoolAsync(memory, bytes, pool_, stream);
     if (error == cudaErrorMemoryAllocation) {
-        cudaGetLastError();
+        // There is room by the ledger: in what is kept, or given back behind work of other streams.
         give_up_kept();
+        cudaDeviceSynchronize();
+        cudaGetLastError();
         error = cudaMallocFromPoolAsync(memory, bytes, pool_, stream);
     }
     if (error != cudaSuccess) ledger_.release(bytes);
@@ -88,7 +92,11 @@ void* DevicePool::take_kept(uint64_t bytes, cudaStream_t stream) {
 bool DevicePool::keep(void* memory, uint64_t bytes, cudaStream_t stream) {
     std::lock_guard lock(mutex_);
     if (bytes > kLargestKept || kept_bytes_ + bytes > ledger_.limit() / kKeptShare) return false;
-    kept_[{stream, bytes}].push_back(memory);
+    try {
+        kept_[{stream, bytes}].push_back(memory);
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
     kept_bytes_ += bytes;
     return true;
 }

@@ -42,7 +42,7 @@ class DevicePool {
   private:
     bool charge(uint64_t bytes);
     void* take_kept(uint64_t bytes, cudaStream_t stream);
-    bool keep(void* memory, uint64_t bytes, cudaStream_t stream);
+    bool keep(void* memory, uint64_t bytes, cudaStream_t stream);  // false: not, for whatever reason
     void give_up_kept();
 
     const int device_;

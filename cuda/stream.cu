@@ -25,11 +25,13 @@ cudaError_t Stream::synchronize() {
     return error == cudaSuccess ? cudaEventSynchronize(reached) : error;
 }
 
+Stream::~Stream() {
+    if (handle) cudaStreamDestroy(handle);
+    if (reached) cudaEventDestroy(reached);
+}
+
 StreamPool::~StreamPool() {
-    for (auto& stream : streams_) {
-        cudaStreamDestroy(stream->handle);
-        cudaEventDestroy(stream->reached);
-    }
+    streams_.clear();
     for (uint64_t* mailboxes : mailboxes_) cudaFreeHost(mailboxes);
 }
 
@@ -44,6 +46,10 @@ Status StreamPool::open() {
 
 Status StreamPool::grow(Priority priority) {
     int level = levels_[static_cast<size_t>(priority)];
+    // Room for all that follows: giving streams back takes no memory.
+    mailboxes_.reserve(mailboxes_.size() + 1);
+    streams_.reserve(streams_.size() + kStreamsAtOnce);
+    free(priority).reserve(streams_.size() + kStreamsAtOnce);
     uint64_t* mailboxes = nullptr;
     GPUJOIN_CHECK_CUDA(cudaMallocHost(reinterpret_cast<void**>(&mailboxes),
                                       kStreamsAtOnce * kMailboxWords * sizeof(uint64_t)));
@@ -55,8 +61,8 @@ Status StreamPool::grow(Priority priority) {
         GPUJOIN_CHECK_CUDA(cudaStreamCreateWithPriority(&stream->handle, cudaStreamNonBlocking, level));
         GPUJOIN_CHECK_CUDA(
             cudaEventCreateWithFlags(&stream->reached, cudaEventBlockingSync | cudaEventDisableTiming));
-        free(priority).push_back(stream.get());
         streams_.push_back(std::move(stream));
+        free(priority).push_back(streams_.back().get());
     }
     return {};
 }
@@ -70,7 +76,7 @@ Status StreamPool::acquire(Priority priority, Stream** stream) {
     return {};
 }
 
-void StreamPool::release(Stream* stream) {
+void StreamPool::release(Stream* stream) noexcept {
     std::lock_guard lock(mutex_);
     free(stream->priority).push_back(stream);
 }

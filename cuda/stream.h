@@ -21,6 +21,11 @@ inline constexpr uint64_t kMailboxWords = kMaxColumns + 64;
 enum class Priority : uint8_t { Ordinary, Urgent, kPriorities };
 
 struct Stream {
+    Stream() = default;
+    ~Stream();
+    Stream(const Stream&) = delete;
+    Stream& operator=(const Stream&) = delete;
+
     Priority priority = Priority::Ordinary;
     cudaStream_t handle = nullptr;
     cudaEvent_t reached = nullptr;  // for those who wait asleep
@@ -41,7 +46,7 @@ class StreamPool {
     Status open();
     // The stream stays the pool's; give it back with release(). Thread-safe.
     Status acquire(Priority priority, Stream** stream);
-    void release(Stream* stream);
+    void release(Stream* stream) noexcept;
 
   private:
     using Streams = std::vector<Stream*>;

@@ -28,7 +28,7 @@ UnorderedCursor::~UnorderedCursor() {
 
 Status UnorderedCursor::start(const BatchView& batch) {
     AddTime timer(&join_->counters_.probe_microseconds);
-    GPUJOIN_RETURN_IF_FAILED(join_->acquire_stream(join_->rows_to_probe(batch.rows), &stream_));
+    GPUJOIN_RETURN_IF_FAILED(join_->acquire_stream(join_->size_of_probe(batch.rows), &stream_));
     WorkContext context = join_->work(stream_);
     GPUJOIN_RETURN_IF_FAILED(probe_.upload(context, join_->spec_, batch));
     return join_->radix_bits_ ? start_radix(context, batch.rows) : start_merge(context, batch.rows);

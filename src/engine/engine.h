@@ -5,7 +5,7 @@
 //
 // Every algorithm gives the same rows. The order of matches within one probe row is unspecified but fixed
 // once sealed. No function throws: allocation failures and device errors come back as a Status. What may take
-// longer than some milliseconds takes turns with other calls (turn.h), in the CPU engine.
+// longer than some milliseconds takes turns with other calls (turn.h).
 #pragma once
 
 #include <atomic>

@@ -70,23 +70,33 @@ class Load:
         self.threads = [threading.Thread(target=self._run, args=[session]) for session in self.sessions]
 
     def __enter__(self):
-        self.joins_before = self._joins()
+        joins_before = self._joins()
         for thread in self.threads:
             thread.start()
+        try:
+            self._wait_for_joins(joins_before + len(self.sessions))
+        except BaseException:
+            self._end()
+            raise
+
+    def __exit__(self, *_):
+        self._end()
+        if self.errors:
+            sys.exit(f"a large join failed: {self.errors[0]}")
+
+    def _wait_for_joins(self, joins):
         end = time.monotonic() + 60
-        while self._joins() < self.joins_before + len(self.sessions) and not self.errors:
+        while self._joins() < joins and not self.errors:
             if time.monotonic() > end:
                 raise TimeoutError("the large joins do not begin")
             time.sleep(0.05)
         time.sleep(1)
 
-    def __exit__(self, *_):
+    def _end(self):
         self.done = True
         while any(thread.is_alive() for thread in self.threads):
             self.db.execute(f"SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE usename = '{HEAVY}'")
             time.sleep(0.05)
-        if self.errors:
-            sys.exit(f"a large join failed: {self.errors[0]}")
 
     def _joins(self):
         return int(self.db.value("SELECT sum(sessions) FROM gpujoin_devices"))

@@ -6,6 +6,7 @@
 #include <cuda_runtime.h>
 
 #include "cuda/stream.h"
+#include "cuda/work_size.h"
 
 namespace gpujoin::test {
 namespace {
@@ -34,6 +35,27 @@ TEST_P(CudaStreamsTest, PrioritiesDoNotMix) {
         EXPECT_EQ(level_of(priority), i % 3 ? ordinary : urgent);
         EXPECT_OK(held.emplace_back().acquire(&pool_, priority));
     }
+}
+
+// What is tested is pairs where nothing but a filter joins, and rows where keys find candidates.
+TEST(WorkSize, SmallWorkIsThatOfAFewMilliseconds) {
+    constexpr uint64_t kMillion = 1'000'000;
+    JoinPlan by_key;
+    by_key.by_key = true;
+    EXPECT_TRUE(size_of_probe(by_key, 65'536, kMillion, true).is_small());
+    by_key.filters = true;
+    EXPECT_TRUE(size_of_probe(by_key, 65'536, kMillion, true).is_small()) << "a condition more";
+    EXPECT_TRUE(size_of_probe(by_key, 65'536, 100 * kMillion, true).is_small());
+    EXPECT_FALSE(size_of_probe(by_key, 65'536, 100 * kMillion, false).is_small()) << "it is made first";
+    JoinPlan merge;
+    merge.merge = true;
+    EXPECT_TRUE(size_of_probe(merge, 65'536, kMillion, true).is_small());
+    EXPECT_FALSE(size_of_probe(merge, 65'536, 100 * kMillion, true).is_small());
+    JoinPlan filter;
+    filter.filters = true;
+    EXPECT_TRUE(size_of_probe(filter, 1'000, 1'000, true).is_small());
+    EXPECT_FALSE(size_of_probe(filter, 65'536, kMillion, true).is_small());
+    EXPECT_FALSE((WorkSize{100 * kMillion}.is_small())) << "a seal";
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, CudaStreamsTest, testing::Values("cuda"),
