@@ -38,7 +38,4 @@ struct UploadContext {
 Status upload_columns(const UploadContext& context, std::span<const ColumnSpec> specs, const BatchView& batch,
                       std::vector<OwnedColumn>* columns);
 
-// Bytes of a batch's buffers.
-uint64_t batch_bytes(std::span<const ColumnSpec> specs, const BatchView& batch);
-
 }  // namespace gpujoin

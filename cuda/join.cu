@@ -12,6 +12,7 @@
 #include "cuda/range_sample.h"
 #include "cuda/timer.h"
 #include "cuda/unordered_cursor.h"
+#include "engine/algorithm.h"
 #include "engine/turn.h"
 
 namespace gpujoin {
@@ -48,7 +49,6 @@ CudaJoin::CudaJoin(Device* device, const JoinSpec& spec, const Limits& limits)
     : device_(device),
       spec_(spec),
       limits_(limits),
-      plan_(plan_join(spec, has_exact_sort_key(make_key_layout(spec)))),
       account_(&device->pool(), limits.device_memory),
       build_({spec_.build, spec_.build_columns}) {}
 
@@ -101,6 +101,7 @@ Status CudaJoin::seal(SealReport* report) {
         GPUJOIN_RETURN_IF_FAILED(partition_build_side(context));
         if (!radix_bits_ && !plan_.chooses_late) GPUJOIN_RETURN_IF_FAILED(build_lookup(context, plan_));
         peak_seal_memory_ = account_.peak();
+        algorithm_ = plan_.algorithm;
         *report = {};
         report->algorithm = plan_.algorithm;
         report->order = result_order();
@@ -130,13 +131,14 @@ Status CudaJoin::seal_build_side(const WorkContext& context) {
     return upload_vector(upload, plan_.residual, &residual_);
 }
 
-// Where keys prove to be exact only now, their columns need no test.
+// Where keys prove to be exact only in the end, their columns need no test.
 Status CudaJoin::choose_layout(const WorkContext& context) {
     layout_ = make_key_layout(spec_);
+    plan_ = plan_join(spec_, build_.rows(), has_exact_sort_key(layout_));
     if (layout_.parts == 0 || plan_.algorithm == Algorithm::NestedLoop) return {};
     GPUJOIN_RETURN_IF_FAILED(shorten_keys(context, build_input(), plan_.merge, &layout_));
     if (!plan_.merge || !layout_.by_place) return {};
-    JoinPlan exact = plan_join(spec_, true);
+    JoinPlan exact = plan_join(spec_, build_.rows(), true);
     plan_.packed = std::move(exact.packed);
     plan_.residual = std::move(exact.residual);
     return {};
@@ -166,9 +168,10 @@ Status CudaJoin::make_late_lookup(const WorkContext& context, const DeviceColumn
     std::optional<uint16_t> column;
     if (plan_.chooses_late)
         GPUJOIN_RETURN_IF_FAILED(choose_range_column(
-            spec_, static_cast<uint16_t>(plan_.range_column), sampled_side(context, probe, rows),
+            spec_, sampled_side(context, probe, rows),
             sampled_side(context, build_views_.data(), build_.rows()), &column.emplace()));
-    GPUJOIN_RETURN_IF_FAILED(build_lookup(context, plan_join(spec_, has_exact_sort_key(layout_), column)));
+    GPUJOIN_RETURN_IF_FAILED(
+        build_lookup(context, plan_join(spec_, build_.rows(), has_exact_sort_key(layout_), column)));
     peak_seal_memory_ = account_.peak();
     return {};
 }
@@ -270,7 +273,7 @@ Status CudaJoin::probe(const BatchView& batch, std::unique_ptr<Cursor>* cursor) 
 
 // A batch that does not pay for partitioning, or has no room for it, is looked up row by row.
 Status CudaJoin::start_cursor(const BatchView& batch, std::unique_ptr<Cursor>* cursor) {
-    if (merges_unordered() || (radix_bits_ && radix_pays(build_.rows(), batch.rows))) {
+    if (merges_unordered() || (radix_bits_ && partitioning_pays(build_.rows(), batch.rows))) {
         auto started = std::make_unique<UnorderedCursor>(this);
         Status status = started->start(batch);
         if (status.ok()) *cursor = std::move(started);
@@ -355,7 +358,7 @@ JoinStats CudaJoin::stats() const {
     stats.probe_ms = static_cast<double>(counters_.probe_microseconds) / 1000;
     stats.peak_memory = account_.peak();
     stats.peak_seal_memory = peak_seal_memory_;
-    stats.algorithm = plan_.algorithm;
+    stats.algorithm = algorithm_;
     stats.passes = (radix_bits_ + 7) / 8;
     stats.on_device = 1;
     snprintf(stats.device, sizeof stats.device, "%s", device_->name().c_str());

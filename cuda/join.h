@@ -77,14 +77,15 @@ class CudaJoin : public Join {
     Device* const device_;
     const JoinSpec spec_;
     const Limits limits_;
-    JoinPlan plan_;  // its tests are changed at seal, where keys prove to be exact
     MemoryAccount account_;
     JoinCounters counters_;
     std::atomic<uint64_t> peak_seal_memory_{0};
+    std::atomic<Algorithm> algorithm_{Algorithm::Auto};  // once sealed
 
     BuildSide build_;
     // From seal on:
     KeyLayout layout_;
+    JoinPlan plan_;
     std::vector<DeviceColumn> build_views_;
     DeviceArray<DeviceColumn> build_columns_;
     DeviceArray<uint16_t> required_numbers_[2];  // probe, build

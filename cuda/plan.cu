@@ -4,33 +4,13 @@
 #include <map>
 #include <utility>
 
+#include "engine/algorithm.h"
 #include "engine/compare.h"
 #include "engine/range_choice.h"
 
 namespace gpujoin {
 
 namespace {
-
-Algorithm choose_algorithm(const JoinSpec& spec) {
-    bool equality = spec.equalities > 0;
-    bool range = spec.ranges > 0;
-    switch (spec.algorithm) {
-        case Algorithm::Hash:
-            if (equality) return Algorithm::Hash;
-            break;
-        case Algorithm::Index:
-            if (range) return Algorithm::Index;
-            break;
-        case Algorithm::SortMerge:
-            if (equality != range) return Algorithm::SortMerge;
-            break;
-        case Algorithm::NestedLoop:
-            return Algorithm::NestedLoop;
-        default:
-            break;
-    }
-    return range ? Algorithm::Index : equality ? Algorithm::Hash : Algorithm::NestedLoop;
-}
 
 void append_terms(std::vector<Term>* terms, const Term* more, uint32_t count) {
     terms->insert(terms->end(), more, more + count);
@@ -73,17 +53,18 @@ void make_tiles(JoinPlan* plan) {
 
 }  // namespace
 
-JoinPlan plan_join(const JoinSpec& spec, bool exact_sort_key, std::optional<uint16_t> range_column) {
+JoinPlan plan_join(const JoinSpec& spec, uint64_t build_rows, bool exact_sort_key,
+                   std::optional<uint16_t> range_column) {
     JoinPlan plan;
-    plan.algorithm = choose_algorithm(spec);
+    plan.algorithm = choose_algorithm(spec, build_rows);
     bool searches = plan.algorithm != Algorithm::NestedLoop;
     plan.merge = plan.algorithm == Algorithm::SortMerge;
     plan.by_key = searches && !plan.merge && spec.equalities > 0;
     bool exact_key = plan.by_key || (plan.merge && exact_sort_key);
     if (!exact_key) append_terms(&plan.residual, spec.equality, spec.equalities);
-    if (searches && plan.algorithm != Algorithm::Hash && spec.ranges > 0) {
-        uint16_t likely = find_bounded_column(spec).value_or(spec.range[0].build_column);
-        plan.range_column = range_column.value_or(likely);
+    bool by_range = plan.algorithm == Algorithm::Index || (plan.merge && spec.equalities == 0);
+    if (by_range) {
+        plan.range_column = range_column.value_or(likely_range_column(spec));
         plan.chooses_late = has_range_choice(spec);
     }
     for (uint32_t i = 0; i < spec.ranges; i++) {

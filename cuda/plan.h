@@ -13,7 +13,7 @@ namespace gpujoin {
 inline constexpr uint32_t kMaxTileTests = 3;
 
 struct JoinPlan {
-    Algorithm algorithm = Algorithm::NestedLoop;
+    Algorithm algorithm = Algorithm::Auto;
     bool by_key = false;         // candidates are found by the equality columns
     bool merge = false;          // by merging sorted sides: on range_column, else on the equality columns
     int range_column = -1;       // build column that candidates are sorted on and searched by; -1 for none
@@ -40,11 +40,12 @@ struct JoinPlan {
     }
 };
 
-// Chooses the algorithm: the one the spec forces where this engine has it and it can execute the spec, else
-// the best of the others. `hash` needs an equality, `index` a range, `sort_merge` one kind of the two;
-// `nested_loop` executes anything. range_column: the build column to search by where there is a choice; else
-// the likely one. Only `range_column`, `bounds` and `packed` depend on it. exact_sort_key: rows that are
-// sorted by their equality columns need no other test; only what is tested depends on it.
-JoinPlan plan_join(const JoinSpec& spec, bool exact_sort_key, std::optional<uint16_t> range_column = {});
+// The plan of the algorithm that is chosen (engine/algorithm.h) for so many build rows. sort_merge merges on
+// the equalities where there are any, and tests ranges. range_column: the build column to search by where
+// there is a choice; else the likely one. Only `range_column`, `bounds` and `packed` depend on it.
+// exact_sort_key: rows that are sorted by their equality columns need no other test; only what is tested
+// depends on it.
+JoinPlan plan_join(const JoinSpec& spec, uint64_t build_rows, bool exact_sort_key,
+                   std::optional<uint16_t> range_column = {});
 
 }  // namespace gpujoin

@@ -23,7 +23,4 @@ struct DeviceFacts {
 uint32_t plan_radix_bits(const JoinSpec& spec, const JoinPlan& plan, const KeyLayout& layout,
                          uint64_t build_rows, const DeviceFacts& device);
 
-// Whether a probe batch is worth partitioning: partitions that it hardly touches cost as much as others.
-bool radix_pays(uint64_t build_rows, uint64_t batch_rows);
-
 }  // namespace gpujoin

@@ -28,7 +28,7 @@ struct WorkContext {
 inline Status check_cancelled(const std::atomic<bool>* cancel) {
     give_way();
     if (!cancel || !cancel->load(std::memory_order_relaxed)) return {};
-    return failure(Fault::Cancelled, "57014", "join was cancelled");
+    return failure(Fault::Cancelled, "57014", "join cancelled");
 }
 
 // Ends a step of long work: waits for what was queued, since a turn is to count the time that the device

@@ -83,7 +83,7 @@ bool has_range_choice(const JoinSpec& spec) {
     return false;
 }
 
-std::optional<uint16_t> find_bounded_column(const JoinSpec& spec) {
+uint16_t likely_range_column(const JoinSpec& spec) {
     for (uint32_t i = 0; i < spec.ranges; i++) {
         for (uint32_t j = i + 1; j < spec.ranges; j++) {
             if (spec.range[i].build_column == spec.range[j].build_column &&
@@ -91,15 +91,19 @@ std::optional<uint16_t> find_bounded_column(const JoinSpec& spec) {
                 return spec.range[i].build_column;
         }
     }
-    return std::nullopt;
+    // Bounded on one side: from above, so that the rows near the bound, which are the likely ones where the
+    // column is one end of an interval, come last: what an engine cuts off first is at the other end.
+    for (uint32_t i = 0; i < spec.ranges; i++)
+        if (!is_lower_bound(spec.range[i])) return spec.range[i].build_column;
+    return spec.range[0].build_column;
 }
 
-Status choose_range_column(const JoinSpec& spec, uint16_t likely, const SampledSide& probe,
-                           const SampledSide& build, uint16_t* column) {
+Status choose_range_column(const JoinSpec& spec, const SampledSide& probe, const SampledSide& build,
+                           uint16_t* column) {
     RangeSample sample(spec);
     GPUJOIN_RETURN_IF_FAILED(sample.take(probe, build));
-    *column = likely;
-    uint64_t fewest = sample.count_candidates(likely) / kBetterByFar;
+    *column = likely_range_column(spec);
+    uint64_t fewest = sample.count_candidates(*column) / kBetterByFar;
     for (uint32_t i = 0; i < spec.ranges; i++) {
         uint64_t count = sample.count_candidates(spec.range[i].build_column);
         if (count >= fewest) continue;

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <vector>
 
 #include "wire/join_spec.h"
@@ -16,8 +15,9 @@ namespace gpujoin {
 // Whether the terms are on several build columns.
 bool has_range_choice(const JoinSpec& spec);
 
-// The first build column that terms bound from below and from above: it is likely to leave few candidates.
-std::optional<uint16_t> find_bounded_column(const JoinSpec& spec);
+// The build column to search by where nothing is known of the rows: the first that terms bound from below and
+// from above, since it is likely to leave few candidates. At least one range.
+uint16_t likely_range_column(const JoinSpec& spec);
 
 // The order key of a sampled row, unless it is NULL.
 struct SampledKey {
@@ -31,9 +31,9 @@ struct SampledSide {
     std::function<Status(uint16_t column, uint64_t step, std::vector<SampledKey>* keys)> read;
 };
 
-// The build column whose terms leave the fewest candidates to the rows of the batch; `likely`, which would be
-// taken without looking, unless another is better by far.
-Status choose_range_column(const JoinSpec& spec, uint16_t likely, const SampledSide& probe,
-                           const SampledSide& build, uint16_t* column);
+// The build column whose terms leave the fewest candidates to the rows of the batch; the likely one unless
+// another is better by far.
+Status choose_range_column(const JoinSpec& spec, const SampledSide& probe, const SampledSide& build,
+                           uint16_t* column);
 
 }  // namespace gpujoin

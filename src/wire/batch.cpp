@@ -64,4 +64,15 @@ Status copy_offsets(const uint32_t* shared, uint64_t rows, uint64_t data_bytes, 
     return {};
 }
 
+uint64_t batch_bytes(std::span<const ColumnSpec> specs, const BatchView& batch) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < specs.size(); i++) {
+        const ColumnView& column = batch.columns[i];
+        uint32_t width = fixed_width(specs[i].type);
+        bytes += column.validity ? validity_bytes(batch.rows) : 0;
+        bytes += width ? batch.rows * width : (batch.rows + 1) * sizeof(uint32_t) + column.data_bytes;
+    }
+    return bytes;
+}
+
 }  // namespace gpujoin

@@ -187,12 +187,12 @@ TEST(CudaPlan, LittleDependsOnTheColumnThatDrives) {
     TablePair made = make_tables({{fixed_column(ColumnType::Fixed4), 10}, {bytes_column(), 10}}, 1, 1, 1);
     JoinSpec spec = make_spec(JoinKind::Full, Algorithm::Auto, made.probe, made.build);
     add_range(spec, 0, Comparison::Less, 0);
-    EXPECT_FALSE(plan_join(spec, true).chooses_late);
+    EXPECT_FALSE(plan_join(spec, 1000, true).chooses_late);
     add_range(spec, 1, Comparison::Less, 1);
     add_filter(spec, 1, Comparison::NotEqual, 1);
     for (Algorithm algorithm : {Algorithm::Index, Algorithm::SortMerge, Algorithm::NestedLoop}) {
         spec.algorithm = algorithm;
-        JoinPlan plans[] = {plan_join(spec, true, 0), plan_join(spec, true, 1)};
+        JoinPlan plans[] = {plan_join(spec, 1000, true, 0), plan_join(spec, 1000, true, 1)};
         for (int column = 0; column < 2; column++) {
             const JoinPlan& plan = plans[column];
             const bool searches = algorithm != Algorithm::NestedLoop;

@@ -357,8 +357,9 @@ TEST_P(Contract, ForcedAlgorithms) {
     EXPECT_EQ(algorithm_of(Algorithm::Index, true, false), Algorithm::Hash);
     EXPECT_EQ(algorithm_of(Algorithm::SortMerge, true, false), Algorithm::SortMerge);
     EXPECT_EQ(algorithm_of(Algorithm::SortMerge, false, true), Algorithm::SortMerge);
-    EXPECT_EQ(algorithm_of(Algorithm::SortMerge, true, true),
-              GetParam() == "cuda" ? Algorithm::Index : Algorithm::SortMerge);
+    EXPECT_EQ(algorithm_of(Algorithm::SortMerge, true, true), Algorithm::SortMerge);
+    EXPECT_EQ(algorithm_of(Algorithm::SortMerge, false, false), Algorithm::NestedLoop);
+    EXPECT_EQ(algorithm_of(Algorithm::Auto, true, true), Algorithm::Index);
     EXPECT_EQ(algorithm_of(Algorithm::NestedLoop, true, true), Algorithm::NestedLoop);
 }
 

@@ -64,14 +64,14 @@ TEST(RangeChoice, ReadsSamplesAndPassesFailuresOn) {
         return Status{};
     };
     uint16_t column = 99;
-    ASSERT_OK(choose_range_column(spec, 0, {1u << 20, read}, {1u << 30, read}, &column));
+    ASSERT_OK(choose_range_column(spec, {1u << 20, read}, {1u << 30, read}, &column));
     EXPECT_EQ(column, 1);
     EXPECT_LE(most, 4096u);
     auto fail = [](uint16_t, uint64_t, std::vector<SampledKey>*) {
         return failure(Fault::DeviceMemory, "53200", "no room");
     };
-    EXPECT_EQ(choose_range_column(spec, 0, {1, read}, {1u << 20, fail}, &column).fault, Fault::DeviceMemory);
-    EXPECT_EQ(choose_range_column(spec, 0, {1, fail}, {1u << 20, read}, &column).fault, Fault::DeviceMemory);
+    EXPECT_EQ(choose_range_column(spec, {1, read}, {1u << 20, fail}, &column).fault, Fault::DeviceMemory);
+    EXPECT_EQ(choose_range_column(spec, {1, fail}, {1u << 20, read}, &column).fault, Fault::DeviceMemory);
 }
 
 // An interval of keys is what each comparison leaves, also at the ends of the order.

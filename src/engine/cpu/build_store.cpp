@@ -78,10 +78,8 @@ Status BuildStore::append(const BatchView& batch) {
         batches_++;
         for (uint32_t i = 0; i < columns_.size(); i++) {
             first_byte[i] = columns_[i].data_bytes;
-            bool variable = columns_[i].spec.type == ColumnType::Bytes;
-            uint64_t bytes = variable ? batch.columns[i].offsets[batch.rows] : 0;
-            columns_[i].data_bytes += bytes;
-            bytes_ += bytes + batch.rows * (variable ? 4 : fixed_width(columns_[i].spec.type));
+            if (columns_[i].spec.type == ColumnType::Bytes)
+                columns_[i].data_bytes += batch.columns[i].offsets[batch.rows];
         }
     }
     for (uint32_t i = 0; i < columns_.size(); i++) {

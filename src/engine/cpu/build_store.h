@@ -28,7 +28,6 @@ class BuildStore {
 
     // So far; any thread.
     uint64_t rows() const { return rows_; }
-    uint64_t bytes() const { return bytes_; }
     uint64_t batches() const { return batches_; }
 
     // A stored column, for reading once all appends have returned.
@@ -57,7 +56,6 @@ class BuildStore {
     std::vector<Column> columns_;
     std::mutex mutex_;  // held to change what follows, and to grow
     std::atomic<uint64_t> rows_{0};
-    std::atomic<uint64_t> bytes_{0};
     std::atomic<uint64_t> batches_{0};
 };
 

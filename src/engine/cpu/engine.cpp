@@ -4,6 +4,7 @@
 #include <fstream>
 #include <string>
 
+#include "engine/algorithm.h"
 #include "engine/cpu/queue_cursor.h"
 #include "engine/cpu/radix_join.h"
 #include "engine/cpu/range_plan.h"
@@ -17,30 +18,6 @@ double milliseconds(const std::atomic<uint64_t>& nanoseconds) {
     return static_cast<double>(nanoseconds.load()) / 1e6;
 }
 
-// Whether an algorithm can do a join: hash looks equalities up, index ranges, sort_merge either.
-bool can_do(Algorithm algorithm, const JoinSpec& spec) {
-    switch (algorithm) {
-        case Algorithm::Hash:
-            return spec.equalities > 0;
-        case Algorithm::Index:
-            return spec.ranges > 0;
-        case Algorithm::SortMerge:
-            return spec.equalities > 0 || spec.ranges > 0;
-        default:
-            return algorithm == Algorithm::NestedLoop;
-    }
-}
-
-// The algorithm that is forced, if it can do the join; else the best by the terms and the rows counted.
-Algorithm choose_algorithm(const JoinSpec& spec, uint64_t build_rows) {
-    // Below this many rows testing all of them is no slower than any search, and needs no sorting.
-    constexpr uint64_t kFewRows = 32;
-    if (can_do(spec.algorithm, spec)) return spec.algorithm;
-    if (can_do(Algorithm::Index, spec) && (spec.equalities > 0 || build_rows > kFewRows))
-        return Algorithm::Index;
-    return can_do(Algorithm::Hash, spec) ? Algorithm::Hash : Algorithm::NestedLoop;
-}
-
 Status make_matcher(Algorithm algorithm, JoinContext& join, std::unique_ptr<Matcher>* matcher) {
     switch (algorithm) {
         case Algorithm::Hash:
@@ -49,18 +26,11 @@ Status make_matcher(Algorithm algorithm, JoinContext& join, std::unique_ptr<Matc
             return make_index_matcher(join, matcher);
         case Algorithm::SortMerge:
             return make_sort_merge_matcher(join, matcher);
-        default:
-            return make_nested_loop_matcher(join, matcher);
+        case Algorithm::NestedLoop:
+        case Algorithm::Auto:  // never chosen
+            break;
     }
-}
-
-uint64_t batch_bytes(const JoinSpec& spec, const BatchView& batch) {
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < spec.probe_columns; i++) {
-        uint32_t width = fixed_width(spec.probe[i].type);
-        bytes += width ? batch.rows * width : batch.rows > 0 ? batch.columns[i].offsets[batch.rows] : 0;
-    }
-    return bytes;
+    return make_nested_loop_matcher(join, matcher);
 }
 
 class CpuJoin final : public Join {
@@ -78,7 +48,10 @@ class CpuJoin final : public Join {
 
     Status append(const BatchView& batch) override {
         ScopeTimer timer(join_.counters.append_ns);
-        return guarded([&] { return join_.context.build.append(batch); });
+        const JoinSpec& spec = join_.context.spec;
+        GPUJOIN_RETURN_IF_FAILED(guarded([&] { return join_.context.build.append(batch); }));
+        join_.counters.build_bytes += batch_bytes({spec.build, spec.build_columns}, batch);
+        return {};
     }
 
     Status seal(SealReport* report) override {
@@ -97,12 +70,13 @@ class CpuJoin final : public Join {
             return failure(Fault::Error, "XX000", "the CPU join engine cannot read device memory");
         if (batch.rows > BuildStore::kMaxRows)
             return failure(Fault::Error, "54000", "too many rows in a probe batch");
-        const bool by_radix = radix_ && radix_pays(join_.context.build.rows(), batch.rows);
+        const bool by_radix = radix_ && partitioning_pays(join_.context.build.rows(), batch.rows);
         if (!by_radix) GPUJOIN_RETURN_IF_FAILED(guarded([&] { return make_late_matcher(batch); }));
         ScopeTimer timer(join_.counters.probe_ns);
+        const JoinSpec& spec = join_.context.spec;
         join_.counters.probe_batches++;
         join_.counters.probe_rows += batch.rows;
-        join_.counters.probe_bytes += batch_bytes(join_.context.spec, batch);
+        join_.counters.probe_bytes += batch_bytes({spec.probe, spec.probe_columns}, batch);
         return guarded([&] {
             return by_radix ? radix_->probe(join_, batch, cursor) : make_probe_cursor(join_, batch, cursor);
         });
@@ -143,7 +117,7 @@ class CpuJoin final : public Join {
         const SealedJoin::Counters& counters = join_.counters;
         JoinStats stats{};
         stats.build_rows = join_.context.build.rows();
-        stats.build_bytes = join_.context.build.bytes();
+        stats.build_bytes = join_.counters.build_bytes;
         stats.build_batches = join_.context.build.batches();
         stats.probe_rows = counters.probe_rows;
         stats.probe_bytes = counters.probe_bytes;

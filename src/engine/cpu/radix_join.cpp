@@ -4,6 +4,7 @@
 #include <bit>
 #include <optional>
 
+#include "engine/algorithm.h"
 #include "engine/cpu/queue_cursor.h"
 #include "engine/cpu/radix_lane.h"
 
@@ -213,18 +214,11 @@ Status make_radix_join_of(JoinContext& join, uint32_t bits, std::unique_ptr<Radi
 
 }  // namespace
 
-bool radix_pays(uint64_t build_rows, uint64_t batch_rows) {
-    constexpr uint64_t kBuildRowsPerProbeRow = 4;  // fewer probe rows do not pay for partitioning
-    return batch_rows >= build_rows / kBuildRowsPerProbeRow;
-}
-
 bool radix_applies(const JoinContext& join) {
     const JoinSpec& spec = join.spec;
-    if (spec.order != OutputOrder::None || spec.kind != JoinKind::Inner || spec.client_decides) return false;
-    if (spec.ranges + spec.filters + spec.program.steps > 0 ||
-        (join.layout.bytes != 4 && join.layout.bytes != 8))
-        return false;
-    return join.build.rows() >= kFewestRows && radix_pays(join.build.rows(), spec.estimated_probe_rows);
+    const bool packed = join.layout.bytes == 4 || join.layout.bytes == 8;
+    return may_partition(spec) && packed && join.build.rows() >= kFewestRows &&
+           partitioning_pays(join.build.rows(), spec.estimated_probe_rows);
 }
 
 Status make_radix_join(JoinContext& join, std::unique_ptr<RadixJoin>* made) {

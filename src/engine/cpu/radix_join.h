@@ -12,9 +12,8 @@
 
 namespace gpujoin::cpu {
 
-// Which is decided at seal; and whether a batch is worth partitioning.
+// Which is decided at seal.
 bool radix_applies(const JoinContext& join);
-bool radix_pays(uint64_t build_rows, uint64_t batch_rows);
 
 // A partitioned build side.
 class RadixJoin {

@@ -9,15 +9,6 @@ namespace gpujoin::cpu {
 
 namespace {
 
-uint16_t likely_column(const JoinSpec& spec) {
-    if (auto bounded = find_bounded_column(spec)) return *bounded;
-    // Bounded on one side: from above, so that the rows near the bound, which are the likely ones where the
-    // column is one end of an interval, come last (MaximumTree::trim).
-    for (uint32_t i = 0; i < spec.ranges; i++)
-        if (!is_lower_bound(spec.range[i])) return spec.range[i].build_column;
-    return spec.range[0].build_column;
-}
-
 // Reads a sample of a column.
 Status read_keys(const ColumnSource& source, uint64_t step, std::vector<SampledKey>* keys) {
     uint64_t row = 0;
@@ -34,7 +25,7 @@ Status read_keys(const ColumnSource& source, uint64_t step, std::vector<SampledK
 RangePlan plan_ranges(const JoinContext& join) {
     const JoinSpec& spec = join.spec;
     RangePlan plan;
-    plan.build_column = join.range_column ? *join.range_column : likely_column(spec);
+    plan.build_column = join.range_column ? *join.range_column : likely_range_column(spec);
     for (uint32_t i = 0; i < spec.ranges; i++) {
         const Term& term = spec.range[i];
         bool exact = order_key_is_exact(spec.build[term.build_column]);
@@ -59,7 +50,7 @@ Status choose_range_column(const JoinContext& join, const BatchView& batch, uint
     SampledSide build{join.build.rows(), [&](uint16_t number, uint64_t step, std::vector<SampledKey>* keys) {
                           return read_keys(join.build.source(number), step, keys);
                       }};
-    return choose_range_column(join.spec, likely_column(join.spec), probe, build, column);
+    return choose_range_column(join.spec, probe, build, column);
 }
 
 RangeBounds::RangeBounds(const JoinSpec& spec, const std::vector<Term>& terms, const BatchView& batch) {
