@@ -98,8 +98,6 @@ Status CudaCursor::next(const Sink& sink, ResultBatch* result) {
         if (!pairs_.empty()) GPUJOIN_RETURN_IF_FAILED(writer_->write(context, &pairs_, sink, result));
         result->done = pairs_.empty() && source_done_;
         result->undecided = source_->undecided();
-        join_->counters_.result_rows += result->rows;
-        join_->counters_.result_bytes += result->bytes;
         return {};
     });
 }

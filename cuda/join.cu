@@ -105,7 +105,6 @@ Status CudaJoin::seal(SealReport* report) {
         *report = {};
         report->algorithm = plan_.algorithm;
         report->order = result_order();
-        report->unique_build_keys = lookup_made_ && lookup_.unique();
         report->build_rows = build_.rows();
         return {};
     });
@@ -351,16 +350,12 @@ JoinStats CudaJoin::stats() const {
     stats.probe_rows = counters_.probe_rows;
     stats.probe_bytes = counters_.probe_bytes;
     stats.probe_batches = counters_.probe_batches;
-    stats.result_rows = counters_.result_rows;
-    stats.result_bytes = counters_.result_bytes;
     stats.append_ms = static_cast<double>(counters_.append_microseconds) / 1000;
     stats.seal_ms = static_cast<double>(counters_.seal_microseconds) / 1000;
     stats.probe_ms = static_cast<double>(counters_.probe_microseconds) / 1000;
     stats.peak_memory = account_.peak();
     stats.peak_seal_memory = peak_seal_memory_;
     stats.algorithm = algorithm_;
-    stats.passes = (radix_bits_ + 7) / 8;
-    stats.on_device = 1;
     snprintf(stats.device, sizeof stats.device, "%s", device_->name().c_str());
     return stats;
 }

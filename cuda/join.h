@@ -23,7 +23,6 @@ namespace gpujoin {
 struct JoinCounters {
     std::atomic<uint64_t> build_bytes{0}, build_batches{0};
     std::atomic<uint64_t> probe_rows{0}, probe_bytes{0}, probe_batches{0};
-    std::atomic<uint64_t> result_rows{0}, result_bytes{0};
     std::atomic<uint64_t> append_microseconds{0}, seal_microseconds{0}, probe_microseconds{0};
 };
 

@@ -151,8 +151,6 @@ Status UnorderedCursor::next(const Sink& sink, ResultBatch* result) {
             if (!pairs_.empty()) GPUJOIN_RETURN_IF_FAILED(writer_->write(context, &pairs_, sink, result));
         }
         result->done = pairs_.empty() && matched_all_;
-        join_->counters_.result_rows += result->rows;
-        join_->counters_.result_bytes += result->bytes;
         return {};
     });
 }

@@ -135,7 +135,6 @@ Status decode(std::span<const std::byte> packet, Message* message) {
     if (header->bytes != packet.size()) return malformed("The size given in the header", header->bytes);
     uint32_t fixed = body_bytes(header->type);
     if (fixed == UINT32_MAX) return malformed("The message type", static_cast<uint64_t>(header->type));
-    if (header->input > 1) return malformed("The input", header->input);
     if (header->stage != 0) return malformed("The stage", header->stage);
     uint64_t body = packet.size() - sizeof(MessageHeader);
     if (body < fixed) return malformed("The size of the packet", packet.size());
@@ -158,8 +157,7 @@ uint32_t encode(MessageType type, uint64_t session, uint64_t sequence, const voi
                 std::span<const ColumnBuffers> columns, std::byte* buffer) {
     auto column_bytes = static_cast<uint32_t>(columns.size_bytes());
     uint32_t bytes = sizeof(MessageHeader) + body_size + column_bytes;
-    MessageHeader header{kMessageMagic, kProtocolVersion, type, bytes, 0, 0, kBuildId, session, sequence};
-    header.input = type == MessageType::Append || type == MessageType::ScanBuild ? 1 : 0;
+    MessageHeader header{kMessageMagic, kProtocolVersion, type, bytes, 0, kBuildId, session, sequence};
     memcpy(buffer, &header, sizeof header);
     if (body_size > 0) memcpy(buffer + sizeof header, body, body_size);
     if (column_bytes > 0) memcpy(buffer + sizeof header + body_size, columns.data(), column_bytes);

@@ -86,8 +86,7 @@ struct MessageHeader {
     uint16_t version;
     MessageType type;
     uint32_t bytes;     // of the whole message
-    uint16_t input;     // 0 probe, 1 build
-    uint16_t stage;     // 0: a session has one join
+    uint32_t stage;     // 0: a session has one join
     uint64_t build;     // kBuildId
     uint64_t session;   // 0 before Opened
     uint64_t sequence;  // Append, Probe, ScanBuild, MarkMatched and Reserve take increasing numbers from one

@@ -10,9 +10,8 @@ namespace gpujoin {
 
 struct SealReport {
     Algorithm algorithm;
-    OutputOrder order;          // of results; Probe may be given where None was asked for
-    uint8_t unique_build_keys;  // 1: no two build rows share a key
-    uint8_t reserved[5];
+    OutputOrder order;  // of results; Probe may be given where None was asked for
+    uint8_t reserved[6];
     uint64_t build_rows;
 };
 
@@ -23,18 +22,14 @@ struct JoinStats {
     uint64_t probe_rows;
     uint64_t probe_bytes;
     uint64_t probe_batches;
-    uint64_t result_rows;
-    uint64_t result_bytes;
     double append_ms;  // work of calls, without what they waited for their turns
     double seal_ms;
     double probe_ms;            // looking up and writing results
     uint64_t peak_memory;       // bytes charged at most, on the device it ran on
     uint64_t peak_seal_memory;  // the same at seal
-    uint32_t passes;            // partitioning passes
     Algorithm algorithm;
-    uint8_t on_device;  // 1: CUDA engine
-    uint8_t moved;      // 1: moved to the CPU engine, because the device had no room
-    uint8_t reserved;
+    uint8_t moved;  // 1: moved to the CPU engine, because the device had no room
+    uint8_t reserved[6];
     char device[64];
 };
 

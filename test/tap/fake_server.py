@@ -27,7 +27,7 @@ BUILD = [0]  # as in the messages that come
  MARK, MARKED, SCAN, REWIND, REWOUND, GET_STATS, STATS, GET_DEVICES, DEVICES, CALIBRATE, PING, PONG,
  FAILED) = range(1, 29)
 STAGES = {"hello": HELLO, "open": OPEN, "append": APPEND, "seal": SEAL, "probe": PROBE, "devices": GET_DEVICES, "ping": PING}
-HEADER = struct.Struct("<IHHIHHQQQ")
+HEADER = struct.Struct("<IHHIIQQQ")
 DEVICES_BYTES = 40 + 32 * (8 + 64 + 160 + 8 + 32 + 8 + 5 * 8)
 ARENA_BYTES, BLOCK, NONE = 16 << 20, 1 << 20, 2**64 - 1
 HASH, NESTED_LOOP = 1, 4
@@ -35,7 +35,7 @@ HASH, NESTED_LOOP = 1, 4
 
 def message(kind, sequence=0, body=b"", magic=MAGIC, version=VERSION, size=None, session=7, build=0):
     size = HEADER.size + len(body) if size is None else size
-    return HEADER.pack(magic, version, kind, size, 0, 0, BUILD[0] ^ build, session, sequence) + body
+    return HEADER.pack(magic, version, kind, size, 0, BUILD[0] ^ build, session, sequence) + body
 
 
 def misbehaviour():
@@ -60,7 +60,7 @@ def opened(offset=0, size=BLOCK):
 
 
 def stats(device, algorithm, moved):
-    return message(STATS, 0, struct.pack("<8Q3d2QI4B64s", *[0] * 14, algorithm, not moved, moved, 0, device.encode()))
+    return message(STATS, 0, struct.pack("<6Q3d2Q2B6x64s", *[0] * 11, algorithm, moved, device.encode()))
 
 
 def result(sequence, rows=1, offset=4 * BLOCK, size=BLOCK, probe_rows=0, columns=(), last=1):
@@ -104,7 +104,7 @@ def converse(client):
     while packet := client.recv(200 << 10):
         stage, _, what = misbehaviour()[0].partition(":")
         nonsense = {**NONSENSE, **RESULTS}.get(what)
-        _, _, kind, _, _, _, BUILD[0], _, sequence = HEADER.unpack_from(packet)
+        _, _, kind, _, _, BUILD[0], _, sequence = HEADER.unpack_from(packet)
         here = STAGES.get(stage) == kind
         if here and what == "silent":
             continue
@@ -131,7 +131,7 @@ def converse(client):
         elif kind == APPEND:
             client.send(message(APPENDED, sequence))
         elif kind == SEAL:
-            client.send(message(SEALED, 0, struct.pack("<BBB5xQ", HASH, 0, 1, 100)))
+            client.send(message(SEALED, 0, struct.pack("<BB6xQ", HASH, 0, 100)))
         elif kind == PROBE:
             client.send(result(sequence, rows=0, offset=0, size=0))
         elif kind in (GET_DEVICES, CALIBRATE):

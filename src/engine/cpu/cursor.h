@@ -65,7 +65,6 @@ struct SealedJoin {
     struct Counters {
         std::atomic<uint64_t> build_bytes{0};
         std::atomic<uint64_t> probe_rows{0}, probe_bytes{0}, probe_batches{0};
-        std::atomic<uint64_t> result_rows{0}, result_bytes{0};
         std::atomic<uint64_t> append_ns{0}, seal_ns{0}, probe_ns{0};
     } counters;
 };

@@ -60,7 +60,6 @@ class CpuJoin final : public Join {
         *report = {};
         report->algorithm = algorithm_;
         report->order = join_.order;
-        report->unique_build_keys = join_.matcher && join_.matcher->unique_keys;
         report->build_rows = join_.context.build.rows();
         return {};
     }
@@ -122,15 +121,12 @@ class CpuJoin final : public Join {
         stats.probe_rows = counters.probe_rows;
         stats.probe_bytes = counters.probe_bytes;
         stats.probe_batches = counters.probe_batches;
-        stats.result_rows = counters.result_rows;
-        stats.result_bytes = counters.result_bytes;
         stats.append_ms = milliseconds(counters.append_ns);
         stats.seal_ms = milliseconds(counters.seal_ns);
         stats.probe_ms = milliseconds(counters.probe_ns);
         const Ledger* ledger = join_.context.limits.host_memory;
         stats.peak_memory = ledger ? ledger->peak() : 0;
         stats.peak_seal_memory = peak_seal_memory_;
-        stats.passes = join_.order == OutputOrder::None;
         stats.algorithm = algorithm_;
         snprintf(stats.device, sizeof stats.device, "cpu");
         return stats;

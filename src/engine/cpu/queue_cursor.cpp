@@ -58,8 +58,6 @@ Status QueueCursor::fill(const Sink& sink, ResultBatch* result) {
     }
     result->done = exhausted() && queue.size() == 0;
     result->undecided = undecided();
-    join_.counters.result_rows += result->rows;
-    join_.counters.result_bytes += result->bytes;
     return {};
 }
 

@@ -116,8 +116,6 @@ class DirectRadixCursor final : public Cursor {
         GPUJOIN_RETURN_IF_FAILED(probe_->run(output));
         result->rows = static_cast<uint32_t>(output.rows());
         result->done = probe_->is_done();
-        join_.counters.result_rows += result->rows;
-        join_.counters.result_bytes += result->bytes;
         return {};
     }
 
