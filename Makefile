@@ -32,7 +32,7 @@ REGRESS_OPTS = --inputdir=. --outputdir=.
 
 wire_sources = $(wildcard src/wire/*.cpp)
 # What the library and the server must have in common, and whoever shares PostgreSQL's memory (see src/wire/build.h).
-common_sources = $(sort $(wildcard src/wire/*)) src/pg/server_state.h src/pg/server_state.cpp gpujoin.control
+common_sources = $(sort $(wildcard src/wire/*)) src/pg/server_state.h src/pg/shared_state.cpp gpujoin.control
 pg_sources = $(wildcard src/pg/*.cpp src/pg/*/*.cpp)
 engine_sources = $(wildcard src/engine/*.cpp src/engine/*/*.cpp)
 server_sources = $(filter-out src/server/main.cpp,$(wildcard src/server/*.cpp))

@@ -31,42 +31,42 @@ Status find_pair_after(const WorkContext& context, const PairBuffer& pairs, uint
 
 // Arrays are given back in the order of the stream, which is waited for before it goes back itself.
 CudaCursor::~CudaCursor() {
-    (void)join_->device_->use();
+    (void)join_->device->use();
 }
 
 Status CudaCursor::start_probe(const BatchView& batch) {
     GPUJOIN_RETURN_IF_FAILED(join_->acquire_stream(join_->size_of_probe(batch.rows), &stream_));
     WorkContext context = join_->work(stream_);
     {
-        AddTime timer(&join_->counters_.probe_microseconds);
-        GPUJOIN_RETURN_IF_FAILED(probe_.upload(context, join_->spec_, batch));
+        AddTime timer(&join_->counters.probe_microseconds);
+        GPUJOIN_RETURN_IF_FAILED(probe_.upload(context, join_->spec, batch));
     }
     GPUJOIN_RETURN_IF_FAILED(join_->make_late_lookup(context, probe_.views().data(), batch.rows));
     return queue_lookup(context, batch.rows);
 }
 
 Status CudaCursor::queue_lookup(const WorkContext& context, uint64_t rows) {
-    AddTime timer(&join_->counters_.probe_microseconds);
+    AddTime timer(&join_->counters.probe_microseconds);
     ProbeWork work = join_->probe_work(probe_.device_views(), rows);
     GPUJOIN_RETURN_IF_FAILED(
-        find_candidates(context, join_->lookup_, work.probe, join_->required_[0], rows, &work.candidates));
-    auto make_source = work.tiles.tests                  ? make_tile_source
-                       : join_->plan_.only_filters()     ? make_filter_source
-                       : join_->plan_.tests_candidates() ? make_masked_source
-                       : has_single_slots(work)          ? make_single_source
-                                                         : make_exact_source;
+        find_candidates(context, join_->lookup, work.probe, join_->required[0], rows, &work.candidates));
+    auto make_source = work.tiles.tests                 ? make_tile_source
+                       : join_->plan.only_filters()     ? make_filter_source
+                       : join_->plan.tests_candidates() ? make_masked_source
+                       : has_single_slots(work)         ? make_single_source
+                                                        : make_exact_source;
     GPUJOIN_RETURN_IF_FAILED(make_source(context, std::move(work), &source_));
-    writer_ = std::make_unique<ResultWriter>(join_->spec_, join_->build_views_.data(), probe_.views().data(),
+    writer_ = std::make_unique<ResultWriter>(join_->spec, join_->build_views.data(), probe_.views().data(),
                                              join_->row_data(), join_->result_order(),
-                                             join_->lookup_.holds_values());
+                                             join_->lookup.holds_values());
     return {};
 }
 
 Status CudaCursor::start_scan(bool matched) {
-    GPUJOIN_RETURN_IF_FAILED(join_->acquire_stream({join_->build_.rows()}, &stream_));
+    GPUJOIN_RETURN_IF_FAILED(join_->acquire_stream({join_->build.rows()}, &stream_));
     GPUJOIN_RETURN_IF_FAILED(join_->collect_marks(join_->work(stream_)));
-    source_ = make_scan_source(join_->matched_.data(), matched, join_->build_.rows());
-    writer_ = std::make_unique<ResultWriter>(join_->spec_, join_->build_views_.data(), nullptr,
+    source_ = make_scan_source(join_->matched.data(), matched, join_->build.rows());
+    writer_ = std::make_unique<ResultWriter>(join_->spec, join_->build_views.data(), nullptr,
                                              join_->row_data(), join_->result_order());
     return {};
 }
@@ -86,10 +86,10 @@ Status CudaCursor::apply_skip(const WorkContext& context) {
 
 Status CudaCursor::next(const Sink& sink, ResultBatch* result) {
     return guarded([&]() -> Status {
-        AddTime timer(&join_->counters_.probe_microseconds);
+        AddTime timer(&join_->counters.probe_microseconds);
         *result = {};
-        GPUJOIN_RETURN_IF_FAILED(join_->device_->use());
-        GPUJOIN_RETURN_IF_FAILED(check_cancelled(join_->limits_.cancel));
+        GPUJOIN_RETURN_IF_FAILED(join_->device->use());
+        GPUJOIN_RETURN_IF_FAILED(check_cancelled(join_->limits.cancel));
         WorkContext context = join_->work(stream_);
         GPUJOIN_RETURN_IF_FAILED(apply_skip(context));
         if (pairs_.empty() && !source_done_)

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "cuda/join.h"
+#include "cuda/sealed_join.h"
 #include "cuda/probe_columns.h"
 #include "cuda/result_writer.h"
 
@@ -14,7 +14,7 @@ namespace gpujoin {
 
 class CudaCursor : public Cursor {
   public:
-    explicit CudaCursor(CudaJoin* join) : join_(join) {}
+    explicit CudaCursor(SealedJoin* join) : join_(join) {}
     ~CudaCursor() override;
 
     // Uploads the batch and begins its lookup, after what the first batches make.
@@ -28,7 +28,7 @@ class CudaCursor : public Cursor {
     Status queue_lookup(const WorkContext& context, uint64_t rows);
     Status apply_skip(const WorkContext& context);
 
-    CudaJoin* const join_;
+    SealedJoin* const join_;
     StreamLease stream_;
     ProbeColumns probe_;
     std::unique_ptr<PairSource> source_;

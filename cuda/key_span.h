@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "cuda/lookup.cuh"
+#include "cuda/key_reading.cuh"
 #include "cuda/packed_columns.h"
 #include "cuda/work.h"
 

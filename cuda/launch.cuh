@@ -7,7 +7,6 @@
 #include <cstdint>
 
 #include "cuda/check.h"
-#include "cuda/work.h"
 
 namespace gpujoin {
 
@@ -28,26 +27,6 @@ Status for_each(cudaStream_t stream, uint64_t count, const Body& body) {
     auto blocks = static_cast<uint32_t>((count + kBlockThreads - 1) / kBlockThreads);
     call_for_each<<<blocks, kBlockThreads, 0, stream>>>(count, body);
     GPUJOIN_CHECK_CUDA(cudaGetLastError());
-    return {};
-}
-
-// A body whose indexes start at `first`.
-template <typename Body>
-struct ShiftedBody {
-    Body body;
-    uint64_t first;
-    __device__ void operator()(uint64_t i) const { body(first + i); }
-};
-
-// The same for long work: in steps of a few milliseconds.
-template <typename Body>
-Status for_each_in_steps(const WorkContext& context, uint64_t count, const Body& body) {
-    constexpr uint64_t kStep = 8 << 20;
-    for (uint64_t first = 0; first < count; first += kStep) {
-        GPUJOIN_RETURN_IF_FAILED(first > 0 ? end_step(context) : check_cancelled(context.cancel));
-        uint64_t step = count - first < kStep ? count - first : kStep;
-        GPUJOIN_RETURN_IF_FAILED(for_each(context.handle(), step, ShiftedBody<Body>{body, first}));
-    }
     return {};
 }
 

@@ -8,6 +8,7 @@
 #include "cuda/lookup.h"
 #include "cuda/number_rows.cuh"
 #include "cuda/primitives.h"
+#include "cuda/steps.cuh"
 #include "cuda/warp_count.cuh"
 
 namespace gpujoin {

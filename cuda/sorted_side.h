@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "cuda/lookup.cuh"
+#include "cuda/key_reading.cuh"
 #include "cuda/payload.h"
 #include "cuda/work.h"
 

@@ -23,24 +23,24 @@ bool gives_unmatched(SlotRule rule) {
 
 // Arrays are given back in the order of the stream, which is waited for before it goes back itself.
 UnorderedCursor::~UnorderedCursor() {
-    (void)join_->device_->use();
+    (void)join_->device->use();
 }
 
 Status UnorderedCursor::start(const BatchView& batch) {
-    AddTime timer(&join_->counters_.probe_microseconds);
+    AddTime timer(&join_->counters.probe_microseconds);
     GPUJOIN_RETURN_IF_FAILED(join_->acquire_stream(join_->size_of_probe(batch.rows), &stream_));
     WorkContext context = join_->work(stream_);
-    GPUJOIN_RETURN_IF_FAILED(probe_.upload(context, join_->spec_, batch));
-    return join_->radix_bits_ ? start_radix(context, batch.rows) : start_merge(context, batch.rows);
+    GPUJOIN_RETURN_IF_FAILED(probe_.upload(context, join_->spec, batch));
+    return join_->radix_bits ? start_radix(context, batch.rows) : start_merge(context, batch.rows);
 }
 
 Status UnorderedCursor::start_radix(const WorkContext& context, uint64_t rows) {
-    const JoinSpec& spec = join_->spec_;
+    const JoinSpec& spec = join_->spec;
     RadixInput input = join_->radix_input(false, probe_.views().data(), probe_.device_views(), rows);
     RadixSide probe;
     GPUJOIN_RETURN_IF_FAILED(probe.partition(
-        context, input, choose_payload(probe_.views().data(), spec.carry, spec.carried), join_->radix_bits_));
-    auto matcher = std::make_unique<RadixMatcher>(&join_->radix_, std::move(probe), input.layout.bytes);
+        context, input, choose_payload(probe_.views().data(), spec.carry, spec.carried), join_->radix_bits));
+    auto matcher = std::make_unique<RadixMatcher>(&join_->radix, std::move(probe), input.layout.bytes);
     GPUJOIN_RETURN_IF_FAILED(matcher->prepare(context));
     matcher_ = std::move(matcher);
     return {};
@@ -48,8 +48,8 @@ Status UnorderedCursor::start_radix(const WorkContext& context, uint64_t rows) {
 
 // With several bounds candidates are narrowed by the values of each probe row, so that its number is needed.
 Status UnorderedCursor::start_merge(const WorkContext& context, uint64_t rows) {
-    const JoinSpec& spec = join_->spec_;
-    const Lookup& lookup = join_->lookup_;
+    const JoinSpec& spec = join_->spec;
+    const Lookup& lookup = join_->lookup;
     ProbeWork work = join_->probe_work(probe_.device_views(), rows);
     SortInput input{work.lookup.layout,
                     lookup.merge_probe_column(),
@@ -74,7 +74,7 @@ Status UnorderedCursor::start_merge(const WorkContext& context, uint64_t rows) {
 
 // Whether the sink's columns are just the payloads, and how many rows fit.
 bool UnorderedCursor::writes_direct(const Sink& sink, uint64_t* capacity) const {
-    const JoinSpec& spec = join_->spec_;
+    const JoinSpec& spec = join_->spec;
     const PayloadSource& build = matcher_->build_payload();
     const PayloadSource& probe = matcher_->probe_payload();
     if (sink.kind != Memory::Device || !build.values || !probe.values) return false;
@@ -88,7 +88,7 @@ bool UnorderedCursor::writes_direct(const Sink& sink, uint64_t* capacity) const 
 // The columns are laid out for as many rows as fit, however many come.
 Status UnorderedCursor::write_direct(const WorkContext& context, const Sink& sink, uint64_t capacity,
                                      ResultBatch* result) {
-    const JoinSpec& spec = join_->spec_;
+    const JoinSpec& spec = join_->spec;
     ResultColumn columns[] = {{spec.build[spec.output[0]].type, false},
                               {spec.probe[spec.carry[0]].type, false}};
     uint64_t no_data[2] = {};
@@ -115,8 +115,8 @@ Status UnorderedCursor::prepare_side(const WorkContext& context, const PayloadSo
 }
 
 Status UnorderedCursor::prepare_buffer(const WorkContext& context) {
-    const JoinSpec& spec = join_->spec_;
-    std::vector<DeviceColumn> build_views = join_->build_views_;
+    const JoinSpec& spec = join_->spec;
+    std::vector<DeviceColumn> build_views = join_->build_views;
     std::vector<DeviceColumn> probe_views = probe_.views();
     GPUJOIN_RETURN_IF_FAILED(prepare_side(context, matcher_->build_payload(),
                                           build_views.data() + spec.output[0], &build_values_,
@@ -138,10 +138,10 @@ Status UnorderedCursor::fill_buffer(const WorkContext& context) {
 
 Status UnorderedCursor::next(const Sink& sink, ResultBatch* result) {
     return guarded([&]() -> Status {
-        AddTime timer(&join_->counters_.probe_microseconds);
+        AddTime timer(&join_->counters.probe_microseconds);
         *result = {};
-        GPUJOIN_RETURN_IF_FAILED(join_->device_->use());
-        GPUJOIN_RETURN_IF_FAILED(check_cancelled(join_->limits_.cancel));
+        GPUJOIN_RETURN_IF_FAILED(join_->device->use());
+        GPUJOIN_RETURN_IF_FAILED(check_cancelled(join_->limits.cancel));
         WorkContext context = join_->work(stream_);
         uint64_t capacity = 0;
         if (pairs_.empty() && !matched_all_ && writes_direct(sink, &capacity)) {

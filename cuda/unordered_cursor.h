@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "cuda/join.h"
+#include "cuda/sealed_join.h"
 #include "cuda/payload_matcher.h"
 #include "cuda/probe_columns.h"
 #include "cuda/result_writer.h"
@@ -18,7 +18,7 @@ namespace gpujoin {
 
 class UnorderedCursor : public Cursor {
   public:
-    explicit UnorderedCursor(CudaJoin* join) : join_(join) {}
+    explicit UnorderedCursor(SealedJoin* join) : join_(join) {}
     ~UnorderedCursor() override;
 
     // Uploads the batch and prepares its matching.
@@ -38,7 +38,7 @@ class UnorderedCursor : public Cursor {
     Status prepare_buffer(const WorkContext& context);
     Status fill_buffer(const WorkContext& context);
 
-    CudaJoin* const join_;
+    SealedJoin* const join_;
     StreamLease stream_;
     ProbeColumns probe_;
     std::unique_ptr<PayloadMatcher> matcher_;

@@ -16,8 +16,6 @@
 #include <thread>
 #include <utility>
 
-#include "server/log.h"
-
 namespace gpujoin {
 
 namespace {

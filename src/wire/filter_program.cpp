@@ -1,13 +1,13 @@
 // Checking of filter programs: a run of the program on the kinds of values alone.
 #include "wire/filter_program.h"
 
-#include "wire/join_spec.h"
-
 namespace gpujoin {
 
 namespace {
 
 enum class Kind : uint8_t { Empty, Integer, Float, Truth };
+
+using Columns = std::span<const ColumnSpec>;
 
 Status malformed(const char* what, uint64_t step) {
     return failure(Fault::Protocol, "08P01", "malformed filter program")
@@ -29,7 +29,8 @@ Kind kind_of(const ColumnSpec& column) {
 
 class Checker {
   public:
-    explicit Checker(const JoinSpec& spec) : spec_(spec), program_(spec.program) {}
+    Checker(const FilterProgram& program, Columns probe, Columns build)
+        : program_(program), probe_(probe), build_(build) {}
 
     Status check() {
         for (number_ = 0; number_ < program_.steps; number_++)
@@ -121,16 +122,17 @@ class Checker {
             case FilterSource::Stack:
                 return pop();
             case FilterSource::Probe:
-                return step.operand < spec_.probe_columns ? kind_of(spec_.probe[step.operand]) : Kind::Empty;
+                return step.operand < probe_.size() ? kind_of(probe_[step.operand]) : Kind::Empty;
             case FilterSource::Build:
-                return step.operand < spec_.build_columns ? kind_of(spec_.build[step.operand]) : Kind::Empty;
+                return step.operand < build_.size() ? kind_of(build_[step.operand]) : Kind::Empty;
             default:
                 return step.operand < program_.constants ? kind_of(step.type) : Kind::Empty;
         }
     }
 
-    const JoinSpec& spec_;
     const FilterProgram& program_;
+    const Columns probe_;
+    const Columns build_;
     uint32_t number_ = 0;
     Kind accumulator_ = Kind::Empty;
     Kind stack_[kMaxFilterNumbers + kMaxFilterTruths];
@@ -151,16 +153,12 @@ bool may_be_undecided(const FilterProgram& program) {
     return false;
 }
 
-Status validate_filter(const JoinSpec& spec) {
-    const FilterProgram& program = spec.program;
+Status validate_filter(const FilterProgram& program, Columns probe, Columns build) {
     if (program.steps > kMaxFilterSteps || program.constants > kMaxFilterConstants)
         return failure(Fault::Protocol, "08P01", "malformed filter program")
             .with_detail("It has %u steps and %u constants.", program.steps, program.constants);
     if (program.steps == 0) return {};
-    if (spec.kind != JoinKind::Inner && !spec.client_decides && may_be_undecided(program))
-        return failure(Fault::Protocol, "08P01", "malformed filter program")
-            .with_detail("Pairs may be undecided, but the client does not decide them.");
-    return Checker(spec).check();
+    return Checker(program, probe, build).check();
 }
 
 }  // namespace gpujoin

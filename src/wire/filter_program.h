@@ -16,12 +16,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
+#include "wire/column_spec.h"
 #include "wire/status.h"
 
 namespace gpujoin {
-
-struct JoinSpec;
 
 inline constexpr uint32_t kMaxFilterSteps = 128;
 inline constexpr uint32_t kMaxFilterConstants = 32;
@@ -101,8 +101,9 @@ constexpr bool has_source(FilterOpcode opcode) {
 // Whether some pair may be undecided: whether there is arithmetic at all.
 bool may_be_undecided(const FilterProgram& program);
 
-// Checks every step against the accumulator and stack that the steps before it leave, and against the spec's
-// columns (08P01).
-Status validate_filter(const JoinSpec& spec);
+// Checks every step against the accumulator and stack that the steps before it leave, and against the
+// columns of both sides (08P01).
+Status validate_filter(const FilterProgram& program, std::span<const ColumnSpec> probe,
+                       std::span<const ColumnSpec> build);
 
 }  // namespace gpujoin

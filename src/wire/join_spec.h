@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "wire/column_spec.h"
 #include "wire/filter_program.h"
 #include "wire/join_kind.h"
 #include "wire/status.h"
@@ -21,21 +22,6 @@ enum class Algorithm : uint8_t { Auto, Hash, SortMerge, Index, NestedLoop };
 // probe: results stream back in probe order, naming probe rows by number; none: any order, wanted probe
 // columns are carried through the join.
 enum class OutputOrder : uint8_t { Probe, None };
-
-// Fixed widths in bytes, or a string of bytes with offsets.
-enum class ColumnType : uint8_t { Fixed1, Fixed2, Fixed4, Fixed8, Fixed16, Bytes };
-
-// How a column's values compare under < <= > >=. Equality always means equal bytes, except that Float columns
-// are normalised by the sender (one NaN, no -0). Bytes columns compare as memcmp, shorter first on a tie.
-// Float orders NaN above infinity.
-enum class ValueOrder : uint8_t { Unsigned, Signed, Float, Bytes };
-
-struct ColumnSpec {
-    ColumnType type;
-    ValueOrder order;
-    uint8_t nullable;  // 0: batches never carry a validity bitmap for it
-    uint8_t reserved;
-};
 
 enum class Comparison : uint8_t { Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual };
 
@@ -75,11 +61,6 @@ struct JoinSpec {
     // results that say so: joins other than Inner then need client_decides.
     FilterProgram program;
 };
-
-// Bytes of one value of a fixed type; 0 for Bytes.
-constexpr uint32_t fixed_width(ColumnType type) {
-    return type == ColumnType::Bytes ? 0u : 1u << static_cast<uint32_t>(type);
-}
 
 // Checks every count, enum and column number, and that the two columns of a term agree in type and order
 // (08P01).

@@ -8,6 +8,7 @@
 #include <bit>
 #include <vector>
 
+#include "engine/cpu/key_table.h"
 #include "engine/cpu/key_tuples.h"
 
 namespace gpujoin::cpu {

@@ -1,5 +1,5 @@
 // The hash algorithm: the candidates of a probe row are the build rows with its key.
-#include "engine/cpu/key_table.h"
+#include "engine/cpu/key_tables.h"
 #include "engine/cpu/matcher.h"
 
 namespace gpujoin::cpu {

@@ -6,7 +6,7 @@
 // each group; the group is then searched by halving. A further range term, such as the other end of an
 // interval, prunes the candidates through a MaximumTree in the same order, so that a few very long intervals
 // cost little.
-#include "engine/cpu/key_table.h"
+#include "engine/cpu/key_tables.h"
 #include "engine/cpu/key_trees.h"
 #include "engine/cpu/matcher.h"
 #include "engine/cpu/range_plan.h"

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <memory>
 
-#include "engine/cpu/context.h"
 #include "engine/cpu/host_array.h"
 #include "engine/cpu/key_reader.h"
 
@@ -40,15 +39,5 @@ class KeyTable {
     uint64_t positions_ = 0;
     bool unique_ = true;
 };
-
-// Which build rows, in which order: all of them (list == nullptr), or `count` row numbers, which are grouped
-// by key even where keys are unique.
-struct RowList {
-    const uint32_t* list = nullptr;
-    uint64_t count = 0;
-};
-
-// Builds the table of the build rows; those with a NULL in a term's column are left out.
-Status make_key_table(JoinContext& join, RowList rows, std::unique_ptr<KeyTable>* table);
 
 }  // namespace gpujoin::cpu

@@ -6,7 +6,9 @@
 #include <mutex>
 #include <vector>
 
-#include "engine/cpu/key_table.h"
+#include "engine/cpu/context.h"
+#include "engine/cpu/host_array.h"
+#include "engine/cpu/key_reader.h"
 #include "engine/cpu/partition.h"
 
 namespace gpujoin::cpu {
@@ -15,6 +17,13 @@ template <typename Key>
 struct KeyTuple {
     Key key;
     uint32_t row;
+};
+
+// Which build rows, in which order: all of them (list == nullptr), or `count` row numbers, which are grouped
+// by key even where keys are unique.
+struct RowList {
+    const uint32_t* list = nullptr;
+    uint64_t count = 0;
 };
 
 // Makes the tuples of a block of build rows: a source for partition().

@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "engine/cpu/key_filter.h"
+#include "engine/cpu/key_table.h"
 #include "engine/cpu/key_tuples.h"
 
 namespace gpujoin::cpu {

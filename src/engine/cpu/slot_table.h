@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/cpu/key_filter.h"
+#include "engine/cpu/key_table.h"
 #include "engine/cpu/key_tuples.h"
 
 namespace gpujoin::cpu {

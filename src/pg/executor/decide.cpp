@@ -1,8 +1,6 @@
 // See decide.h.
 #include "pg/executor/decide.h"
 
-#include "pg/executor/state.h"
-
 extern "C" {
 #include "executor/instrument.h"
 #include "miscadmin.h"

@@ -5,21 +5,9 @@
 // candidates may span results.
 #pragma once
 
-extern "C" {
-#include "postgres.h"
-}
+#include "pg/executor/state.h"
 
 namespace gpujoin {
-
-struct GpuJoinState;
-struct Client;
-
-struct Decider {
-    uint32_t probe_row;    // of the oldest batch: not decided yet; rows before it are
-    bool matched;          // it has a match already
-    uint8* build_matched;  // one bit a build row, for joins that ask for build rows afterwards
-    uint64_t build_rows;
-};
 
 // Puts the next row to hand out into the scan slot. False at the end of probing.
 bool next_decided_row(GpuJoinState* state);

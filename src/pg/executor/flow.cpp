@@ -1,5 +1,7 @@
 // The flow of one join: opening it, sending the build side, keeping probe batches in flight, receiving
 // results, and the ways it ends. See state.h for the phases.
+#include "pg/executor/decide.h"
+#include "pg/executor/parallel.h"
 #include "pg/executor/state.h"
 
 extern "C" {

@@ -3,6 +3,8 @@
 // nothing special there, since its children give the rows to be rechecked.
 #include "pg/nodes.h"
 
+#include "pg/executor/decide.h"
+#include "pg/executor/parallel.h"
 #include "pg/executor/state.h"
 
 extern "C" {

@@ -25,7 +25,6 @@
 // errors, ends all of them, and every wait here can be interrupted.
 #include "pg/executor/parallel.h"
 
-#include "pg/executor/state.h"
 #include "pg/report.h"
 
 extern "C" {

@@ -2,8 +2,7 @@
 // parallel-aware GPU Join. See parallel.cpp for the protocol.
 #pragma once
 
-#include "pg/client/client.h"
-#include "pg/server_state.h"
+#include "pg/executor/state.h"
 
 extern "C" {
 #include "access/parallel.h"
@@ -11,23 +10,6 @@ extern "C" {
 }
 
 namespace gpujoin {
-
-struct GpuJoinState;
-struct ParallelJoin;  // what the participants share, in the query's dynamic shared memory
-
-// What a worker did, summed over rescans.
-struct WorkerFigures {
-    JoinCounts counts;
-    double waited_ms;
-};
-
-// A process's part in a parallel join, and what the leader has collected of the others.
-struct ParallelPart {
-    ParallelJoin* join;      // nullptr: the join runs in this process alone
-    bool is_probing;         // attached to join->probing
-    WorkerFigures* workers;  // leader, once collected
-    int worker_count;
-};
 
 // Takes part: opens the session or attaches to it, appends this participant's share of the build side, and
 // waits until the build side is sealed. False when the join was finished without this participant: there is

@@ -4,10 +4,8 @@
 
 #include "pg/client/client.h"
 #include "pg/compat.h"
-#include "pg/executor/decide.h"
 #include "pg/executor/emitter.h"
 #include "pg/executor/pace.h"
-#include "pg/executor/parallel.h"
 #include "pg/executor/probe_batch.h"
 #include "pg/executor/source.h"
 #include "pg/plan_data.h"
@@ -27,6 +25,30 @@ enum class Phase : uint8_t { Initial, Probing, Scanning, Done };
 struct PairTest {
     ExprState* clauses;
     bool only_undecided;  // of other pairs the engine has tested them
+};
+
+// Which candidates are matches (decide.h).
+struct Decider {
+    uint32_t probe_row;    // of the oldest batch: not decided yet; rows before it are
+    bool matched;          // it has a match already
+    uint8* build_matched;  // one bit a build row, for joins that ask for build rows afterwards
+    uint64_t build_rows;
+};
+
+struct ParallelJoin;  // what the participants share, in the query's dynamic shared memory (parallel.cpp)
+
+// What a worker did, summed over rescans.
+struct WorkerFigures {
+    JoinCounts counts;
+    double waited_ms;
+};
+
+// A process's part in a parallel join, and what the leader has collected of the others.
+struct ParallelPart {
+    ParallelJoin* join;      // nullptr: the join runs in this process alone
+    bool is_probing;         // attached to join->probing
+    WorkerFigures* workers;  // leader, once collected
+    int worker_count;
 };
 
 struct GpuJoinState {

@@ -17,6 +17,7 @@
 
 #include "pg/plan_data.h"
 #include "pg/planner/filters.h"
+#include "pg/planner/join_sides.h"
 
 extern "C" {
 #include "postgres.h"
@@ -43,15 +44,6 @@ struct JoinClauses {
     List* pushed_down;      // of RestrictInfo, in that order
     JoinFilter* compiled;   // the conditions' program; nullptr: there are none (see filter_of)
     bool searchable;        // a search can find the partners of a row: an equality or a range links the sides
-};
-
-// What a condition is classified against.
-struct JoinSides {
-    PlannerInfo* root;
-    JoinType jointype;
-    Relids join_relids;
-    Relids probe_relids;
-    Relids build_relids;
 };
 
 // Puts a join's restrictlist into normal form. nullptr when nothing in it can drive a join here: no equality,

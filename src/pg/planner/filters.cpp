@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "pg/overflow.h"
-#include "pg/planner/clauses.h"
 #include "pg/planner/distances.h"
 #include "pg/planner/filter_operations.h"
 #include "pg/planner/total.h"
@@ -501,17 +500,15 @@ bool Translator::put_truth(Node* node) {
     return put_flag(node);
 }
 
+std::span<const ColumnSpec> columns_of(const FilterValues& values) {
+    auto* columns = static_cast<ColumnSpec*>(palloc0(sizeof(ColumnSpec) * Max(values.values.count, 1)));
+    for (int i = 0; i < values.values.count; i++) columns[i] = column_of(values.values.value[i].encoding);
+    return {columns, static_cast<size_t>(values.values.count)};
+}
+
 // Whether an engine will take the program: not if it needs more stack than there is.
 bool is_valid(const JoinFilter* filter) {
-    auto* spec = static_cast<JoinSpec*>(palloc0(sizeof(JoinSpec)));
-    spec->program = filter->program;
-    for (int i = 0; i < filter->probe.values.count; i++)
-        spec->probe[spec->probe_columns++] = column_of(filter->probe.values.value[i].encoding);
-    for (int i = 0; i < filter->build.values.count; i++)
-        spec->build[spec->build_columns++] = column_of(filter->build.values.value[i].encoding);
-    bool valid = validate_filter(*spec).ok();
-    pfree(spec);
-    return valid;
+    return validate_filter(filter->program, columns_of(filter->probe), columns_of(filter->build)).ok();
 }
 
 }  // namespace

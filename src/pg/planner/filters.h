@@ -2,6 +2,7 @@
 #pragma once
 
 #include "pg/plan_data.h"
+#include "pg/planner/join_sides.h"
 
 extern "C" {
 #include "postgres.h"
@@ -9,8 +10,6 @@ extern "C" {
 }
 
 namespace gpujoin {
-
-struct JoinSides;
 
 // The expressions over one side that a program's operands stand for.
 struct FilterValues {

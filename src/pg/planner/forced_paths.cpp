@@ -1,7 +1,7 @@
 // See forced_paths.h.
 #include "pg/planner/forced_paths.h"
 
-#include "pg/planner/paths.h"
+#include "pg/planner/join_path.h"
 
 extern "C" {
 #include "utils/memutils.h"

@@ -4,7 +4,7 @@
 //
 // Left out: inputs that depend on rows of other relations (lateral references, parameterised paths) or on the
 // working table of a recursive query, for which a build side would have to be made again for each of them.
-#include "pg/planner/paths.h"
+#include "pg/planner/join_path.h"
 
 #include <algorithm>
 #include <span>

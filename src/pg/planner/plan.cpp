@@ -5,7 +5,7 @@
 #include "pg/nodes.h"
 #include "pg/plan_data.h"
 #include "pg/planner/nulling.h"
-#include "pg/planner/paths.h"
+#include "pg/planner/join_path.h"
 #include "pg/planner/row_identity.h"
 
 extern "C" {

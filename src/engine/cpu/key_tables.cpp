@@ -1,5 +1,5 @@
 // Choice of the key table: by the width of the key, and by how dense integer keys are.
-#include "engine/cpu/key_table.h"
+#include "engine/cpu/key_tables.h"
 
 #include "engine/cpu/direct_table.h"
 #include "engine/cpu/line_table.h"

@@ -1,13 +1,12 @@
 // gpujoin's part of shared memory: one writer (the supervisor) publishes the server's facts, every backend
 // reads them and adds to the counters. Only what a calibration found, and that the server did not open a
 // join, may come from a backend as well. The facts are small, so that a spinlock is held for a copy only.
-#include "pg/server_state.h"
+#include "pg/shared_state.h"
 
 #include <cstring>
 #include <initializer_list>
 
 #include "pg/compat.h"
-#include "pg/shared_state.h"
 #include "wire/build.h"
 
 extern "C" {
