@@ -30,7 +30,7 @@ DATA = $(wildcard gpujoin--*.sql)
 REGRESS = $(notdir $(basename $(sort $(wildcard sql/*.sql))))
 REGRESS_OPTS = --inputdir=. --outputdir=.
 
-wire_sources = $(wildcard src/wire/*.cpp)
+shared_sources = $(wildcard src/wire/*.cpp src/fault/*.cpp)
 # What the library and the server must have in common, and whoever shares PostgreSQL's memory (see src/wire/build.h).
 common_sources = $(sort $(wildcard src/wire/*)) src/pg/server_state.h src/pg/shared_state.cpp gpujoin.control
 pg_sources = $(wildcard src/pg/*.cpp src/pg/*/*.cpp)
@@ -41,8 +41,8 @@ unit_sources = $(wildcard test/unit/*.cpp)
 bench_sources = $(wildcard test/bench/engine/*.cpp)
 bench_cuda_sources = $(if $(NVCC),$(wildcard test/bench/engine/*.cu))
 
-OBJS = $(patsubst %.cpp,$(BUILD)/pic/%.o,$(pg_sources) $(wire_sources))
-server_objects = $(patsubst %.cpp,$(BUILD)/%.o,$(wire_sources) $(engine_sources) $(server_sources)) \
+OBJS = $(patsubst %.cpp,$(BUILD)/pic/%.o,$(pg_sources) $(shared_sources))
+server_objects = $(patsubst %.cpp,$(BUILD)/%.o,$(shared_sources) $(engine_sources) $(server_sources)) \
 	$(patsubst %.cu,$(BUILD)/%.cu.o,$(cuda_sources))
 EXTRA_CLEAN = $(BUILD) gpujoin.so results regression.diffs regression.out
 
@@ -113,11 +113,11 @@ FUZZ_CXX ?= $(firstword $(shell command -v clang++ 2>/dev/null) $(CXX))
 FUZZ_SECONDS ?= 60
 fuzz_sanitizers = address,undefined$(if $(findstring clang,$(FUZZ_CXX)),$(comma)fuzzer)
 comma = ,
-$(BUILD)/wire_fuzz: test/fuzz/wire_fuzz.cpp $(if $(findstring clang,$(FUZZ_CXX)),,test/fuzz/standalone.cpp) $(wire_sources)
+$(BUILD)/wire_fuzz: test/fuzz/wire_fuzz.cpp $(if $(findstring clang,$(FUZZ_CXX)),,test/fuzz/standalone.cpp) $(shared_sources)
 	@mkdir -p $(@D)
 	$(FUZZ_CXX) -std=c++20 -O1 -g $(WARNINGS) $(build_id_flag) -Isrc -fsanitize=$(fuzz_sanitizers) -fno-sanitize-recover=all -o $@ $^
 
-$(BUILD)/seed_corpus: $(BUILD)/test/fuzz/seed_corpus.o $(patsubst %.cpp,$(BUILD)/%.o,$(wire_sources))
+$(BUILD)/seed_corpus: $(BUILD)/test/fuzz/seed_corpus.o $(patsubst %.cpp,$(BUILD)/%.o,$(shared_sources))
 	$(CXX) $(SANITIZER) -o $@ $^
 
 fuzz: $(BUILD)/wire_fuzz $(BUILD)/seed_corpus

@@ -3,7 +3,7 @@
 
 #include <cuda_runtime.h>
 
-#include "wire/fault.h"
+#include "fault/fault.h"
 #include "wire/status.h"
 
 namespace gpujoin {

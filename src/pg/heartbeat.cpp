@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "wire/fault.h"
+#include "fault/fault.h"
 
 #include "pg/settings.h"
 

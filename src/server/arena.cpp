@@ -12,7 +12,7 @@
 #include <iterator>
 #include <utility>
 
-#include "wire/fault.h"
+#include "fault/fault.h"
 
 namespace gpujoin {
 

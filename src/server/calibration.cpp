@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "engine/turn.h"
-#include "wire/fault.h"
+#include "fault/fault.h"
 
 namespace gpujoin {
 

@@ -9,7 +9,7 @@
 #include <new>
 #include <utility>
 
-#include "wire/fault.h"
+#include "fault/fault.h"
 
 namespace gpujoin {
 

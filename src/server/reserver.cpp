@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "wire/fault.h"
+#include "fault/fault.h"
 
 namespace gpujoin {
 

@@ -19,7 +19,7 @@
 
 #include "server/calibration.h"
 #include "server/log.h"
-#include "wire/fault.h"
+#include "fault/fault.h"
 
 namespace gpujoin {
 

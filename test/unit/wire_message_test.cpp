@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "wire/fault.h"
+#include "fault/fault.h"
 #include "wire/message.h"
 
 namespace gpujoin::test {

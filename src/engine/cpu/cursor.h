@@ -11,7 +11,7 @@
 #include "engine/cpu/matcher.h"
 #include "engine/cpu/pair_queue.h"
 #include "engine/cpu/result_writer.h"
-#include "engine/cpu/term_test.h"
+#include "engine/cpu/term_tester.h"
 
 namespace gpujoin::cpu {
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "wire/fault.h"
+#include "fault/fault.h"
 
 namespace gpujoin::cpu {
 

@@ -110,7 +110,7 @@ GPUJOIN_VECTOR void count_in_node(const uint64_t* keys, const uint64_t* values, 
 
 // MaximumTree::list(): from node to node, down to those that have a large enough key, and up at the end of
 // each.
-template <typename NodeTest>
+template <typename NodeComparison>
 inline __attribute__((always_inline)) uint32_t list_at_least(const uint64_t* const* levels, uint32_t top,
                                                              uint64_t* position, uint64_t end, uint64_t bound,
                                                              uint32_t room, uint32_t* found) {
@@ -124,7 +124,7 @@ inline __attribute__((always_inline)) uint32_t list_at_least(const uint64_t* con
     while (at << (level * kTreeNodeBits) < end) {
         uint64_t start = at & ~uint64_t{kTreeNode - 1};
         uint64_t entries = ((end - 1) >> (level * kTreeNodeBits)) + 1 - start;
-        uint64_t mask = NodeTest::at_least(levels[level] + start, bound) >> (at - start) << (at - start);
+        uint64_t mask = NodeComparison::at_least(levels[level] + start, bound) >> (at - start) << (at - start);
         if (entries < kTreeNode) mask &= (uint64_t{1} << entries) - 1;
         if (level == 0) {
             for (; mask != 0; mask &= mask - 1) {
@@ -155,12 +155,12 @@ using List = uint32_t (*)(const uint64_t* const* levels, uint32_t top, uint64_t*
 __attribute__((target("avx2"))) uint32_t list_avx2(const uint64_t* const* levels, uint32_t top,
                                                    uint64_t* position, uint64_t end, uint64_t bound,
                                                    uint32_t room, uint32_t* found) {
-    return list_at_least<Avx2NodeTest>(levels, top, position, end, bound, room, found);
+    return list_at_least<Avx2NodeComparison>(levels, top, position, end, bound, room, found);
 }
 __attribute__((target("avx512f"))) uint32_t list_avx512(const uint64_t* const* levels, uint32_t top,
                                                         uint64_t* position, uint64_t end, uint64_t bound,
                                                         uint32_t room, uint32_t* found) {
-    return list_at_least<Avx512NodeTest>(levels, top, position, end, bound, room, found);
+    return list_at_least<Avx512NodeComparison>(levels, top, position, end, bound, room, found);
 }
 #endif
 
@@ -170,7 +170,7 @@ List choose_list() {
     if (__builtin_cpu_supports("avx512f")) return list_avx512;
     if (__builtin_cpu_supports("avx2")) return list_avx2;
 #endif
-    return list_at_least<PlainNodeTest>;
+    return list_at_least<PlainNodeComparison>;
 }
 
 const List list_entries = choose_list();

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/cpu/host_array.h"
-#include "engine/cpu/node_test.h"
+#include "engine/cpu/node_comparison.h"
 #include "engine/engine.h"
 
 namespace gpujoin::cpu {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <optional>
 
-#include "engine/cpu/filter_test.h"
+#include "engine/cpu/filter_tester.h"
 #include "engine/cpu/queue_cursor.h"
 #include "engine/cpu/simd.h"
 
@@ -68,7 +68,7 @@ class ProbeCursor final : public QueueCursor {
     }
 
   private:
-    static FilterTest make_filter_test(const SealedJoin& join, const BatchView& batch);
+    static FilterTester make_filter_test(const SealedJoin& join, const BatchView& batch);
     Status produce() override;
     bool exhausted() const override { return begin_ + row_ >= rows_; }
     bool undecided() const override { return undecided_; }
@@ -102,8 +102,8 @@ class ProbeCursor final : public QueueCursor {
     const uint32_t* const number_of_position_;
     const uint32_t* const row_of_number_;
     const uint64_t rows_;
-    std::vector<TermTest> tests_;
-    std::optional<FilterTest> filter_;
+    std::vector<TermTester> tests_;
+    std::optional<FilterTester> filter_;
     bool undecided_ = false;  // the filter left a pair undecided
     std::unique_ptr<Search> search_;
 
@@ -125,7 +125,7 @@ class ProbeCursor final : public QueueCursor {
 };
 
 // With the columns that the program looks at.
-FilterTest ProbeCursor::make_filter_test(const SealedJoin& join, const BatchView& batch) {
+FilterTester ProbeCursor::make_filter_test(const SealedJoin& join, const BatchView& batch) {
     const JoinSpec& spec = join.context.spec;
     std::vector<ColumnSource> probe(spec.probe_columns), build(spec.build_columns);
     for (uint32_t i = 0; i < spec.program.steps; i++) {
@@ -135,7 +135,7 @@ FilterTest ProbeCursor::make_filter_test(const SealedJoin& join, const BatchView
             probe[step.operand] = probe_source(spec.probe[step.operand], batch.columns[step.operand]);
         if (step.source == FilterSource::Build) build[step.operand] = join.probed_source(step.operand);
     }
-    return FilterTest(spec.program, std::move(probe), std::move(build));
+    return FilterTester(spec.program, std::move(probe), std::move(build));
 }
 
 Status ProbeCursor::find_block() {
@@ -234,7 +234,7 @@ uint32_t ProbeCursor::expand() {
         segments_[row - row_] = {candidates, position - ranges.first[row], position >= end};
     }
     std::memset(scratch.keep, 1, candidates);
-    for (const TermTest& test : tests_)
+    for (const TermTester& test : tests_)
         test.test_pairs(scratch.probe, scratch.build, candidates, scratch.keep);
     if (filter_) undecided_ |= filter_->test_pairs(scratch.probe, scratch.build, candidates, scratch.keep);
     return row - row_;
@@ -248,7 +248,7 @@ void ProbeCursor::expand_run() {
     const uint32_t rows = std::min(left(), kCandidates);
     const uint32_t probe_row = static_cast<uint32_t>(begin_ + row_);
     std::memset(scratch.keep, 1, rows);
-    for (const TermTest& test : tests_) test.test_run(probe_row, first, rows, scratch.keep);
+    for (const TermTester& test : tests_) test.test_run(probe_row, first, rows, scratch.keep);
     if (filter_) undecided_ |= filter_->test_run(probe_row, first, rows, scratch.keep);
     const uint32_t passed = list_kept(scratch.keep, rows, first, scratch.build);
     std::memset(scratch.keep, 1, passed);

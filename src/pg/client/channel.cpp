@@ -7,7 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "wire/fault.h"
+#include "fault/fault.h"
 
 extern "C" {
 #include "pgstat.h"

@@ -1,4 +1,4 @@
-// NodeTest: compares the keys of one tree node with a bound, all at once: bit k of the result says that key k
+// NodeComparison: compares the keys of one tree node with a bound, all at once: bit k of the result says that key k
 // is at least the bound. One class for each instruction set; code that uses one is a template over it,
 // inlined into a function that is compiled for that set.
 #pragma once
@@ -15,7 +15,7 @@ namespace gpujoin::cpu {
 inline constexpr uint32_t kTreeNodeBits = 4;
 inline constexpr uint32_t kTreeNode = 1u << kTreeNodeBits;
 
-struct PlainNodeTest {
+struct PlainNodeComparison {
     static inline uint64_t at_least(const uint64_t* node, uint64_t bound) {
         uint64_t mask = 0;
         for (uint32_t k = 0; k < kTreeNode; k++) mask |= uint64_t{node[k] >= bound} << k;
@@ -25,7 +25,7 @@ struct PlainNodeTest {
 
 #ifdef GPUJOIN_X86
 
-struct Avx2NodeTest {
+struct Avx2NodeComparison {
     __attribute__((target("avx2"))) static inline uint64_t at_least(const uint64_t* node, uint64_t bound) {
         // Only signed comparisons exist: both sides are moved by half the range.
         const __m256i half = _mm256_set1_epi64x(INT64_MIN);
@@ -40,7 +40,7 @@ struct Avx2NodeTest {
     }
 };
 
-struct Avx512NodeTest {
+struct Avx512NodeComparison {
     __attribute__((target("avx512f"))) static inline uint64_t at_least(const uint64_t* node, uint64_t bound) {
         const __m512i limit = _mm512_set1_epi64(static_cast<int64_t>(bound));
         uint64_t low = _mm512_cmpge_epu64_mask(_mm512_loadu_si512(node), limit);

@@ -1,5 +1,5 @@
 // Fault injection: counts down to the calls that GPUJOIN_FAULT names. Empty in ordinary builds.
-#include "wire/fault.h"
+#include "fault/fault.h"
 
 #ifdef GPUJOIN_FAULTS
 

@@ -1,4 +1,4 @@
-// FilterTest: tests a join's filter program on candidate pairs, many at a time.
+// FilterTester: tests a join's filter program on candidate pairs, many at a time.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace gpujoin::cpu {
 
-class FilterTest {
+class FilterTester {
   public:
     // Sources by column number, of those columns that the program looks at. The program outlives the test.
-    FilterTest(const FilterProgram& program, std::vector<ColumnSource> probe, std::vector<ColumnSource> build)
+    FilterTester(const FilterProgram& program, std::vector<ColumnSource> probe, std::vector<ColumnSource> build)
         : program_(&program), probe_(std::move(probe)), build_(std::move(build)) {}
 
     // Clears keep[i] where the condition of pair (probe[i], build[i]) is neither true nor undecided. True if

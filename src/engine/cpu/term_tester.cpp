@@ -1,7 +1,7 @@
 // Tests of terms. The type and order of the columns are looked at once a call; the loops are over order keys,
 // which are unsigned integers, so that a run against one probe value is one interval test a row for any
 // comparison.
-#include "engine/cpu/term_test.h"
+#include "engine/cpu/term_tester.h"
 
 #include <limits>
 
@@ -147,14 +147,14 @@ bool test_values(const ColumnSpec& column, Comparison comparison, ValueRef probe
 
 }  // namespace
 
-TermTest::TermTest(const ColumnSource& probe, const ColumnSource& build, Comparison comparison)
+TermTester::TermTester(const ColumnSource& probe, const ColumnSource& build, Comparison comparison)
     : probe_(probe), build_(build), comparison_(comparison) {
     // Equality is that of bytes, whatever the order: see ValueOrder.
     if (comparison == Comparison::Equal || comparison == Comparison::NotEqual)
         if (order_key_is_exact(probe_.spec)) probe_.spec.order = ValueOrder::Unsigned;
 }
 
-void TermTest::test_pairs(const uint32_t* probe, const uint32_t* build, uint32_t pairs, uint8_t* keep) const {
+void TermTester::test_pairs(const uint32_t* probe, const uint32_t* build, uint32_t pairs, uint8_t* keep) const {
     if (!order_key_is_exact(probe_.spec)) {
         for (uint32_t i = 0; i < pairs; i++)
             keep[i] = keep[i] &&
@@ -164,7 +164,7 @@ void TermTest::test_pairs(const uint32_t* probe, const uint32_t* build, uint32_t
     test_key_pairs(probe_, build_, comparison_, probe, build, pairs, keep);
 }
 
-void TermTest::test_run(uint32_t probe, uint32_t first, uint32_t rows, uint8_t* keep) const {
+void TermTester::test_run(uint32_t probe, uint32_t first, uint32_t rows, uint8_t* keep) const {
     if (!order_key_is_exact(probe_.spec)) {
         ValueRef value = probe_.value(probe);
         for (uint32_t i = 0; i < rows; i++)

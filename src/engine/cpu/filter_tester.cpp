@@ -1,5 +1,5 @@
 // Running filter programs over blocks of 64 pairs, whose masks are words.
-#include "engine/cpu/filter_test.h"
+#include "engine/cpu/filter_tester.h"
 
 #include <algorithm>
 #include <bit>
@@ -125,7 +125,7 @@ GPUJOIN_VECTOR bool test_block(const FilterProgram& program, const ListedPairs& 
 
 }  // namespace
 
-bool FilterTest::test_pairs(const uint32_t* probe, const uint32_t* build, uint32_t pairs,
+bool FilterTester::test_pairs(const uint32_t* probe, const uint32_t* build, uint32_t pairs,
                             uint8_t* keep) const {
     bool undecided = false;
     for (uint32_t i = 0; i < pairs; i += kBlock) {
@@ -136,7 +136,7 @@ bool FilterTest::test_pairs(const uint32_t* probe, const uint32_t* build, uint32
     return undecided;
 }
 
-bool FilterTest::test_run(uint32_t probe, uint32_t first, uint32_t rows, uint8_t* keep) const {
+bool FilterTester::test_run(uint32_t probe, uint32_t first, uint32_t rows, uint8_t* keep) const {
     bool undecided = false;
     for (uint32_t i = 0; i < rows; i += kBlock) {
         RunOfPairs block{probe_.data(), build_.data(), probe, uint64_t{first} + i,

@@ -1,4 +1,4 @@
-// TermTest: tests one term on candidate pairs, many at a time.
+// TermTester: tests one term on candidate pairs, many at a time.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace gpujoin::cpu {
 
-class TermTest {
+class TermTester {
   public:
-    TermTest(const ColumnSource& probe, const ColumnSource& build, Comparison comparison);
+    TermTester(const ColumnSource& probe, const ColumnSource& build, Comparison comparison);
 
     // Clears keep[i] where pair (probe[i], build[i]) fails the term. No row has a NULL in either column.
     void test_pairs(const uint32_t* probe, const uint32_t* build, uint32_t pairs, uint8_t* keep) const;

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""test/structure.py [--write]: checks what the rooms of the house include, and that no files depend on each other in a
+circle, a header and its source taken as one. docs/design.md shows the rooms and their arrows; --write brings that picture
+up to date. Reports in TAP.
+"""
+import pathlib
+import re
+import sys
+
+top = pathlib.Path(__file__).resolve().parent.parent
+design = top / "docs/design.md"
+BEGIN, END = "<!-- rooms: test/structure.py --write -->\n```\n", "```\n<!-- end of rooms -->\n"
+
+# What each room may include, beside its own files.
+ROOMS = {
+    "src/pg/planner": {"src/pg", "src/wire"},
+    "src/pg/executor": {"src/pg", "src/pg/client", "src/wire"},
+    "src/pg/client": {"src/pg", "src/wire", "src/fault"},
+    "src/pg": {"src/pg/client", "src/wire", "src/fault"},
+    "src/server": {"cuda", "src/engine", "src/wire", "src/fault"},
+    "cuda": {"src/engine", "src/wire", "src/fault"},
+    "src/engine/cpu": {"src/engine", "src/wire", "src/fault"},
+    "src/engine": {"src/wire"},
+    "src/wire": set(),
+    "src/fault": set(),
+}
+# Headers of others, by name, that belong to some rooms alone.
+POSTGRES = {"src/pg", "src/pg/planner", "src/pg/executor", "src/pg/client"}
+OTHERS = {r"postgres\.h$": POSTGRES, r"(cuda|cub/|thrust/)": {"cuda"}, r"(tbb|oneapi)/": {"src/engine/cpu"}}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.M)
+
+
+def name(path):
+    return str(path.relative_to(top))
+
+
+def own_file(include):
+    """The file of the project that is meant, if it is one."""
+    return next((base / include for base in (top / "src", top) if (base / include).is_file()), None)
+
+
+class House:
+    def __init__(self):
+        self.problems = []
+        self.arrows = {room: set() for room in ROOMS}
+        self.uses = {}  # unit (a header and its source): the units that it includes
+        for folder in "src", "cuda":
+            for file in sorted((top / folder).rglob("*")):
+                if file.suffix in (".h", ".cpp", ".cu", ".cuh"):
+                    self.read(file)
+
+    def read(self, file):
+        room = name(file.parent)
+        if room not in ROOMS:
+            self.problems.append(f"{name(file)} is in no room")
+            return
+        unit = self.uses.setdefault(name(file.with_suffix("")), set())
+        for include in INCLUDE.findall(file.read_text()):
+            if own := own_file(include):
+                self.note_arrow(file, room, name(own.parent))
+                if (other := name(own.with_suffix(""))) != name(file.with_suffix("")):
+                    unit.add(other)
+            for pattern, rooms in OTHERS.items():
+                if not own and re.match(pattern, include) and room not in rooms:
+                    self.problems.append(f"{name(file)} includes {include}")
+
+    def note_arrow(self, file, room, other):
+        if other == room:
+            return
+        self.arrows[room].add(other)
+        if other not in ROOMS[room]:
+            self.problems.append(f"{name(file)} reaches into {other}")
+
+    def circles(self):
+        """Units that reach themselves, found by leaving out whatever reaches no further or is not reached."""
+        left = {unit: set(used) for unit, used in self.uses.items()}
+        while True:
+            reached = set().union(*left.values())
+            ends = [unit for unit, used in left.items() if not used & left.keys() or unit not in reached]
+            if not ends:
+                break
+            for unit in ends:
+                del left[unit]
+        return [f"{unit} includes {', '.join(sorted(used & left.keys()))}" for unit, used in left.items()]
+
+    def picture(self):
+        return "".join(f"{room:16} ──► {'  '.join(sorted(self.arrows[room])) or '(the C++ standard library)'}\n"
+                       for room in ROOMS)
+
+
+def main():
+    house = House()
+    text = design.read_text()
+    before, rest = text.split(BEGIN)
+    picture, after = rest.split(END)
+    if sys.argv[1:] == ["--write"]:
+        design.write_text(before + BEGIN + house.picture() + END + after)
+        return 0
+    checks = (("rooms include what they may", house.problems), ("no files include each other in a circle", house.circles()),
+              ("the picture in docs/design.md is true", [] if picture == house.picture() else ["run test/structure.py --write"]))
+    for number, (text, problems) in enumerate(checks, 1):
+        print(f"{'not ' if problems else ''}ok {number} - {text}")
+        for problem in problems:
+            print(f"# {problem}")
+    print(f"1..{len(checks)}")
+    return any(problems for _, problems in checks)
+
+
+sys.exit(main())
