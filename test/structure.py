@@ -55,8 +55,9 @@ class House:
         if room not in ROOMS:
             self.problems.append(f"{name(file)} is in no room")
             return
+        text = file.read_text()
         unit = self.uses.setdefault(name(file.with_suffix("")), set())
-        for include in INCLUDE.findall(file.read_text()):
+        for include in INCLUDE.findall(text):
             if own := own_file(include):
                 self.note_arrow(file, room, name(own.parent))
                 if (other := name(own.with_suffix(""))) != name(file.with_suffix("")):
@@ -64,6 +65,9 @@ class House:
             for pattern, rooms in OTHERS.items():
                 if not own and re.match(pattern, include) and room not in rooms:
                     self.problems.append(f"{name(file)} includes {include}")
+
+        if "PG_VERSION_NUM" in text and name(file) != "src/pg/compat.h":
+            self.problems.append(f"{name(file)} asks for PostgreSQL's version")
 
     def note_arrow(self, file, room, other):
         if other == room:

@@ -23,6 +23,7 @@ extern "C" {
 #if PG_VERSION_NUM >= 170000
 #include "storage/read_stream.h"
 #endif
+#include "storage/ipc.h"
 #include "utils/guc.h"
 #include "utils/pg_locale.h"
 #include "utils/wait_event.h"
@@ -52,6 +53,23 @@ inline void reserve_setting_prefix(const char* prefix) {
     MarkGUCPrefixReserved(prefix);
 #else
     EmitWarningsOnPlaceholders(prefix);
+#endif
+}
+
+// While shared_preload_libraries are loaded: asks for shared memory, or will when PostgreSQL is ready for
+// that.
+inline void request_shared_memory(Size bytes) {
+#if PG_VERSION_NUM >= 150000
+    static Size requested;
+    static shmem_request_hook_type previous;
+    requested = bytes;
+    previous = shmem_request_hook;
+    shmem_request_hook = [] {
+        if (previous) previous();
+        RequestAddinShmemSpace(requested);
+    };
+#else
+    RequestAddinShmemSpace(bytes);
 #endif
 }
 

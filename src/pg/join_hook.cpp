@@ -3,7 +3,6 @@
 
 #include "pg/compat.h"
 #include "pg/nodes.h"
-#include "pg/server_state.h"
 
 extern "C" {
 #include "executor/spi.h"

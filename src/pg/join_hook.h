@@ -8,4 +8,7 @@ namespace gpujoin {
 // Installs the planner room's hook, with the witness in front of it.
 void install_witnessed_join_hook();
 
+// True while it is reachable, or cannot be told otherwise; see gpujoin_status().
+bool join_hook_is_active();
+
 }  // namespace gpujoin

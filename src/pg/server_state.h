@@ -47,9 +47,6 @@ bool server_is_alive(uint64 generation);
 // That server did not open a join: none is planned until it answers the supervisor again.
 void doubt_server(uint64 generation);
 
-// True while our set_join_pathlist_hook is reachable, or cannot be told otherwise; see gpujoin_status().
-bool join_hook_is_active();
-
 // Adds to the counters behind pg_stat_gpujoin; lock-free, at the end of a join.
 struct JoinCounts {
     uint64 build_rows;

@@ -62,24 +62,10 @@ void on_shmem_startup() {
     LWLockRelease(AddinShmemInitLock);
 }
 
-#if PG_VERSION_NUM >= 150000
-shmem_request_hook_type previous_request_hook = nullptr;
-
-void on_shmem_request() {
-    if (previous_request_hook) previous_request_hook();
-    RequestAddinShmemSpace(MAXALIGN(sizeof(SharedState)));
-}
-#endif
-
 }  // namespace
 
 void install_shared_state() {
-#if PG_VERSION_NUM >= 150000
-    previous_request_hook = shmem_request_hook;
-    shmem_request_hook = on_shmem_request;
-#else
-    RequestAddinShmemSpace(MAXALIGN(sizeof(SharedState)));
-#endif
+    request_shared_memory(MAXALIGN(sizeof(SharedState)));
     previous_startup_hook = shmem_startup_hook;
     shmem_startup_hook = on_shmem_startup;
 }

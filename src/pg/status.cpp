@@ -5,6 +5,7 @@
 #include "pg/calibrate.h"
 #include "pg/client/client.h"
 #include "pg/compat.h"
+#include "pg/join_hook.h"
 #include "pg/report.h"
 #include "pg/server_state.h"
 #include "pg/settings.h"

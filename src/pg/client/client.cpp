@@ -22,8 +22,8 @@ namespace gpujoin {
 
 namespace {
 
-constexpr int kMaxInputBlocks = 8;
-constexpr int kMaxUnfinished = kMaxInputBlocks + 1;
+constexpr int kInputBlocks = 8;
+constexpr int kMaxUnfinished = kInputBlocks + 1;
 constexpr int kConnectPatienceMs = 10000;
 constexpr int kConnectRetryMs = 20;
 constexpr int kDevicesPatienceMs = 3000;
@@ -71,7 +71,7 @@ struct Client {
     bool has_build_rows;
 
     uint64 last_sequence;
-    InputBlock blocks[kMaxInputBlocks];
+    InputBlock blocks[kInputBlocks];
     int block_count;
     Unfinished unfinished[kMaxUnfinished];  // oldest first
     int unfinished_count;
@@ -140,7 +140,7 @@ void remember_columns(Client* client, const JoinSpec* spec) {
 void add_block(Client* client, const BlockRange& range, bool is_extra) {
     if (range.bytes == 0 || !is_inside(client->arena, range))
         report_malformed("It grants a block outside of the shared memory.");
-    Assert(client->block_count < kMaxInputBlocks);
+    Assert(client->block_count < kInputBlocks);
     client->blocks[client->block_count++] =
         InputBlock{range, BlockState::Free, is_extra, MessageType::Append, 0};
 }
@@ -481,7 +481,7 @@ bool reserve_block(Client* client, uint64 bytes) {
 // Gets a block that is larger than all those that were granted, unless there are enough of them. The refusal
 // of the last chance is an error.
 bool reserve_large_block(Client* client, uint64 bytes) {
-    if (client->block_count == kMaxInputBlocks) return false;
+    if (client->block_count == kInputBlocks) return false;
     for (const InputBlock& block : std::span(client->blocks, client->block_count))
         if (!block.is_extra && block.range.bytes >= bytes) return false;
     if (reserve_block(client, bytes)) return true;
@@ -647,8 +647,7 @@ void client_mark_matched(Client* client, const uint64_t* build_rows, uint64_t co
         // Never waits for a block: those of probes come back only when results are received.
         InputBlock* found = find_takeable(client, 0);
         if (!found) {
-            if (client->block_count == kMaxInputBlocks)
-                elog(ERROR, "too many reports of matches are under way");
+            if (client->block_count == kInputBlocks) elog(ERROR, "too many reports of matches are under way");
             if (!reserve_block(client, 0)) report_failure(client->answer.refusal);
             continue;
         }
