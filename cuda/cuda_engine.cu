@@ -6,7 +6,7 @@
 
 #include "cuda/check.h"
 #include "cuda/device.h"
-#include "cuda/guard.h"
+#include "engine/guard.h"
 #include "cuda/join.h"
 
 namespace gpujoin {

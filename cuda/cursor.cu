@@ -3,9 +3,8 @@
 
 #include <algorithm>
 
-#include "cuda/guard.h"
+#include "engine/guard.h"
 #include "cuda/launch.cuh"
-#include "cuda/timer.h"
 #include "engine/search.h"
 
 namespace gpujoin {
@@ -38,7 +37,7 @@ Status CudaCursor::start_probe(const BatchView& batch) {
     GPUJOIN_RETURN_IF_FAILED(join_->acquire_stream(join_->size_of_probe(batch.rows), &stream_));
     WorkContext context = join_->work(stream_);
     {
-        AddTime timer(&join_->counters.probe_microseconds);
+        AddTime timer(&join_->counters.probe_ns);
         GPUJOIN_RETURN_IF_FAILED(probe_.upload(context, join_->spec, batch));
     }
     GPUJOIN_RETURN_IF_FAILED(join_->make_late_lookup(context, probe_.views().data(), batch.rows));
@@ -46,7 +45,7 @@ Status CudaCursor::start_probe(const BatchView& batch) {
 }
 
 Status CudaCursor::queue_lookup(const WorkContext& context, uint64_t rows) {
-    AddTime timer(&join_->counters.probe_microseconds);
+    AddTime timer(&join_->counters.probe_ns);
     ProbeWork work = join_->probe_work(probe_.device_views(), rows);
     GPUJOIN_RETURN_IF_FAILED(
         find_candidates(context, join_->lookup, work.probe, join_->required[0], rows, &work.candidates));
@@ -86,7 +85,7 @@ Status CudaCursor::apply_skip(const WorkContext& context) {
 
 Status CudaCursor::next(const Sink& sink, ResultBatch* result) {
     return guarded([&]() -> Status {
-        AddTime timer(&join_->counters.probe_microseconds);
+        AddTime timer(&join_->counters.probe_ns);
         *result = {};
         GPUJOIN_RETURN_IF_FAILED(join_->device->use());
         GPUJOIN_RETURN_IF_FAILED(check_cancelled(join_->limits.cancel));

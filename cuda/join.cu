@@ -4,11 +4,10 @@
 #include <cstdio>
 
 #include "cuda/cursor.h"
-#include "cuda/guard.h"
+#include "engine/guard.h"
 #include "cuda/launch.cuh"
 #include "cuda/primitives.h"
 #include "cuda/radix_plan.h"
-#include "cuda/timer.h"
 #include "cuda/unordered_cursor.h"
 #include "engine/algorithm.h"
 
@@ -27,21 +26,20 @@ Status set_flags(const WorkContext& context, const uint64_t* rows, uint64_t coun
 
 Status CudaJoin::append(const BatchView& batch) {
     return guarded([&]() -> Status {
-        AddTime timer(&join_.counters.append_microseconds);
+        AddTime timer(&join_.counters.append_ns);
         GPUJOIN_RETURN_IF_FAILED(join_.device->use());
         GPUJOIN_RETURN_IF_FAILED(check_cancelled(join_.limits.cancel));
         StreamLease stream;
         GPUJOIN_RETURN_IF_FAILED(join_.acquire_stream({batch.rows}, &stream));
         GPUJOIN_RETURN_IF_FAILED(join_.build.append(join_.work(stream).upload(), batch));
-        join_.counters.build_batches++;
-        join_.counters.build_bytes += batch_bytes({join_.spec.build, join_.spec.build_columns}, batch);
+        join_.counters.add_build(join_.spec, batch);
         return {};
     });
 }
 
 Status CudaJoin::seal(SealReport* report) {
     return guarded([&]() -> Status {
-        AddTime timer(&join_.counters.seal_microseconds);
+        AddTime timer(&join_.counters.seal_ns);
         GPUJOIN_RETURN_IF_FAILED(join_.device->use());
         GPUJOIN_RETURN_IF_FAILED(check_cancelled(join_.limits.cancel));
         if (join_.build.rows() > kMaxBuildRows)
@@ -57,8 +55,8 @@ Status CudaJoin::seal(SealReport* report) {
         GPUJOIN_RETURN_IF_FAILED(partition_build_side(context));
         if (!join_.radix_bits && !join_.plan.chooses_late)
             GPUJOIN_RETURN_IF_FAILED(join_.build_lookup(context, join_.plan));
-        join_.peak_seal_memory = join_.account.peak();
-        join_.algorithm = join_.plan.algorithm;
+        join_.counters.peak_seal_memory = join_.account.peak();
+        join_.counters.algorithm = join_.plan.algorithm;
         *report = {};
         report->algorithm = join_.plan.algorithm;
         report->order = join_.result_order();
@@ -134,9 +132,7 @@ Status CudaJoin::probe(const BatchView& batch, std::unique_ptr<Cursor>* cursor) 
     return guarded([&]() -> Status {
         GPUJOIN_RETURN_IF_FAILED(join_.device->use());
         GPUJOIN_RETURN_IF_FAILED(check_cancelled(join_.limits.cancel));
-        join_.counters.probe_batches++;
-        join_.counters.probe_rows += batch.rows;
-        join_.counters.probe_bytes += batch_bytes({join_.spec.probe, join_.spec.probe_columns}, batch);
+        join_.counters.add_probe(join_.spec, batch);
         return start_cursor(batch, cursor);
     });
 }
@@ -208,19 +204,8 @@ Status CudaJoin::export_build(const std::function<Status(const BatchView&)>& con
 }
 
 JoinStats CudaJoin::stats() const {
-    JoinStats stats = {};
-    stats.build_rows = join_.build.rows();
-    stats.build_bytes = join_.counters.build_bytes;
-    stats.build_batches = join_.counters.build_batches;
-    stats.probe_rows = join_.counters.probe_rows;
-    stats.probe_bytes = join_.counters.probe_bytes;
-    stats.probe_batches = join_.counters.probe_batches;
-    stats.append_ms = static_cast<double>(join_.counters.append_microseconds) / 1000;
-    stats.seal_ms = static_cast<double>(join_.counters.seal_microseconds) / 1000;
-    stats.probe_ms = static_cast<double>(join_.counters.probe_microseconds) / 1000;
+    JoinStats stats = join_.counters.stats();
     stats.peak_memory = join_.account.peak();
-    stats.peak_seal_memory = join_.peak_seal_memory;
-    stats.algorithm = join_.algorithm;
     snprintf(stats.device, sizeof stats.device, "%s", join_.device->name().c_str());
     return stats;
 }

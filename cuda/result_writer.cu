@@ -61,8 +61,7 @@ ResultWriter::ResultWriter(const JoinSpec& spec, const DeviceColumn* build, cons
         DeviceColumn none;
         none.spec = column;
         none.width = fixed_width(column.type);
-        outputs_.push_back(
-            {probe ? probe[spec.carry[i]] : none, true, {column.type, column.nullable != 0 || !probe}});
+        outputs_.push_back({probe ? probe[spec.carry[i]] : none, true, carried_column(spec, i, probe)});
     }
     for (const OutputColumn& output : outputs_) shapes_.push_back(output.shape);
     shape_ = make_result_shape(shapes_, probe_rows_, build_rows_);

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "cuda/range_sample.h"
-#include "cuda/timer.h"
 #include "engine/turn.h"
 
 namespace gpujoin {
@@ -67,7 +66,7 @@ Status SealedJoin::build_lookup(const WorkContext& context, const JoinPlan& plan
 Status SealedJoin::make_late_lookup(const WorkContext& context, const DeviceColumn* probe, uint64_t rows) {
     if (lookup_made) return {};
     std::unique_lock lock = lock_in_turn(lookup_mutex, limits.cancel);
-    AddTime timer(&counters.seal_microseconds);
+    AddTime timer(&counters.seal_ns);
     GPUJOIN_RETURN_IF_FAILED(check_cancelled(limits.cancel));
     if (lookup_made) return {};
     std::optional<uint16_t> column;
@@ -77,7 +76,7 @@ Status SealedJoin::make_late_lookup(const WorkContext& context, const DeviceColu
                                                      &column.emplace()));
     GPUJOIN_RETURN_IF_FAILED(
         build_lookup(context, plan_join(spec, build.rows(), has_exact_sort_key(layout), column)));
-    peak_seal_memory = account.peak();
+    counters.peak_seal_memory = account.peak();
     return {};
 }
 

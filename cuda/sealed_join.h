@@ -15,16 +15,10 @@
 #include "cuda/plan.h"
 #include "cuda/radix_partition.h"
 #include "cuda/work_size.h"
+#include "engine/counters.h"
 #include "engine/engine.h"
 
 namespace gpujoin {
-
-// Counters of a join, added to by several threads.
-struct JoinCounters {
-    std::atomic<uint64_t> build_bytes{0}, build_batches{0};
-    std::atomic<uint64_t> probe_rows{0}, probe_bytes{0}, probe_batches{0};
-    std::atomic<uint64_t> append_microseconds{0}, seal_microseconds{0}, probe_microseconds{0};
-};
 
 struct SealedJoin {
     SealedJoin(Device* device, const JoinSpec& spec, const Limits& limits);
@@ -62,8 +56,6 @@ struct SealedJoin {
     const Limits limits;
     MemoryAccount account;
     JoinCounters counters;
-    std::atomic<uint64_t> peak_seal_memory{0};
-    std::atomic<Algorithm> algorithm{Algorithm::Auto};  // once sealed
 
     BuildSide build;
     // From seal on:

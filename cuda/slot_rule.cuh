@@ -15,9 +15,8 @@ __device__ inline uint64_t slots_of(SlotRule rule, uint32_t matches) {
             return matches > 0;
         case SlotRule::Unmatched:
             return matches == 0;
-        default:
-            return 0;
     }
+    return 0;
 }
 
 // Marks the positions [*begin, *begin + matches) as covered, if marks are kept, and returns the slots of

@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "cuda/guard.h"
+#include "engine/guard.h"
 #include "cuda/merge_join.h"
 #include "cuda/number_rows.cuh"
 #include "cuda/radix_join.h"
-#include "cuda/timer.h"
 
 namespace gpujoin {
 
@@ -27,7 +26,7 @@ UnorderedCursor::~UnorderedCursor() {
 }
 
 Status UnorderedCursor::start(const BatchView& batch) {
-    AddTime timer(&join_->counters.probe_microseconds);
+    AddTime timer(&join_->counters.probe_ns);
     GPUJOIN_RETURN_IF_FAILED(join_->acquire_stream(join_->size_of_probe(batch.rows), &stream_));
     WorkContext context = join_->work(stream_);
     GPUJOIN_RETURN_IF_FAILED(probe_.upload(context, join_->spec, batch));
@@ -138,7 +137,7 @@ Status UnorderedCursor::fill_buffer(const WorkContext& context) {
 
 Status UnorderedCursor::next(const Sink& sink, ResultBatch* result) {
     return guarded([&]() -> Status {
-        AddTime timer(&join_->counters.probe_microseconds);
+        AddTime timer(&join_->counters.probe_ns);
         *result = {};
         GPUJOIN_RETURN_IF_FAILED(join_->device->use());
         GPUJOIN_RETURN_IF_FAILED(check_cancelled(join_->limits.cancel));

@@ -9,6 +9,7 @@
 #include "cuda/memory.h"
 #include "cuda/stream.h"
 #include "cuda/transfer.h"
+#include "engine/guard.h"
 #include "engine/turn.h"
 
 namespace gpujoin {
@@ -28,7 +29,7 @@ struct WorkContext {
 inline Status check_cancelled(const std::atomic<bool>* cancel) {
     give_way();
     if (!cancel || !cancel->load(std::memory_order_relaxed)) return {};
-    return failure(Fault::Cancelled, "57014", "join cancelled");
+    return cancelled_status();
 }
 
 // Ends a step of long work: waits for what was queued, since a turn is to count the time that the device

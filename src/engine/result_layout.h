@@ -116,4 +116,10 @@ inline ResultColumn result_column(const JoinSpec& spec, uint32_t output) {
     return {column.type, column.nullable != 0 || extended};
 }
 
+// Those of spec.carry, behind them: nullable where the probe column is, or where there is no probe row.
+inline ResultColumn carried_column(const JoinSpec& spec, uint32_t number, bool has_probe_rows) {
+    const ColumnSpec& column = spec.probe[spec.carry[number]];
+    return {column.type, column.nullable != 0 || !has_probe_rows};
+}
+
 }  // namespace gpujoin

@@ -75,7 +75,6 @@ Status BuildStore::append(const BatchView& batch) {
         GPUJOIN_RETURN_IF_FAILED(grow(batch));
         first_row = rows_;
         rows_ += batch.rows;
-        batches_++;
         for (uint32_t i = 0; i < columns_.size(); i++) {
             first_byte[i] = columns_[i].data_bytes;
             if (columns_[i].spec.type == ColumnType::Bytes)

@@ -28,7 +28,6 @@ class BuildStore {
 
     // So far; any thread.
     uint64_t rows() const { return rows_; }
-    uint64_t batches() const { return batches_; }
 
     // A stored column, for reading once all appends have returned.
     ColumnSource source(uint32_t column) const;
@@ -56,7 +55,6 @@ class BuildStore {
     std::vector<Column> columns_;
     std::mutex mutex_;  // held to change what follows, and to grow
     std::atomic<uint64_t> rows_{0};
-    std::atomic<uint64_t> batches_{0};
 };
 
 }  // namespace gpujoin::cpu

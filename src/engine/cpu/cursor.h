@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "engine/counters.h"
 #include "engine/cpu/clustered_columns.h"
 #include "engine/cpu/matcher.h"
 #include "engine/cpu/pair_queue.h"
@@ -62,11 +63,7 @@ struct SealedJoin {
     std::mutex mutex;  // of the scratch that is free
     std::vector<std::unique_ptr<CursorScratch>> free_scratch;
 
-    struct Counters {
-        std::atomic<uint64_t> build_bytes{0};
-        std::atomic<uint64_t> probe_rows{0}, probe_bytes{0}, probe_batches{0};
-        std::atomic<uint64_t> append_ns{0}, seal_ns{0}, probe_ns{0};
-    } counters;
+    JoinCounters counters;
 };
 
 Status make_probe_cursor(SealedJoin& join, const BatchView& batch, std::unique_ptr<Cursor>* cursor);

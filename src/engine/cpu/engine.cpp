@@ -14,10 +14,6 @@ namespace gpujoin::cpu {
 
 namespace {
 
-double milliseconds(const std::atomic<uint64_t>& nanoseconds) {
-    return static_cast<double>(nanoseconds.load()) / 1e6;
-}
-
 Status make_matcher(Algorithm algorithm, JoinContext& join, std::unique_ptr<Matcher>* matcher) {
     switch (algorithm) {
         case Algorithm::Hash:
@@ -47,18 +43,17 @@ class CpuJoin final : public Join {
     }
 
     Status append(const BatchView& batch) override {
-        ScopeTimer timer(join_.counters.append_ns);
-        const JoinSpec& spec = join_.context.spec;
+        AddTime timer(&join_.counters.append_ns);
         GPUJOIN_RETURN_IF_FAILED(guarded([&] { return join_.context.build.append(batch); }));
-        join_.counters.build_bytes += batch_bytes({spec.build, spec.build_columns}, batch);
+        join_.counters.add_build(join_.context.spec, batch);
         return {};
     }
 
     Status seal(SealReport* report) override {
-        ScopeTimer timer(join_.counters.seal_ns);
+        AddTime timer(&join_.counters.seal_ns);
         GPUJOIN_RETURN_IF_FAILED(guarded([&] { return build(); }));
         *report = {};
-        report->algorithm = algorithm_;
+        report->algorithm = join_.counters.algorithm;
         report->order = join_.order;
         report->build_rows = join_.context.build.rows();
         return {};
@@ -71,11 +66,8 @@ class CpuJoin final : public Join {
             return failure(Fault::Error, "54000", "too many rows in a probe batch");
         const bool by_radix = radix_ && partitioning_pays(join_.context.build.rows(), batch.rows);
         if (!by_radix) GPUJOIN_RETURN_IF_FAILED(guarded([&] { return make_late_matcher(batch); }));
-        ScopeTimer timer(join_.counters.probe_ns);
-        const JoinSpec& spec = join_.context.spec;
-        join_.counters.probe_batches++;
-        join_.counters.probe_rows += batch.rows;
-        join_.counters.probe_bytes += batch_bytes({spec.probe, spec.probe_columns}, batch);
+        AddTime timer(&join_.counters.probe_ns);
+        join_.counters.add_probe(join_.context.spec, batch);
         return guarded([&] {
             return by_radix ? radix_->probe(join_, batch, cursor) : make_probe_cursor(join_, batch, cursor);
         });
@@ -113,21 +105,8 @@ class CpuJoin final : public Join {
     }
 
     JoinStats stats() const override {
-        const SealedJoin::Counters& counters = join_.counters;
-        JoinStats stats{};
-        stats.build_rows = join_.context.build.rows();
-        stats.build_bytes = join_.counters.build_bytes;
-        stats.build_batches = join_.context.build.batches();
-        stats.probe_rows = counters.probe_rows;
-        stats.probe_bytes = counters.probe_bytes;
-        stats.probe_batches = counters.probe_batches;
-        stats.append_ms = milliseconds(counters.append_ns);
-        stats.seal_ms = milliseconds(counters.seal_ns);
-        stats.probe_ms = milliseconds(counters.probe_ns);
-        const Ledger* ledger = join_.context.limits.host_memory;
-        stats.peak_memory = ledger ? ledger->peak() : 0;
-        stats.peak_seal_memory = peak_seal_memory_;
-        stats.algorithm = algorithm_;
+        JoinStats stats = join_.counters.stats();
+        stats.peak_memory = peak();
         snprintf(stats.device, sizeof stats.device, "cpu");
         return stats;
     }
@@ -143,10 +122,10 @@ class CpuJoin final : public Join {
         } else if (!sorts_by_range || !has_range_choice(context.spec)) {
             GPUJOIN_RETURN_IF_FAILED(build_matcher(chosen));
         }
-        algorithm_ = chosen;
+        join_.counters.algorithm = chosen;
         if (rows_of(context.spec.kind).scans_build())
             GPUJOIN_RETURN_IF_FAILED(join_.matched.open(context.limits.host_memory, context.build.rows()));
-        note_peak();
+        join_.counters.peak_seal_memory = peak();
         return context.should_stop() ? cancelled_status() : Status{};
     }
 
@@ -164,18 +143,18 @@ class CpuJoin final : public Join {
         const auto lock = lock_in_turn(late_mutex_, join_.context.limits.cancel);
         if (!lock.owns_lock()) return cancelled_status();
         if (has_matcher_) return {};
-        ScopeTimer timer(join_.counters.seal_ns);
+        AddTime timer(&join_.counters.seal_ns);
         if (!radix_)
             GPUJOIN_RETURN_IF_FAILED(
                 choose_range_column(join_.context, batch, &join_.context.range_column.emplace()));
-        GPUJOIN_RETURN_IF_FAILED(build_matcher(algorithm_));
-        note_peak();
+        GPUJOIN_RETURN_IF_FAILED(build_matcher(join_.counters.algorithm));
+        join_.counters.peak_seal_memory = peak();
         return {};
     }
 
-    void note_peak() {
+    uint64_t peak() const {
         const Ledger* ledger = join_.context.limits.host_memory;
-        peak_seal_memory_ = ledger ? ledger->peak() : 0;
+        return ledger ? ledger->peak() : 0;
     }
 
     Workers workers_;
@@ -183,8 +162,6 @@ class CpuJoin final : public Join {
     std::unique_ptr<RadixJoin> radix_;
     std::mutex late_mutex_;
     std::atomic<bool> has_matcher_{false};
-    std::atomic<Algorithm> algorithm_{Algorithm::Auto};  // once sealed
-    std::atomic<uint64_t> peak_seal_memory_{0};
 };
 
 // The processor's name as Linux gives it.

@@ -1,6 +1,9 @@
 // Filling sinks from a queue of row number pairs.
 #include "engine/cpu/queue_cursor.h"
 
+#include "engine/guard.h"
+#include "engine/turn.h"
+
 namespace gpujoin::cpu {
 
 QueueCursor::~QueueCursor() {
@@ -30,7 +33,7 @@ Status QueueCursor::open() {
 }
 
 Status QueueCursor::next(const Sink& sink, ResultBatch* result) {
-    ScopeTimer timer(join_.counters.probe_ns);
+    AddTime timer(&join_.counters.probe_ns);
     return guarded([&] { return fill(sink, result); });
 }
 
@@ -72,7 +75,7 @@ std::vector<OutputColumn> output_columns(const SealedJoin& join, const BatchView
     for (uint32_t i = 0; i < spec.carried; i++) {
         const ColumnSpec& column = spec.probe[spec.carry[i]];
         ColumnView view = batch ? batch->columns[spec.carry[i]] : ColumnView{};
-        columns.push_back({probe_source(column, view), true, {column.type, column.nullable || !batch}});
+        columns.push_back({probe_source(column, view), true, carried_column(spec, i, batch)});
     }
     return columns;
 }

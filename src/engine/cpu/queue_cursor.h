@@ -2,27 +2,11 @@
 // full.
 #pragma once
 
-#include <chrono>
 #include <memory>
 
 #include "engine/cpu/cursor.h"
-#include "engine/turn.h"
 
 namespace gpujoin::cpu {
-
-// Adds the time of a scope to a counter of nanoseconds.
-class ScopeTimer {
-  public:
-    explicit ScopeTimer(std::atomic<uint64_t>& total) : total_(total) {}
-    ~ScopeTimer() {
-        auto spent = std::chrono::duration_cast<std::chrono::nanoseconds>(timer_.elapsed());
-        total_ += static_cast<uint64_t>(spent.count());
-    }
-
-  private:
-    std::atomic<uint64_t>& total_;
-    const WorkTimer timer_;
-};
 
 class QueueCursor : public Cursor {
   public:

@@ -92,7 +92,7 @@ class DirectRadixCursor final : public Cursor {
     }
 
     Status next(const Sink& sink, ResultBatch* result) override {
-        ScopeTimer timer(join_.counters.probe_ns);
+        AddTime timer(&join_.counters.probe_ns);
         return guarded([&] { return write(sink, result); });
     }
     // Probe rows are not named, so none can be left out.

@@ -1,7 +1,6 @@
 // Workers: the threads of a join, and how code runs on them: in blocks, with the cancel flag polled before
 // each. oneTBB's threads are shared out evenly among joins, since each has an arena of its own, in which one
-// call is at a time. Nothing thrown inside leaves a function of the engine: guarded() turns exceptions into a
-// Status.
+// call is at a time.
 #pragma once
 
 #include <tbb/parallel_for.h>
@@ -10,11 +9,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <exception>
-#include <new>
-#include <utility>
 
 #include "engine/cpu/handed_over.h"
+#include "engine/guard.h"
 #include "engine/turn.h"
 #include "wire/status.h"
 
@@ -22,10 +19,6 @@ namespace gpujoin::cpu {
 
 // The fewest rows that are worth handing to another thread.
 inline constexpr uint64_t kParallelRows = 32u << 10;
-
-inline Status cancelled_status() {
-    return failure(Fault::Cancelled, "57014", "join cancelled");
-}
 
 inline bool is_set(const std::atomic<bool>* cancel) {
     return cancel && cancel->load(std::memory_order_relaxed);
@@ -92,18 +85,5 @@ class Workers {
     std::atomic<bool> is_taken_{false};
     tbb::task_arena arena_;
 };
-
-// Runs a function that returns a Status and may throw.
-template <typename Function>
-Status guarded(Function&& function) noexcept {
-    try {
-        return std::forward<Function>(function)();
-    } catch (const std::bad_alloc&) {
-        return failure(Fault::HostMemory, "53200", "out of memory");
-    } catch (const std::exception& error) {
-        return failure(Fault::Error, "XX000", "unexpected failure in the CPU join engine")
-            .with_detail("The exception was: %s.", error.what());
-    }
-}
 
 }  // namespace gpujoin::cpu
