@@ -102,7 +102,9 @@ TEST_P(EngineTurns, CursorsThatReturnInTheMiddleGiveAllRows) {
     const uint64_t probe_rows = is_cpu() ? 500 : 30'000, build_rows = is_cpu() ? 20'000 : 200'000;
     TablePair tables = make_tables({{fixed_column(ColumnType::Fixed4), build_rows, false, 0.05}}, probe_rows,
                                    build_rows, 11);
-    const auto candidates = equal_rows(tables.probe, tables.build, 1);
+    auto candidates = [&, equal = equal_rows(tables.probe, tables.build, 1)](uint64_t row) {
+        return tables.probe.columns[0].values[row] ? equal(row) : std::vector<uint64_t>();
+    };
     OwnedBatch batch(tables.probe, 0, probe_rows);
     for (bool by_filter : {false, true}) {
         for (JoinKind kind : kKinds) {
