@@ -122,7 +122,7 @@ TEST_P(EngineTurns, CursorsThatReturnInTheMiddleGiveAllRows) {
             ASSERT_OK(join->probe(batch.view(), &cursor));
             std::vector<ResultRow> rows;
             const uint64_t calls = read(*cursor, joined, &rows);
-            EXPECT_GT(calls, rows.size() / 1000 + 3) << "turns, and sinks that are full";
+            EXPECT_GE(calls, rows.size() / 1000 + 2) << "turns, and sinks that are full";
             cursor.reset();
             scan_all(*join, joined, {}, &rows);
             std::sort(rows.begin(), rows.end());
