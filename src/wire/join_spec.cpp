@@ -94,10 +94,12 @@ Status validate(const JoinSpec& spec) {
         validate_numbers("An output column", {spec.output, spec.outputs}, spec.build_columns));
     GPUJOIN_RETURN_IF_FAILED(
         validate_numbers("A carried column", {spec.carry, spec.carried}, spec.probe_columns));
+    GPUJOIN_RETURN_IF_FAILED(
+        validate_filter(spec.program, {spec.probe, spec.probe_columns}, {spec.build, spec.build_columns}));
     if (spec.kind != JoinKind::Inner && !spec.client_decides && may_be_undecided(spec.program))
         return failure(Fault::Protocol, "08P01", "malformed filter program")
             .with_detail("Pairs may be undecided, but the client does not decide them.");
-    return validate_filter(spec.program, {spec.probe, spec.probe_columns}, {spec.build, spec.build_columns});
+    return {};
 }
 
 const char* name_of(Algorithm algorithm) {

@@ -1,6 +1,7 @@
 // validate(JoinSpec): every field that could lead an engine astray is refused.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <functional>
 
 #include "wire/join_spec.h"
@@ -79,6 +80,35 @@ TEST(JoinSpec, SpoiledOnesAreRefused) {
         Status status = validate(spec);
         EXPECT_EQ(status.fault, Fault::Protocol) << "spoiler " << i;
         EXPECT_STREQ(status.sqlstate, "08P01") << "spoiler " << i;
+    }
+}
+
+// The steps are counted before any of them is looked at: a join that is not inner asks whether pairs may be
+// undecided, which reads them all.
+TEST(JoinSpec, FilterProgramsThatAreTooLongAreNotRead) {
+    JoinSpec spec = good_spec();
+    spec.kind = JoinKind::Left;
+    spec.program.steps = 65535;
+    Status status = validate(spec);
+    EXPECT_EQ(status.fault, Fault::Protocol);
+    EXPECT_TRUE(strstr(status.detail, "65535 steps")) << status.detail;
+}
+
+// Whatever lies anywhere in a spec, validate() answers and reads nothing outside it (sanitizers see that).
+TEST(JoinSpec, AnyFieldMayHoldAnything) {
+    JoinSpec spec = good_spec();
+    auto* bytes = reinterpret_cast<std::byte*>(&spec);
+    for (JoinKind kind : {JoinKind::Inner, JoinKind::Left, JoinKind::RightAnti}) {
+        spec.kind = kind;
+        for (size_t at = 0; at < sizeof(spec); at += 2)
+            for (uint16_t value : {uint16_t{0xffff}, uint16_t{0x8000}, uint16_t{0x00ff}}) {
+                uint16_t before;
+                memcpy(&before, bytes + at, 2);
+                memcpy(bytes + at, &value, 2);
+                Status status = validate(spec);
+                memcpy(bytes + at, &before, 2);
+                ASSERT_TRUE(status.ok() || status.fault == Fault::Protocol) << "at byte " << at;
+            }
     }
 }
 
