@@ -10,9 +10,10 @@ import threading
 import time
 
 here = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(here.parent))
+sys.path[:0] = [str(here), str(here.parent)]
 sys.dont_write_bytecode = True
 import libpq
+import results
 
 LIGHT, HEAVY = "fairness_light", "fairness_heavy"
 SMALL_JOIN = "SELECT count(*), sum(s.v) FROM fairness.r JOIN fairness.s ON r.k = s.k"
@@ -117,6 +118,7 @@ def main():
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--heavy-rows", type=int, default=1_000_000)
     parser.add_argument("--workers", type=int, default=0, help="parallel workers a statement may have")
+    parser.add_argument("--results", help="file in which they are kept")
     parser.add_argument("--machine", default="")
     options = parser.parse_args()
     db = libpq.Connection()
@@ -135,10 +137,10 @@ def main():
     print(f"gpujoin: {' '.join(v or '-' for v in db.execute('SELECT * FROM gpujoin_status()')[0])}")
     print(f"{options.rows:,} x {options.rows:,} rows, {options.runs} runs, beside {options.sessions} filter joins of "
           f"{options.heavy_rows:,} x {options.heavy_rows:,}.\n")
-    print("| small join | median | 95th percentile |\n|---|---|---|")
-    for name, times in ("alone", alone), ("beside large joins", loaded), ("alone again", again):
+    kept = results.Results(options.results, results.head_of("fairness", options.machine, db))
+    for name, times in ("alone", alone), (f"beside {options.sessions} large joins", loaded), ("alone again", again):
         median, percentile = figures(times)
-        print(f"| {name} | {median * 1000:.1f} ms | {percentile * 1000:.1f} ms |")
+        kept.show({"table": "fairness", "join": name, "median": median, "percentile": percentile})
     base = figures(alone + again)
     print(f"\nBeside large joins it takes {figures(loaded)[0] / base[0]:.2f} times its median and "
           f"{figures(loaded)[1] / base[1]:.2f} times its 95th percentile alone.")

@@ -20,13 +20,13 @@ here = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(here), str(here.parent)]
 sys.dont_write_bytecode = True
 import libpq
+import results
 import statements
 
 CORE = "SET gpujoin.enabled = off;"
 GPUJOIN = "SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_nestloop = off;"
 FORCED = GPUJOIN + "SET gpujoin.force = on;"  # where the planner proposes no GPU Join
 CHOICE = "RESET gpujoin.enabled; RESET gpujoin.force; RESET enable_hashjoin; RESET enable_mergejoin; RESET enable_nestloop;"
-TOLERANCE = 1.2  # a choice that takes this much longer than the better is wrong
 ENOUGH = 0.2  # seconds that a short statement is repeated for
 BAND_WIDTH = 1000  # keys a band row: matches are rarer or more frequent by how dense the keys are
 
@@ -78,8 +78,9 @@ class Case:
         outer = {"left": "LEFT", "full": "FULL"}.get(self.kind, "INNER")
         return f"SELECT {wanted} FROM {s} s {outer} JOIN {r} r ON {condition}"
 
-    def key(self):
-        return json.dumps(dataclasses.astuple(self))
+    def row(self):
+        return {"table": "choices", "join": self.kind, "r": self.r, "s": self.s, "rate": self.rate, "wide": self.wide,
+                "workers": self.workers}
 
 
 def uniform(span, salt):
@@ -132,10 +133,10 @@ class Grid:
     def measure(self, case):
         """Seconds of core's plan and of GPU Join's."""
         times = {CORE: [], GPUJOIN if self.plan(case, GPUJOIN)[0] else FORCED: []}
-        results = [self.run(case, settings) for settings in times]
-        if results[0][1] != results[1][1]:
-            raise SystemExit(f"the results differ: {case}: {results}")
-        slow = max(seconds for seconds, _ in results)
+        first = [self.run(case, settings) for settings in times]
+        if first[0][1] != first[1][1]:
+            raise SystemExit(f"the results differ: {case}: {first}")
+        slow = max(seconds for seconds, _ in first)
         runs = max(self.options.runs, min(30, int(ENOUGH / slow))) if slow < 5 else 1
         for _ in range(runs):
             for settings in times:
@@ -147,49 +148,33 @@ def has_gpujoin(plan):
     return plan.get("Custom Plan Provider") == "GPU Join" or any(map(has_gpujoin, plan.get("Plans", [])))
 
 
-def read_results(path):
-    if not path or not os.path.exists(path):
-        return {}
-    with open(path) as lines:
-        return {entry["case"]: entry["seconds"] for entry in map(json.loads, lines) if "seconds" in entry}
-
-
-def measure_missing(grid, wanted, results, ends):
-    keep = open(grid.options.results, "a") if grid.options.results else None
+def measure_missing(grid, wanted, kept, ends):
     for case in wanted:
-        if case.key() in results:
+        if kept.find(case.row()):
             continue
         if time.monotonic() > ends:
             break
         grid.make_tables(case)
-        results[case.key()] = grid.measure(case)
-        if keep:
-            print(json.dumps({"case": case.key(), "seconds": results[case.key()]}), file=keep, flush=True)
+        core, gpujoin = grid.measure(case)
+        kept.keep(case.row() | {"core": core, "gpujoin": gpujoin})
 
 
-def milliseconds(seconds):
-    return f"{seconds * 1000:.3g} ms"
-
-
-def report(grid, wanted, results):
-    print("| join | r | s | matches a row | width | workers | core | GPU Join | cost of core | cost of GPU Join | chosen | chosen : better |")
-    print("|" + "---|" * 12)
+def report(grid, wanted, kept):
+    """What the planner chooses now, with the times that are known."""
     ratios = []
     for case in wanted:
-        if case.key() not in results:
+        times = kept.find(case.row())
+        if not times:
             continue
-        core, gpujoin = results[case.key()]
+        core, gpujoin = times["core"], times["gpujoin"]
         is_taken = grid.plan(case, "")[0]
         is_proposed, gpujoin_cost = grid.plan(case, GPUJOIN)
         ratios.append((gpujoin if is_taken else core) / min(core, gpujoin))
-        cells = [case.kind, f"{case.r:,}", f"{case.s:,}", f"{case.rate:g}", "wide" if case.wide else "narrow",
-                 str(case.workers), milliseconds(core), milliseconds(gpujoin),
-                 f"{grid.plan(case, CORE)[1]:.0f}", f"{gpujoin_cost:.0f}" if is_proposed else "-",
-                 "GPU Join" if is_taken else "core",
-                 f"{ratios[-1]:.2f}" + (" **wrong**" if ratios[-1] > TOLERANCE else "")]
-        print("| " + " | ".join(cells) + " |")
-    right = sum(ratio <= TOLERANCE for ratio in ratios)
-    print(f"\n{right} of {len(ratios)} choices ({right / max(len(ratios), 1):.1%}) are within {TOLERANCE - 1:.0%} of the "
+        row = case.row() | {"core": core, "gpujoin": gpujoin, "core_cost": grid.plan(case, CORE)[1]}
+        row |= {"gpujoin_cost": gpujoin_cost} if is_proposed else {}
+        kept.show(row | {"chosen": "GPU Join" if is_taken else "core", "ratio": ratios[-1]})
+    right = sum(ratio <= results.TOLERANCE for ratio in ratios)
+    print(f"\n{right} of {len(ratios)} choices ({right / max(len(ratios), 1):.1%}) are within {results.TOLERANCE - 1:.0%} of the "
           f"better; the worst takes {max(ratios, default=1):.2f} times as long. {len(wanted) - len(ratios)} were not measured.")
 
 
@@ -197,12 +182,11 @@ def numbers(number):
     return lambda text: [number(word) for word in text.split(",")]
 
 
-def measure_joins(options, ends):
+def measure_joins(options, kept, ends):
     grid = Grid(options)
     wanted = list(cases(options))
-    results = read_results(options.results)
-    measure_missing(grid, wanted, results, ends)
-    report(grid, wanted, results)
+    measure_missing(grid, wanted, kept, ends)
+    report(grid, wanted, kept)
 
 
 def main():
@@ -230,14 +214,14 @@ def main():
     if unknown := set(options.sections) - set(statements.SCHEMAS) - {"joins", "sessions"}:
         parser.error(f"unknown sections: {', '.join(unknown)}")
     ends = time.monotonic() + options.seconds
-    version = libpq.Connection().value("SHOW server_version")
-    print(f"Machine: {options.machine}. PostgreSQL {version}, work_mem {options.work_mem}.\n")
+    kept = results.Results(options.results, results.head_of("grid", options.machine, libpq.Connection()))
+    print(f"Machine: {options.machine}. PostgreSQL {kept.head['postgres']}, work_mem {options.work_mem}.\n")
     if "joins" in options.sections:
-        measure_joins(options, ends)
+        measure_joins(options, kept, ends)
     if set(options.sections) & set(statements.SCHEMAS):
-        statements.summary("Statements", *statements.measure_statements(options, ends))
+        statements.summary("Statements", *statements.measure_statements(options, kept, ends))
     if "sessions" in options.sections:
-        statements.summary("Sessions", *statements.measure_sessions(options, ends))
+        statements.summary("Sessions", *statements.measure_sessions(options, kept, ends))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ here = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(here), str(here.parent)]
 sys.dont_write_bytecode = True
 import libpq
+import results
 from workloads import TABLES, WORKLOADS, sizes
 
 CANCELLED = "57014"
@@ -46,7 +47,7 @@ class MemoryWatch:
                 return
 
     def megabytes(self):
-        return f"{self.peak / 1024:.0f} MB" if self.peak else "-"
+        return self.peak / 1024 if self.peak else None
 
 
 class Bench:
@@ -104,8 +105,8 @@ class Bench:
         self.db.execute(settings)
         plan = json.loads("\n".join(r[0] for r in self.db.execute(f"EXPLAIN (FORMAT json) {query}")))
         if find_node(plan[0]["Plan"]):
-            return settings, ""
-        return "SET gpujoin.enabled = on; SET gpujoin.force = on;", " (forced)"
+            return settings, None
+        return "SET gpujoin.enabled = on; SET gpujoin.force = on;", "forced"
 
     def row(self, workload):
         self.make_tables(workload.group)
@@ -120,21 +121,25 @@ class Bench:
         gpu_serial, found = self.measure(workload.query, serial_settings + one)
         gpu, found_too = self.measure(workload.query, serial_settings + many)
         facts, backend, server = self.gpujoin_facts(workload.query, serial_settings + one)
-        results = [r for r in (expected, expected_too, found, found_too) if r is not None]
-        if any(r != results[0] for r in results):
-            raise SystemExit(f"{workload.name}: the results differ: {results}")
+        answers = [r for r in (expected, expected_too, found, found_too) if r is not None]
+        if any(answer != answers[0] for answer in answers):
+            raise SystemExit(f"{workload.name}: the results differ: {answers}")
         best_core = min(filter(None, [core_serial, core]), default=None)
         best_gpu = min(filter(None, [gpu_serial, gpu]), default=None)
-        if best_gpu and results:
-            self.row_seconds[workload.name] = best_gpu / int(results[0][0][0])
-        limit = self.options.timeout
-        ratio = (f"{best_core / best_gpu:.1f}" if best_core and best_gpu
-                 else f"> {limit / best_gpu:.0f}" if best_gpu and measure_core else "-")
-        return [workload.name, workload.what.format(**self.sizes), results[0][0][0] if results else "-",
-                "-" if workload.group != "join" else seconds(core_serial, limit),
-                seconds(core, limit) if measure_core else "-",
-                seconds(gpu_serial, limit) + note, seconds(gpu, limit), ratio,
-                str(facts.get("Algorithm", "-")), seal_memory(facts), server.megabytes(), backend.megabytes()]
+        if best_gpu and answers:
+            self.row_seconds[workload.name] = best_gpu / int(answers[0][0][0])
+        row = {"table": "joins", "workload": workload.name, "what": workload.what.format(**self.sizes)}
+        if workload.group == "join":
+            row["core_serial"] = core_serial
+        if measure_core:
+            row["core"] = core
+        row |= {"gpujoin_serial": gpu_serial, "gpujoin": gpu, "timeout": self.options.timeout}
+        if measure_core and best_gpu:
+            row["ratio"] = (best_core or self.options.timeout) / best_gpu
+        others = {"rows_out": int(answers[0][0][0]) if answers else None, "plan": note,
+                  "algorithm": facts.get("Algorithm"), "seal_mb": seal_memory(facts), "server_mb": server.megabytes(),
+                  "backend_mb": backend.megabytes()}
+        return row | {name: value for name, value in others.items() if value is not None}
 
 
 def find_node(plan):
@@ -144,13 +149,9 @@ def find_node(plan):
 
 
 def seal_memory(facts):
-    """The server's peak at seal, as the node reports it."""
+    """The server's peak at seal, in megabytes, as the node reports it."""
     peak = facts.get("Peak Seal Memory")
-    return f"{float(peak) / 1024:.0f} MB" if peak is not None else "-"
-
-
-def seconds(value, limit):
-    return f"> {limit} s" if value is None else f"{value:.3f} s"
+    return float(peak) / 1024 if peak is not None else None
 
 
 def main():
@@ -162,6 +163,7 @@ def main():
     parser.add_argument("--timeout", type=int, default=60, help="seconds a statement may take")
     parser.add_argument("--work-mem", default="4GB")
     parser.add_argument("--workloads", default="J1,J2,J4")
+    parser.add_argument("--results", help="file in which they are kept")
     parser.add_argument("--machine", default="")
     options = parser.parse_args()
     wanted = [w.name for w in WORKLOADS] if options.workloads == "all" else options.workloads.split(",")
@@ -173,13 +175,10 @@ def main():
     print(f"gpujoin: {' '.join(v or '-' for v in device[0])}")
     print(f"Medians of {options.runs} runs; core by its own choice of plan with work_mem {options.work_mem}; "
           f"{options.workers} workers allowed where it says so.\n")
-    print(f"| workload | what | rows out | core, 1 process | core, {options.workers} workers | GPU Join, 1 process "
-          f"| GPU Join, {options.workers} workers | best core : best GPU Join | algorithm | peak at seal | server memory "
-          "| backend memory |")
-    print("|" + "---|" * 12)
+    kept = results.Results(options.results, results.head_of("run", options.machine, bench.db))
     for workload in WORKLOADS:
         if workload.name in wanted:
-            print("| " + " | ".join(bench.row(workload)) + " |", flush=True)
+            kept.show(bench.row(workload))
     print()
     for workload in WORKLOADS:
         if {workload.name, workload.as_large} <= set(bench.row_seconds):

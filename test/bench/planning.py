@@ -8,9 +8,11 @@ import re
 import statistics
 import sys
 
-sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1])]
+here = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(here), str(here.parent)]
 sys.dont_write_bytecode = True
 import libpq
+import results
 
 TABLES = """
     CREATE TABLE plan_fact AS SELECT i AS id, {keys} FROM generate_series(1, {large}) i;
@@ -72,6 +74,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--shapes", default="all")
+    parser.add_argument("--results", help="file in which they are kept")
     parser.add_argument("--machine", default="this machine")
     options = parser.parse_args()
     notices = []
@@ -80,7 +83,7 @@ def main():
     db.execute("SET client_min_messages = log; SET log_planner_stats = on; SET max_parallel_workers_per_gather = 2; "
                "SET min_parallel_table_scan_size = '1MB'")
     print(f"Planning, {options.machine}; medians of {options.rounds}\n")
-    print("| shape | core | with gpujoin | ratio |\n|---|---|---|---|")
+    kept = results.Results(options.results, results.head_of("planning", options.machine, db))
     for name in SHAPES if options.shapes == "all" else options.shapes.split(","):
         what, query = SHAPES[name]
         times = {"off": [], "on": []}
@@ -90,7 +93,7 @@ def main():
                 if round >= 5:
                     times[enabled].append(time)
         off, on = statistics.median(times["off"]), statistics.median(times["on"])
-        print(f"| {what} | {off:.3f} ms | {on:.3f} ms | {on / off:.2f} |", flush=True)
+        kept.show({"table": "planning", "shape": what, "core": off / 1000, "gpujoin": on / 1000, "ratio": on / off})
 
 
 if __name__ == "__main__":

@@ -11,9 +11,11 @@ import pathlib
 import statistics
 import sys
 
-sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent)]
+here = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(here), str(here.parent)]
 sys.dont_write_bytecode = True
 import libpq
+import results
 
 COLUMNS = """i AS lo_orderkey, i % 7 + 1 AS lo_linenumber, i % 20000 * 7919 % 30000 AS lo_custkey, i % 20000 * 104729 % 200000 AS lo_partkey,
     i * 13 % 2000 AS lo_suppkey, 19920101 + i % 2557 AS lo_orderdate,
@@ -67,6 +69,7 @@ def main():
     parser.add_argument("--rows", type=int, default=6_000_000)
     parser.add_argument("--workers", type=int, required=True)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--results", help="file in which they are kept")
     parser.add_argument("--machine", required=True)
     options = parser.parse_args()
     db = libpq.Connection()
@@ -82,12 +85,11 @@ def main():
             settings = joins[join] + f"SET max_parallel_workers_per_gather = {processes[process]};"
             times[cell].append(nanoseconds(db, settings, table, column))
     print(f"{options.machine}; {options.rows:,} rows; ns a row and process, medians of {options.runs} runs\n")
-    columns = [(join, process) for join in joins for process in processes]
-    print("| | " + " | ".join(f"{join}, {process}" for join, process in columns) + " |")
-    print("|---|" + "---:|" * len(columns))
+    kept = results.Results(options.results, results.head_of("read", options.machine, db))
     for query in QUERIES:
-        medians = (statistics.median(times[query, *column][1:]) for column in columns)
-        print(f"| {query[0]} | " + " | ".join(f"{median:.1f}" for median in medians) + " |")
+        medians = {f"{join}, {process}": statistics.median(times[query, join, process][1:])
+                   for join in joins for process in processes}
+        kept.show({"table": "reading", "columns": query[0], "ns": medians})
 
 
 main()

@@ -7,7 +7,6 @@ known where these run on this machine.
 """
 import dataclasses
 import hashlib
-import json
 import os
 import statistics
 import subprocess
@@ -17,11 +16,12 @@ import threading
 import time
 
 import libpq
+import results
 from schemas import SCHEMAS
 
 CORE, DEFAULT = "SET gpujoin.enabled = off;", "RESET gpujoin.enabled;"
 CANCELLED = "57014"
-GOOD, BAD = 1.1, 1.25  # times core's
+BAD = 1.25  # times core's
 DOUBTFUL = 1.04
 MORE_RUNS = 3  # times as many where the ratio is in doubt
 CHUNK = 500_000  # rows that one INSERT makes
@@ -39,6 +39,12 @@ class Statement:
     name: str
     share: float
     workers: int
+
+    def row(self, plans):
+        """plans: what tells these from plans that were made otherwise."""
+        digest = hashlib.md5("".join(plans).encode()).hexdigest()
+        return {"table": "statements", "schema": self.schema, "facts": self.facts, "statement": self.name,
+                "share": self.share, "workers": self.workers, "plans": digest}
 
     def namespace(self):
         return f"grid_{self.schema}_{self.facts}"
@@ -148,17 +154,10 @@ class ProcessorTime:
         return ticks / os.sysconf("SC_CLK_TCK")
 
 
-@dataclasses.dataclass
-class Outcome:
-    """Seconds, and seconds of processors, of core's plan and of the default one."""
-
-    core: float
-    default: float
-    core_processors: float = 0
-    default_processors: float = 0
-
-    def ratio(self):
-        return self.default / self.core
+def outcome(core, core_processors, default, default_processors):
+    """Of seconds, and seconds of processors, of core's plan and of the default one."""
+    processors = {"processors": default_processors / core_processors} if core_processors else {}
+    return {"core": core, "default": default, "ratio": default / core, **processors}
 
 
 class Choices:
@@ -196,52 +195,22 @@ class Choices:
         return seconds, self.processors.seconds() - processors, result
 
     def measure(self, statement):
-        """The first run of each is not counted, unless it takes too long."""
-        first = [self.run(statement, settings) for settings in (CORE, DEFAULT)]
-        results = [result for _, _, result in first]
-        if None in results:
-            return Outcome(first[0][0], first[1][0], first[0][1], first[1][1])
-        if results[0] != results[1]:
-            raise SystemExit(f"the results differ: {statement}: {results}")
+        """The first run of each is not counted, unless it takes too long; then the ratio is a bound."""
+        first = {settings: self.run(statement, settings) for settings in (CORE, DEFAULT)}
+        (core, core_processors, expected), (default, default_processors, found) = first.values()
+        if expected is None or found is None:
+            times = outcome(core, core_processors, default, default_processors) | {"timeout": self.options.timeout}
+            return times | ({"core": None} if expected is None else {}) | ({"default": None} if found is None else {})
+        if expected != found:
+            raise SystemExit(f"the results differ: {statement}: {expected}, {found}")
         runs, wanted, ends = [], self.options.runs, time.monotonic() + self.options.timeout
         while len(runs) < wanted and (not runs or time.monotonic() < ends):
             turn = [self.run(statement, settings) for settings in (CORE, DEFAULT)]
             runs.append([value for seconds, processors, _ in turn for value in (seconds, processors)])
-            outcome = self.median(runs)
-            if len(runs) == self.options.runs and outcome.ratio() > DOUBTFUL:
+            medians = outcome(*(statistics.median(column) for column in zip(*runs)))
+            if len(runs) == self.options.runs and medians["ratio"] > DOUBTFUL:
                 wanted *= MORE_RUNS
-        return outcome
-
-    def median(self, runs):
-        core, core_processors, default, default_processors = (statistics.median(column) for column in zip(*runs))
-        return Outcome(core, default, core_processors, default_processors)
-
-
-def read_outcomes(path):
-    if not path or not os.path.exists(path):
-        return {}
-    with open(path) as lines:
-        return {entry["case"]: Outcome(*entry["outcome"]) for entry in map(json.loads, lines) if "outcome" in entry}
-
-
-def milliseconds(seconds):
-    return f"{seconds * 1000:.3g}"
-
-
-HEADER = ["schema", "facts", "statement", "share", "workers", "core, ms", "default, ms", "default : core",
-          "processor time", "cost of core", "cost of default", "default has"]
-
-
-def row_of(statement, outcome, costs, has):
-    """Of the table; an outcome of None is core's plan."""
-    times = ["-", "-", "1", "-"]
-    if outcome:
-        ratio, processors = outcome.ratio(), outcome.core_processors
-        times = [milliseconds(outcome.core), milliseconds(outcome.default),
-                 f"{ratio:.2f}" + (" **slower**" if ratio > GOOD else ""),
-                 f"{outcome.default_processors / processors:.2f}" if processors else "-"]
-    return [statement.schema, f"{statement.facts:,}", statement.name, f"{statement.share:g}", str(statement.workers),
-            *times, *(f"{cost:.0f}" for cost in costs), has]
+        return medians
 
 
 def difference(core, default):
@@ -253,16 +222,9 @@ def difference(core, default):
     return f"{joins} GPU Join, {'parallel' if workers else 'serial'}" if joins else "another plan of core's"
 
 
-def print_row(cells):
-    print("| " + " | ".join(cells) + " |", flush=True)
-
-
-def measure_statements(options, ends):
+def measure_statements(options, kept, ends):
     """Prints a row for each statement, and returns the ratios of default to core, and how many were left out."""
-    choices, known, ratios, left_out = Choices(options), read_outcomes(options.results), [], 0
-    keep = open(options.results, "a") if options.results else None
-    print_row(HEADER)
-    print("|" + "---|" * len(HEADER))
+    choices, ratios, left_out = Choices(options), [], 0
     for statement in statements(options):
         if time.monotonic() > ends:
             left_out += 1
@@ -270,17 +232,13 @@ def measure_statements(options, ends):
         choices.prepare(statement)
         core, core_cost = choices.plan(statement, CORE)
         default, default_cost = choices.plan(statement, DEFAULT)
-        outcome = None
-        if core != default:
-            digest = hashlib.md5((core + default).encode()).hexdigest()
-            key = json.dumps(dataclasses.astuple(statement) + (digest,))
-            outcome = known.get(key) or choices.measure(statement)
-            if keep and key not in known:
-                print(json.dumps({"case": key, "outcome": dataclasses.astuple(outcome)}), file=keep, flush=True)
-            if options.plans and outcome.ratio() > GOOD:
-                print(f"{statement}\n{core}\n\n{default}\n", file=sys.stderr)
-        ratios.append(outcome.ratio() if outcome else 1)
-        print_row(row_of(statement, outcome, (core_cost, default_cost), difference(core, default)))
+        row = statement.row((core, default))
+        row = kept.find(row) or row | (choices.measure(statement) if core != default else {}) | {
+            "core_cost": core_cost, "default_cost": default_cost, "has": difference(core, default)}
+        ratios.append(row.get("ratio", 1))
+        if options.plans and ratios[-1] > results.GOOD:
+            print(f"{statement}\n{core}\n\n{default}\n", file=sys.stderr)
+        kept.show(row)
     return ratios, left_out
 
 
@@ -309,13 +267,11 @@ def throughput(sql, clients, seconds, enabled):
     return float(next(line for line in done.stdout.splitlines() if line.startswith("tps")).split()[2])
 
 
-def measure_sessions(options, ends):
+def measure_sessions(options, kept, ends):
     """Prints a row for each number of sessions; returns the ratios of core's throughput to the default's."""
     db = libpq.Connection()
     db.execute("SET client_min_messages = error")
     make_small_joins(db)
-    print_row(["small join", "sessions", "default plan", "core, joins a second", "default, joins a second", "core : default"])
-    print("|" + "---|" * 6)
     ratios, left_out = [], 0
     for name, (r, s) in SMALL_JOINS.items():
         sql = f"SELECT count(*), sum(r.c) FROM grid_sessions.r{r} r JOIN grid_sessions.s{s} s USING (k);"
@@ -329,14 +285,14 @@ def measure_sessions(options, ends):
                       throughput(sql, clients, options.session_seconds, "on")) for _ in range(3)]
             core, default = (statistics.median(column) for column in zip(*turns))
             ratios.append(core / default)
-            print_row([name, str(clients), "GPU Join" if is_ours else "core's", f"{core:.0f}", f"{default:.0f}",
-                       f"{ratios[-1]:.2f}" + (" **slower**" if ratios[-1] > GOOD else "")])
+            kept.show({"table": "sessions", "join": name, "sessions": clients, "core": core, "default": default,
+                       "has": "GPU Join" if is_ours else "core's plan"})
     return ratios, left_out
 
 
 def summary(what, ratios, left_out):
-    good = sum(ratio <= GOOD for ratio in ratios)
+    good = sum(ratio <= results.GOOD for ratio in ratios)
     bad = sum(ratio > BAD for ratio in ratios)
-    print(f"\n{what}: {good} of {len(ratios)} ({good / max(len(ratios), 1):.1%}) take at most {GOOD} times core's time, "
+    print(f"\n{what}: {good} of {len(ratios)} ({good / max(len(ratios), 1):.1%}) take at most {results.GOOD} times core's time, "
           f"{bad} more than {BAD} times; the worst {max(ratios, default=1):.2f} times. "
           f"{left_out} were not measured.\n", flush=True)

@@ -1,16 +1,17 @@
 // The engine benchmark: joins from array to array, without a database, through the engine contract.
 //
 //   engine_bench [--scale=1] [--cpu_scale=...] [--device=auto|cpu|NUMBER] [--filter=REGEX] [--threads=N]
-//                [--iterations=N] [--timeout=SECONDS] [--benchmark_...]
+//                [--iterations=N] [--timeout=SECONDS] [--results=FILE] [--benchmark_...]
 //
-// Prints a markdown table on standard output and progress on standard error. Fails if any case failed or gave
-// a wrong result.
+// Prints a markdown table on standard output and progress on standard error, and keeps the table in FILE.
+// Fails if any case failed or gave a wrong result.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "join_cases.h"
@@ -59,25 +60,39 @@ Options parse(Arguments& arguments) {
     return options;
 }
 
-void print_heading(const Session& session, double cpu_scale) {
-    printf("scale %g (CPU engine %g), CPU: %s, %u threads, copies %.1f GB/s", session.options.scale,
-           cpu_scale, session.cpu_engine->describe().name.c_str(), session.options.threads,
-           session.host_bandwidth / 1e9);
+std::string describe_machine(const Session& session) {
+    char text[512];
+    int length = snprintf(text, sizeof text, "CPU: %s, %u threads, copies %.1f GB/s",
+                          session.cpu_engine->describe().name.c_str(), session.options.threads,
+                          session.host_bandwidth / 1e9);
     if (session.device) {
         Bandwidths bandwidths = session.device->bandwidths();
-        printf(
-            ", GPU: %s, device copies %.2f TB/s, writes %.2f TB/s, transfers %.1f GB/s one way and %.1f GB/s "
-            "both ways",
-            session.device->name().c_str(), bandwidths.memory / 1e12, bandwidths.writes / 1e12,
-            bandwidths.to_device / 1e9, bandwidths.both_ways / 1e9);
+        snprintf(text + length, sizeof text - length,
+                 ", GPU: %s, device copies %.2f TB/s, writes %.2f TB/s, transfers %.1f GB/s one way and %.1f "
+                 "GB/s both ways",
+                 session.device->name().c_str(), bandwidths.memory / 1e12, bandwidths.writes / 1e12,
+                 bandwidths.to_device / 1e9, bandwidths.both_ways / 1e9);
     }
-    printf("\n\n");
-    fflush(stdout);
+    return text;
+}
+
+// How to run it again.
+std::string command_line(int argc, char** argv) {
+    std::string command = "test/bench/engine/run";
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--results") == 0)
+            i++;
+        else if (strncmp(argv[i], "--results=", strlen("--results=")) != 0)
+            command += strpbrk(argv[i], "()|*?[]^$ ") ? std::string(" '") + argv[i] + "'"
+                                                      : std::string(" ") + argv[i];
+    }
+    return command;
 }
 
 int run(int argc, char** argv) {
     Arguments arguments(argc, argv);
     const Options options = parse(arguments);
+    const char* results = arguments.take("--results");
     int rest = static_cast<int>(arguments.rest().size());
     benchmark::Initialize(&rest, arguments.rest().data());
     if (benchmark::ReportUnrecognizedArguments(rest, arguments.rest().data())) return 2;
@@ -91,7 +106,10 @@ int run(int argc, char** argv) {
     add_join_cases(session, workloads);
     add_primitive_cases(session, static_cast<uint64_t>(kPrimitiveRows * options.scale),
                         static_cast<uint64_t>(kPrimitiveRows * cpu_scale));
-    print_heading(session, cpu_scale);
+    const std::string machine = describe_machine(session);
+    printf("scale %g (CPU engine %g), %s\n\n", options.scale, cpu_scale, machine.c_str());
+    fflush(stdout);
+    if (results) session.report.keep_in(results, machine, command_line(argc, argv));
     benchmark::RunSpecifiedBenchmarks(&session.report, options.filter.empty() ? "." : options.filter);
     return session.report.has_failures() ? 1 : 0;
 }

@@ -2,6 +2,8 @@
 #include "report.h"
 
 #include <cstdio>
+#include <ctime>
+#include <utility>
 
 #include "wire/join_spec.h"
 
@@ -43,6 +45,23 @@ std::string algorithm_text(const Label& label, const std::map<std::string, doubl
     if (used == counters.end()) return label.algorithm;
     std::string name = name_of(static_cast<Algorithm>(used->second));
     return name == label.algorithm ? name : label.algorithm + " (" + name + " used)";
+}
+
+// Text in quotes, of which JSON lets all characters but these stand for themselves.
+std::string quoted(const std::string& text) {
+    std::string result = "\"";
+    for (char letter : text) {
+        if (letter == '"' || letter == '\\') result += '\\';
+        result += letter;
+    }
+    return result + '"';
+}
+
+std::string today() {
+    char text[16];
+    time_t now = time(nullptr);
+    strftime(text, sizeof text, "%Y-%m-%d", localtime(&now));
+    return text;
 }
 
 }  // namespace
@@ -108,6 +127,58 @@ void Report::Finalize() {
         "| of limit | to legacy | to CPU engine |\n"
         "|---|---|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|\n");
     for (const Line& line : lines_) print(line);
+    if (!path_.empty()) keep();
+}
+
+void Report::keep_in(std::string path, std::string machine, std::string command) {
+    path_ = std::move(path);
+    machine_ = std::move(machine);
+    command_ = std::move(command);
+}
+
+void Report::keep() {
+    FILE* file = fopen(path_.c_str(), "w");
+    if (file == nullptr) {
+        perror(path_.c_str());
+        failures_++;
+        return;
+    }
+    fprintf(file, "{\"bench\": \"engine\", \"machine\": %s, \"date\": %s, \"command\": %s}\n",
+            quoted(machine_).c_str(), quoted(today()).c_str(), quoted(command_).c_str());
+    for (const Line& line : lines_) write_row(file, line);
+    if (fclose(file) != 0) failures_++;
+}
+
+void Report::write_row(FILE* file, const Line& line) const {
+    auto text = [&](const char* name, const std::string& value) {
+        if (!value.empty()) fprintf(file, ", \"%s\": %s", name, quoted(value).c_str());
+    };
+    auto number = [&](const char* name, double value) { fprintf(file, ", \"%s\": %.6g", name, value); };
+    auto known = [&](const char* name, double value) {
+        if (value > 0) number(name, value);
+    };
+    const Label& label = line.label;
+    fprintf(file, "{\"table\": \"engine\"");
+    text("workload", label.workload);
+    text("variant", label.variant);
+    text("algorithm", algorithm_text(label, line.counters));
+    text("engine", label.engine);
+    text("data", label.transport);
+    text("order", label.order);
+    text("failure", line.failure);
+    if (line.failure.empty()) {
+        number("rows_in", line.counters.at(kInputRows));
+        number("rows_out", line.counters.at(kOutputRows));
+        number("time", line.milliseconds / 1000);
+        number("work", line.counters.at(kWork));
+        number("bytes", line.counters.at(kBytes));
+        known("limit", line.counters.at(kLimit));
+        auto writes = line.counters.find(kWrites);
+        if (writes != line.counters.end()) known("writes", writes->second);
+        known("to_legacy", ratio_to(line, "legacy"));
+        known("to_cpu", ratio_to(line, "cpu"));
+    }
+    fprintf(file, "}\n");
 }
 
 }  // namespace gpujoin::bench

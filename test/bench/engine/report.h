@@ -1,11 +1,13 @@
 // The benchmark's report: one line a case as it finishes, and at the end a markdown table with, for each
 // case, its rates, its share of the machine's limit, and its ratio to the legacy algorithms and to the CPU
 // engine: how many times the rate of the fastest of their cases with the same workload and algorithm,
-// whatever its data and order. On the CPU engine that is mostly one in which all processors take part.
+// whatever its data and order. On the CPU engine that is mostly one in which all processors take part. Where
+// a file is given, the table is kept there too, as test/bench/results.py says.
 #pragma once
 
 #include <benchmark/benchmark.h>
 
+#include <cstdio>
 #include <map>
 #include <string>
 #include <vector>
@@ -37,6 +39,7 @@ inline constexpr const char* kAlgorithm = "algorithm";     // the Algorithm that
 class Report final : public benchmark::BenchmarkReporter {
   public:
     void announce(const Label& label) { labels_[label.name()] = label; }
+    void keep_in(std::string path, std::string machine, std::string command);
 
     bool ReportContext(const Context& context) override;
     void ReportRuns(const std::vector<Run>& runs) override;
@@ -52,10 +55,13 @@ class Report final : public benchmark::BenchmarkReporter {
     };
     double ratio_to(const Line& line, const std::string& engine) const;
     void print(const Line& line);
+    void keep();
+    void write_row(FILE* file, const Line& line) const;
 
     std::map<std::string, Label> labels_;
     std::vector<Line> lines_;
     int failures_ = 0;
+    std::string path_, machine_, command_;  // of the file of results
 };
 
 }  // namespace gpujoin::bench
