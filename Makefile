@@ -34,9 +34,9 @@ shared_sources = $(wildcard src/wire/*.cpp src/fault/*.cpp)
 # What the library and the server must have in common, and whoever shares PostgreSQL's memory (see src/wire/build.h).
 common_sources = $(sort $(wildcard src/wire/*)) src/pg/server_state.h src/pg/shared_state.cpp gpujoin.control
 pg_sources = $(wildcard src/pg/*.cpp src/pg/*/*.cpp)
-engine_sources = $(wildcard src/engine/*.cpp src/engine/*/*.cpp)
+engine_sources = $(wildcard src/engine/*.cpp src/engine/*/*.cpp src/engine/*/*/*.cpp)
 server_sources = $(filter-out src/server/main.cpp,$(wildcard src/server/*.cpp))
-cuda_sources = $(if $(NVCC),$(wildcard cuda/*.cu))
+cuda_sources = $(if $(NVCC),$(wildcard cuda/*.cu cuda/*/*.cu))
 unit_sources = $(wildcard test/unit/*.cpp)
 bench_sources = $(wildcard test/bench/engine/*.cpp)
 bench_cuda_sources = $(if $(NVCC),$(wildcard test/bench/engine/*.cu))

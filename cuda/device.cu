@@ -1,7 +1,7 @@
 // Opening and describing a device.
 #include "cuda/device.h"
 
-namespace gpujoin {
+namespace gpujoin::cuda {
 
 namespace {
 
@@ -46,4 +46,4 @@ Status describe_device(int number, DeviceDescription* description) {
     return {};
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cuda

@@ -3,13 +3,13 @@
 
 #include <string>
 
-#include "cuda/memory.h"
-#include "cuda/radix_plan.h"
-#include "cuda/stream.h"
-#include "cuda/transfer.h"
+#include "cuda/memory/memory.h"
+#include "cuda/radix/radix_plan.h"
+#include "cuda/work/stream.h"
+#include "cuda/memory/transfer.h"
 #include "engine/engine.h"
 
-namespace gpujoin {
+namespace gpujoin::cuda {
 
 class Device {
   public:
@@ -48,4 +48,4 @@ class Device {
 // Describes a device without making a context on it; free_memory is left at 0.
 Status describe_device(int number, DeviceDescription* description);
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cuda

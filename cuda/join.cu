@@ -3,15 +3,15 @@
 
 #include <cstdio>
 
-#include "cuda/cursor.h"
+#include "cuda/results/cursor.h"
 #include "engine/guard.h"
-#include "cuda/launch.cuh"
-#include "cuda/primitives.h"
-#include "cuda/radix_plan.h"
-#include "cuda/unordered_cursor.h"
+#include "cuda/work/launch.cuh"
+#include "cuda/work/primitives.h"
+#include "cuda/radix/radix_plan.h"
+#include "cuda/results/unordered_cursor.h"
 #include "engine/algorithm.h"
 
-namespace gpujoin {
+namespace gpujoin::cuda {
 
 namespace {
 
@@ -210,4 +210,4 @@ JoinStats CudaJoin::stats() const {
     return stats;
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cuda

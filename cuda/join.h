@@ -8,7 +8,7 @@
 #include "cuda/sealed_join.h"
 #include "engine/engine.h"
 
-namespace gpujoin {
+namespace gpujoin::cuda {
 
 class CudaJoin : public Join {
   public:
@@ -34,4 +34,4 @@ class CudaJoin : public Join {
     SealedJoin join_;
 };
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cuda

@@ -8,7 +8,7 @@
 #include "engine/compare.h"
 #include "engine/range_choice.h"
 
-namespace gpujoin {
+namespace gpujoin::cuda {
 
 namespace {
 
@@ -82,4 +82,4 @@ JoinPlan plan_join(const JoinSpec& spec, uint64_t build_rows, bool exact_sort_ke
     return plan;
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cuda

@@ -8,7 +8,7 @@
 
 #include "wire/join_spec.h"
 
-namespace gpujoin {
+namespace gpujoin::cuda {
 
 inline constexpr uint32_t kMaxTileTests = 3;
 
@@ -48,4 +48,4 @@ struct JoinPlan {
 JoinPlan plan_join(const JoinSpec& spec, uint64_t build_rows, bool exact_sort_key,
                    std::optional<uint16_t> range_column = {});
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cuda

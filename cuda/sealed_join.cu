@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "cuda/range_sample.h"
+#include "cuda/index/range_sample.h"
 #include "engine/turn.h"
 
-namespace gpujoin {
+namespace gpujoin::cuda {
 
 std::vector<uint16_t> required_columns(const JoinSpec& spec, bool build) {
     std::vector<uint16_t> numbers;
@@ -46,7 +46,7 @@ Status SealedJoin::acquire_stream(const WorkSize& size, StreamLease* stream) {
 }
 
 WorkSize SealedJoin::size_of_probe(uint64_t rows) const {
-    return gpujoin::size_of_probe(plan, rows, build.rows(), lookup_made);
+    return cuda::size_of_probe(plan, rows, build.rows(), lookup_made);
 }
 
 SpanInput SealedJoin::build_input() const {
@@ -144,4 +144,4 @@ Status SealedJoin::collect_marks(const WorkContext& context) {
     return context.stream.synchronize();
 }
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cuda

@@ -7,18 +7,18 @@
 #include <mutex>
 #include <vector>
 
-#include "cuda/build_side.h"
+#include "cuda/columns/build_side.h"
 #include "cuda/device.h"
-#include "cuda/filter_columns.h"
-#include "cuda/lookup.h"
-#include "cuda/pair_source.h"
+#include "cuda/filter/filter_columns.h"
+#include "cuda/hash/lookup.h"
+#include "cuda/results/pair_source.h"
 #include "cuda/plan.h"
-#include "cuda/radix_partition.h"
-#include "cuda/work_size.h"
+#include "cuda/radix/radix_partition.h"
+#include "cuda/work/work_size.h"
 #include "engine/counters.h"
 #include "engine/engine.h"
 
-namespace gpujoin {
+namespace gpujoin::cuda {
 
 struct SealedJoin {
     SealedJoin(Device* device, const JoinSpec& spec, const Limits& limits);
@@ -81,4 +81,4 @@ struct SealedJoin {
 // The nullable columns of one side that occur in a term: a row with a NULL there matches nothing.
 std::vector<uint16_t> required_columns(const JoinSpec& spec, bool build);
 
-}  // namespace gpujoin
+}  // namespace gpujoin::cuda

@@ -35,6 +35,20 @@ def name(path):
     return str(path.relative_to(top))
 
 
+def room_of(path):
+    """The room that a file of the folder belongs to: rooms may have folders of their own, a concept each."""
+    while path != top:
+        if name(path) in ROOMS:
+            return name(path)
+        path = path.parent
+    return None
+
+
+def concepts(engine):
+    """The folders of an engine."""
+    return {path.name for path in (top / engine).iterdir() if path.is_dir()}
+
+
 def own_file(include):
     """The file of the project that is meant, if it is one."""
     return next((base / include for base in (top / "src", top) if (base / include).is_file()), None)
@@ -51,15 +65,15 @@ class House:
                     self.read(file)
 
     def read(self, file):
-        room = name(file.parent)
-        if room not in ROOMS:
+        room = room_of(file.parent)
+        if not room:
             self.problems.append(f"{name(file)} is in no room")
             return
         text = file.read_text()
         unit = self.uses.setdefault(name(file.with_suffix("")), set())
         for include in INCLUDE.findall(text):
             if own := own_file(include):
-                self.note_arrow(file, room, name(own.parent))
+                self.note_arrow(file, room, room_of(own.parent))
                 if (other := name(own.with_suffix(""))) != name(file.with_suffix("")):
                     unit.add(other)
             for pattern, rooms in OTHERS.items():
@@ -102,6 +116,8 @@ def main():
         design.write_text(before + BEGIN + house.picture() + END + after)
         return 0
     checks = (("rooms include what they may", house.problems), ("no files include each other in a circle", house.circles()),
+              ("both engines have the same folders",
+               [f"cuda or src/engine/cpu lacks {concept}" for concept in sorted(concepts("cuda") ^ concepts("src/engine/cpu"))]),
               ("the picture in docs/design.md is true", [] if picture == house.picture() else ["run test/structure.py --write"]))
     for number, (text, problems) in enumerate(checks, 1):
         print(f"{'not ' if problems else ''}ok {number} - {text}")

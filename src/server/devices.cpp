@@ -6,8 +6,8 @@
 
 #include "server/log.h"
 #include "server/process.h"
-#if defined(GPUJOIN_CUDA) && __has_include("cuda/cuda_engine.h")
-#include "cuda/cuda_engine.h"
+#if defined(GPUJOIN_CUDA) && __has_include("cuda/engine.h")
+#include "cuda/engine.h"
 #define GPUJOIN_HAS_CUDA_ENGINE
 #endif
 

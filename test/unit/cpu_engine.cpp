@@ -3,9 +3,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "engine/cpu/host_array.h"
-#include "engine/cpu/key_trees.h"
-#include "engine/cpu/partition.h"
+#include "engine/cpu/memory/host_array.h"
+#include "engine/cpu/index/key_trees.h"
+#include "engine/cpu/work/partition.h"
 #include "engine_harness.h"
 #include "engine_tables.h"
 

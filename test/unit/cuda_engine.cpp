@@ -12,6 +12,8 @@
 #ifdef GPUJOIN_TEST_CUDA
 
 namespace gpujoin::test {
+
+using namespace cuda;
 namespace {
 
 class CudaEngineTest : public EngineTest {

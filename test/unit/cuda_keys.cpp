@@ -7,10 +7,12 @@
 #ifdef GPUJOIN_TEST_CUDA
 #include <algorithm>
 
-#include "cuda/key_span.h"
-#include "cuda/lookup.cuh"
+#include "cuda/columns/key_span.h"
+#include "cuda/hash/lookup.cuh"
 
 namespace gpujoin::test {
+
+using namespace cuda;
 namespace {
 
 // The columns of a table as kernels see them, but in host memory. All of 8 bytes.

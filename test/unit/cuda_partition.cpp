@@ -10,11 +10,13 @@
 #include <thread>
 
 #include "cuda/device.h"
-#include "cuda/radix_partition.h"
-#include "cuda/radix_tuples.h"
+#include "cuda/radix/radix_partition.h"
+#include "cuda/radix/radix_tuples.h"
 #include "engine/hash.h"
 
 namespace gpujoin::test {
+
+using namespace cuda;
 namespace {
 
 // Rows of a side with one key column.

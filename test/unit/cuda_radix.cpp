@@ -17,6 +17,7 @@
 #include "engine/hash.h"
 
 namespace gpujoin::test {
+
 namespace {
 
 constexpr uint64_t kBuildRows = 4'500'000;  // a table of which is larger than half of any cache

@@ -8,6 +8,8 @@
 #include "cuda/join.h"
 
 namespace gpujoin::test {
+
+using namespace cuda;
 namespace {
 
 class CudaRadixEngine final : public Engine {

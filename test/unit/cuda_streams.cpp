@@ -5,10 +5,12 @@
 #ifdef GPUJOIN_TEST_CUDA
 #include <cuda_runtime.h>
 
-#include "cuda/stream.h"
-#include "cuda/work_size.h"
+#include "cuda/work/stream.h"
+#include "cuda/work/work_size.h"
 
 namespace gpujoin::test {
+
+using namespace cuda;
 namespace {
 
 class CudaStreamsTest : public EngineTest {

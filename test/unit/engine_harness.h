@@ -14,8 +14,8 @@
 #include "engine/turn.h"
 #include "engine_reference.h"
 
-#if defined(GPUJOIN_CUDA) && __has_include("cuda/cuda_engine.h")
-#include "cuda/cuda_engine.h"
+#if defined(GPUJOIN_CUDA) && __has_include("cuda/engine.h")
+#include "cuda/engine.h"
 #define GPUJOIN_TEST_CUDA
 #endif
 

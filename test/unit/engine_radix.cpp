@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "cuda_radix_engine.h"
-#include "engine/cpu/radix_join.h"
+#include "engine/cpu/radix/radix_join.h"
 #include "engine/key_layout.h"
 #include "engine_harness.h"
 #include "engine_keys.h"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/cpu/range_plan.h"
+#include "engine/cpu/index/range_plan.h"
 #include "engine_harness.h"
 #include "engine_tables.h"
 

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <mutex>
 
-#include "engine/cpu/workers.h"
+#include "engine/cpu/work/workers.h"
 #include "engine/turn.h"
 #include "server/workers.h"
 #include "server_test_client.h"

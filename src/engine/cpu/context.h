@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "engine/cpu/build_store.h"
-#include "engine/cpu/key_reader.h"
-#include "engine/cpu/workers.h"
+#include "engine/cpu/columns/build_store.h"
+#include "engine/cpu/columns/key_reader.h"
+#include "engine/cpu/work/workers.h"
 #include "engine/engine.h"
 #include "engine/key_layout.h"
 

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "engine/algorithm.h"
-#include "engine/cpu/queue_cursor.h"
-#include "engine/cpu/radix_join.h"
-#include "engine/cpu/range_plan.h"
+#include "engine/cpu/results/queue_cursor.h"
+#include "engine/cpu/radix/radix_join.h"
+#include "engine/cpu/index/range_plan.h"
 #include "engine/range_choice.h"
 
 namespace gpujoin::cpu {

@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "cuda/cuda_engine.h"
+#include "cuda/engine.h"
 #include "legacy_join.cuh"
 #include "place_device.cuh"
 #include "primitives.cuh"

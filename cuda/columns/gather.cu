@@ -1,0 +1,105 @@
+// Gather kernels.
+#include "cuda/columns/gather.h"
+
+#include "cuda/work/launch.cuh"
+#include "engine/search.h"
+
+namespace gpujoin::cuda {
+
+namespace {
+
+__device__ bool present(const DeviceColumn& source, uint32_t row) {
+    return row != kNoRow && source.is_valid(row);
+}
+
+template <typename T>
+Status gather_as(const WorkContext& context, const DeviceColumn& source, const uint32_t* rows, uint64_t count,
+                 std::byte* values) {
+    auto* from = reinterpret_cast<const T*>(source.values);
+    auto* to = reinterpret_cast<T*>(values);
+    return for_each(context.handle(), count, [=] __device__(uint64_t i) {
+        uint32_t row = rows[i];
+        to[i] = present(source, row) ? from[row] : T{};
+    });
+}
+
+// Copies between places of the same alignment in words, others in bytes.
+__device__ void copy_bytes(std::byte* to, const std::byte* from, uint64_t bytes) {
+    uint64_t done = 0;
+    if (((reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from)) & 7) == 0) {
+        for (; done + 8 <= bytes; done += 8)
+            *reinterpret_cast<uint64_t*>(to + done) = *reinterpret_cast<const uint64_t*>(from + done);
+    }
+    for (; done < bytes; done++) to[done] = from[done];
+}
+
+// Each thread writes one stretch of the data, whatever values it belongs to: long values are shared out.
+Status gather_data(const WorkContext& context, const DeviceColumn& source, const uint32_t* rows,
+                   const uint64_t* starts, uint64_t count, uint64_t data_bytes, std::byte* data) {
+    constexpr uint64_t kStretch = 64;
+    return for_each(context.handle(), (data_bytes + kStretch - 1) / kStretch, [=] __device__(uint64_t i) {
+        uint64_t at = i * kStretch;
+        uint64_t end = at + kStretch < data_bytes ? at + kStretch : data_bytes;
+        for (uint64_t value = find_owner(starts, count, at); at < end; value++) {
+            uint64_t stop = starts[value + 1] < end ? starts[value + 1] : end;
+            if (stop == at) continue;
+            copy_bytes(data + at, source.addresses[rows[value]] + (at - starts[value]), stop - at);
+            at = stop;
+        }
+    });
+}
+
+}  // namespace
+
+Status gather_fixed(const WorkContext& context, const DeviceColumn& source, const uint32_t* rows,
+                    uint64_t count, std::byte* values) {
+    switch (source.width) {
+        case 1:
+            return gather_as<uint8_t>(context, source, rows, count, values);
+        case 2:
+            return gather_as<uint16_t>(context, source, rows, count, values);
+        case 4:
+            return gather_as<uint32_t>(context, source, rows, count, values);
+        case 8:
+            return gather_as<uint64_t>(context, source, rows, count, values);
+        default:
+            return gather_as<Key16>(context, source, rows, count, values);
+    }
+}
+
+Status gather_validity(const WorkContext& context, const DeviceColumn& source, const uint32_t* rows,
+                       uint64_t count, std::byte* validity) {
+    return for_each(context.handle(), validity_bytes(count), [=] __device__(uint64_t i) {
+        uint64_t first = 8 * i;
+        uint64_t in_byte = count - first < 8 ? count - first : 8;
+        uint32_t bits = 0;
+        for (uint32_t j = 0; j < in_byte; j++)
+            bits |= static_cast<uint32_t>(present(source, rows[first + j])) << j;
+        validity[i] = static_cast<std::byte>(bits);
+    });
+}
+
+Status gather_lengths(const WorkContext& context, const DeviceColumn& source, const uint32_t* rows,
+                      uint64_t count, uint64_t* lengths) {
+    return for_each(context.handle(), count + 1, [=] __device__(uint64_t i) {
+        lengths[i] = i < count && present(source, rows[i]) ? source.lengths[rows[i]] : 0;
+    });
+}
+
+Status gather_bytes(const WorkContext& context, const DeviceColumn& source, const uint32_t* rows,
+                    const uint64_t* starts, uint64_t count, uint64_t data_bytes, std::byte* offsets,
+                    std::byte* data) {
+    auto* to = reinterpret_cast<uint32_t*>(offsets);
+    GPUJOIN_RETURN_IF_FAILED(for_each(context.handle(), count + 1, [=] __device__(uint64_t i) {
+        to[i] = static_cast<uint32_t>(starts[i]);
+    }));
+    return gather_data(context, source, rows, starts, count, data_bytes, data);
+}
+
+Status widen_rows(const WorkContext& context, const uint32_t* rows, uint64_t count, std::byte* target) {
+    auto* to = reinterpret_cast<uint64_t*>(target);
+    return for_each(context.handle(), count,
+                    [=] __device__(uint64_t i) { to[i] = rows[i] == kNoRow ? kNoBuildRow : rows[i]; });
+}
+
+}  // namespace gpujoin::cuda

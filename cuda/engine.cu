@@ -1,0 +1,118 @@
+// The CUDA engine: one device, opened once, and the list of devices.
+#include "cuda/engine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cuda/work/check.h"
+#include "cuda/device.h"
+#include "engine/guard.h"
+#include "cuda/join.h"
+
+namespace gpujoin::cuda {
+
+namespace {
+
+// Why there is no device to use, in words.
+std::string reason(cudaError_t error) {
+    switch (error) {
+        case cudaErrorInsufficientDriver:
+            return "no NVIDIA driver, or one too old for CUDA " + std::to_string(CUDART_VERSION / 1000);
+        case cudaErrorNoDevice:
+            return "no CUDA device is visible";
+        default:
+            return cudaGetErrorString(error);
+    }
+}
+
+Status count_devices(int* count) {
+    *count = 0;
+    cudaError_t error = cudaGetDeviceCount(count);
+    if (error == cudaSuccess && *count == 0) error = cudaErrorNoDevice;
+    if (error == cudaSuccess) return {};
+    cudaGetLastError();
+    return failure(Fault::Error, "58000", "no CUDA device can be used: %s", reason(error).c_str());
+}
+
+class CudaEngine : public Engine {
+  public:
+    CudaEngine(int device, uint64_t memory_limit)
+        : join_memory_(memory_limit), device_(device, memory_limit) {}
+
+    Status start() { return device_.open(); }
+
+    Status open(const JoinSpec& spec, const Limits& limits, std::unique_ptr<Join>* join) override {
+        return guarded([&]() -> Status {
+            *join = std::make_unique<CudaJoin>(&device_, spec, limits);
+            return {};
+        });
+    }
+
+    Status pin(std::byte* memory, uint64_t bytes) override {
+        GPUJOIN_RETURN_IF_FAILED(device_.use());
+        cudaError_t error = cudaHostRegister(memory, bytes, cudaHostRegisterPortable);
+        if (error == cudaErrorHostMemoryAlreadyRegistered) {  // by the engine of another device
+            cudaGetLastError();
+            return {};
+        }
+        return cuda_status(error, "cudaHostRegister");
+    }
+
+    DeviceDescription describe() const override {
+        DeviceDescription description;
+        Status status = device_.use();
+        if (status.ok()) status = describe_device(device_.number(), &description);
+        size_t free_memory = 0;
+        size_t total = 0;
+        if (status.ok()) status = cuda_status(cudaMemGetInfo(&free_memory, &total), "cudaMemGetInfo");
+        description.free_memory = free_memory;
+        description.join_memory = join_memory_;
+        if (!status.ok()) description.state = status.message;
+        return description;
+    }
+
+  private:
+    const uint64_t join_memory_;
+    Device device_;
+};
+
+}  // namespace
+
+}  // namespace gpujoin::cuda
+
+namespace gpujoin {
+
+Status make_cuda_engine(int device, uint64_t device_memory, std::unique_ptr<Engine>* engine) {
+    return guarded([&]() -> Status {
+        int count = 0;
+        GPUJOIN_RETURN_IF_FAILED(cuda::count_devices(&count));
+        if (device < 0 || device >= count)
+            return failure(Fault::Error, "58000", "CUDA device %d does not exist", device)
+                .with_detail("This machine has %d CUDA devices.", count);
+        GPUJOIN_CHECK_CUDA(cudaSetDevice(device));
+        size_t free_memory = 0;
+        size_t total = 0;
+        GPUJOIN_CHECK_CUDA(cudaMemGetInfo(&free_memory, &total));
+        uint64_t limit = device_memory ? device_memory : free_memory / 5 * 4;
+        auto made = std::make_unique<cuda::CudaEngine>(device, limit);
+        GPUJOIN_RETURN_IF_FAILED(made->start());
+        *engine = std::move(made);
+        return {};
+    });
+}
+
+std::vector<DeviceDescription> list_cuda_devices(std::string* why_none) {
+    std::vector<DeviceDescription> devices;
+    int count = 0;
+    Status status = cuda::count_devices(&count);
+    if (why_none) *why_none = status.message;
+    for (int number = 0; number < count; number++) {
+        DeviceDescription description;
+        Status described = cuda::describe_device(number, &description);
+        if (!described.ok()) description.state = described.message;
+        devices.push_back(std::move(description));
+    }
+    return devices;
+}
+
+}  // namespace gpujoin
