@@ -1,6 +1,7 @@
-// PlanData as a list of integers: what copyObject and the out/read functions carry unharmed. The list begins
-// with the version of its layout; its length is checked on the way back. Whatever has 64 bits is two of them:
-// Floats would be printed and read, which takes longer than all the rest.
+// PlanData as lists of integers, one for the node and one for each stage: what copyObject and the out/read
+// functions carry unharmed. The node's begins with the version of the layout; lengths are checked on the way
+// back. Whatever has 64 bits is two integers: Floats would be printed and read, which takes longer than all
+// the rest.
 #include "pg/plan_data.h"
 
 #include <initializer_list>
@@ -12,40 +13,45 @@ extern "C" {
 namespace gpujoin {
 namespace {
 
-constexpr int kLayoutVersion = 6;
+constexpr int kLayoutVersion = 7;
 
-// What comes before the estimates, costs, conditions, terms, values, steps and constants.
-enum Slot {
+// What comes before the estimates and costs in the node's list.
+enum NodeSlot {
     kVersion,
+    kIsBounded,
+    kHasDearFilter,
+    kFirstEstimate,
+};
+constexpr int kEstimates = 1 + kCostTermCount;
+constexpr int kSlotsPerWord = 2;  // an estimate, a step or constant of the filter program
+constexpr int kNodeSlots = kFirstEstimate + kSlotsPerWord * kEstimates;
+
+// What comes before the conditions, terms, values, steps and constants in a stage's list.
+enum StageSlot {
     kKind,
-    kProbeTargetEntries,
+    kFirstEntry,
     kEqualities,
     kRanges,
     kFilters,
     kConditions,
-    kIsBounded,
-    kHasDearFilter,
     kProbeValues,
     kBuildValues,
     kSteps,
     kConstants,
-    kFirstEstimate,
+    kFixedSlots,
 };
-constexpr int kEstimates = 1 + kCostTermCount;
 constexpr int kSlotsPerTerm = 4;
 constexpr int kSlotsPerValue = 2;
-constexpr int kSlotsPerWord = 2;  // an estimate, a step or constant of the filter program
-constexpr int kFixedSlots = kFirstEstimate + kSlotsPerWord * kEstimates;
 static_assert(sizeof(FilterStep) == sizeof(uint64_t));
 
-int term_count(const PlanData* data) {
-    return data->equalities + data->ranges + data->filters;
+int term_count(const StagePlan* stage) {
+    return stage->equalities + stage->ranges + stage->filters;
 }
 
-int slot_count(const PlanData* data) {
-    return kFixedSlots + data->conditions + kSlotsPerTerm * term_count(data) +
-           kSlotsPerValue * (data->probe_values.count + data->build_values.count) +
-           kSlotsPerWord * (data->program.steps + data->program.constants);
+int slot_count(const StagePlan* stage) {
+    return kFixedSlots + stage->conditions + kSlotsPerTerm * term_count(stage) +
+           kSlotsPerValue * (stage->probe_values.count + stage->build_values.count) +
+           kSlotsPerWord * (stage->program.steps + stage->program.constants);
 }
 
 int integer_at(const List* list, int slot) {
@@ -70,77 +76,113 @@ void estimate_places(PlanData* data, double* (*places)[kEstimates]) {
     for (double& cost : data->costs.cost) *next++ = &cost;
 }
 
-}  // namespace
-
-List* plan_data_to_list(const PlanData* data) {
-    List* list = NIL;
-    for (int value : {kLayoutVersion, static_cast<int>(data->kind), data->probe_target_entries,
-                      data->equalities, data->ranges, data->filters, data->conditions, int{data->is_bounded},
-                      int{data->has_dear_filter}, data->probe_values.count, data->build_values.count,
-                      static_cast<int>(data->program.steps), static_cast<int>(data->program.constants)})
-        list = lappend_int(list, value);
+List* node_to_list(const PlanData* data) {
+    List* list = list_make3_int(kLayoutVersion, int{data->is_bounded}, int{data->has_dear_filter});
     double* estimates[kEstimates];
     estimate_places(const_cast<PlanData*>(data), &estimates);
     for (const double* estimate : estimates) list = append_word(list, estimate);
-    for (int i = 0; i < data->conditions; i++) list = lappend_int(list, data->residual_before[i]);
-    for (int i = 0; i < term_count(data); i++) {
-        const PlanTerm& term = data->terms[i];
+    Assert(list_length(list) == kNodeSlots);
+    return list;
+}
+
+void node_from_list(const List* list, PlanData* data) {
+    if (list_length(list) != kNodeSlots || integer_at(list, kVersion) != kLayoutVersion)
+        elog(ERROR, "GPU Join plan of an unknown layout");
+    data->is_bounded = integer_at(list, kIsBounded) != 0;
+    data->has_dear_filter = integer_at(list, kHasDearFilter) != 0;
+    double* estimates[kEstimates];
+    estimate_places(data, &estimates);
+    for (int i = 0; i < kEstimates; i++) word_at(list, kFirstEstimate + kSlotsPerWord * i, estimates[i]);
+}
+
+List* stage_to_list(const StagePlan* stage) {
+    List* list = NIL;
+    for (int value : {static_cast<int>(stage->kind), stage->first_entry, stage->equalities, stage->ranges,
+                      stage->filters, stage->conditions, stage->probe_values.count, stage->build_values.count,
+                      static_cast<int>(stage->program.steps), static_cast<int>(stage->program.constants)})
+        list = lappend_int(list, value);
+    for (int i = 0; i < stage->conditions; i++) list = lappend_int(list, stage->residual_before[i]);
+    for (int i = 0; i < term_count(stage); i++) {
+        const PlanTerm& term = stage->terms[i];
         for (int value : {static_cast<int>(term.encoding), static_cast<int>(term.comparison),
                           static_cast<int>(term.probe_part), static_cast<int>(term.build_part)})
             list = lappend_int(list, value);
     }
-    for (const PlanValues* values : {&data->probe_values, &data->build_values}) {
+    for (const PlanValues* values : {&stage->probe_values, &stage->build_values}) {
         for (int i = 0; i < values->count; i++) {
             list = lappend_int(list, static_cast<int>(values->value[i].encoding));
             list = lappend_int(list, static_cast<int>(values->value[i].type));
         }
     }
-    for (int i = 0; i < data->program.steps; i++) list = append_word(list, &data->program.step[i]);
-    for (int i = 0; i < data->program.constants; i++) list = append_word(list, &data->program.constant[i]);
-    Assert(list_length(list) == slot_count(data));
+    for (int i = 0; i < stage->program.steps; i++) list = append_word(list, &stage->program.step[i]);
+    for (int i = 0; i < stage->program.constants; i++) list = append_word(list, &stage->program.constant[i]);
+    Assert(list_length(list) == slot_count(stage));
     return list;
 }
 
-void plan_data_from_list(List* list, PlanData* data) {
-    if (list_length(list) < kFixedSlots || integer_at(list, kVersion) != kLayoutVersion)
-        elog(ERROR, "GPU Join plan of an unknown layout");
-    data->kind = static_cast<JoinKind>(integer_at(list, kKind));
-    data->probe_target_entries = integer_at(list, kProbeTargetEntries);
-    data->equalities = integer_at(list, kEqualities);
-    data->ranges = integer_at(list, kRanges);
-    data->filters = integer_at(list, kFilters);
-    data->conditions = integer_at(list, kConditions);
-    data->is_bounded = integer_at(list, kIsBounded) != 0;
-    data->has_dear_filter = integer_at(list, kHasDearFilter) != 0;
-    data->probe_values.count = integer_at(list, kProbeValues);
-    data->build_values.count = integer_at(list, kBuildValues);
-    data->program.steps = static_cast<uint16_t>(integer_at(list, kSteps));
-    data->program.constants = static_cast<uint16_t>(integer_at(list, kConstants));
-    double* estimates[kEstimates];
-    estimate_places(data, &estimates);
-    for (int i = 0; i < kEstimates; i++) word_at(list, kFirstEstimate + kSlotsPerWord * i, estimates[i]);
-    if (data->equalities > int{kMaxTerms} || data->ranges > int{kMaxTerms} ||
-        data->filters > int{kMaxTerms} || data->conditions > int{kMaxFilterSteps} ||
-        data->probe_values.count > kMaxPlanValues || data->build_values.count > kMaxPlanValues ||
-        data->program.steps > kMaxFilterSteps || data->program.constants > kMaxFilterConstants ||
-        list_length(list) != slot_count(data))
-        elog(ERROR, "GPU Join plan of %d entries is malformed", list_length(list));
+// The counts, which say how long the list must be.
+void counts_from_list(const List* list, StagePlan* stage) {
+    if (list_length(list) < kFixedSlots) elog(ERROR, "stage of a GPU Join plan is cut short");
+    stage->equalities = integer_at(list, kEqualities);
+    stage->ranges = integer_at(list, kRanges);
+    stage->filters = integer_at(list, kFilters);
+    stage->conditions = integer_at(list, kConditions);
+    stage->probe_values.count = integer_at(list, kProbeValues);
+    stage->build_values.count = integer_at(list, kBuildValues);
+    stage->program.steps = static_cast<uint16_t>(integer_at(list, kSteps));
+    stage->program.constants = static_cast<uint16_t>(integer_at(list, kConstants));
+    if (stage->equalities > int{kMaxTerms} || stage->ranges > int{kMaxTerms} ||
+        stage->filters > int{kMaxTerms} || stage->conditions > int{kMaxFilterSteps} ||
+        stage->probe_values.count > kMaxPlanValues || stage->build_values.count > kMaxPlanValues ||
+        stage->program.steps > kMaxFilterSteps || stage->program.constants > kMaxFilterConstants ||
+        list_length(list) != slot_count(stage))
+        elog(ERROR, "stage of a GPU Join plan, of %d entries, is malformed", list_length(list));
+}
+
+void stage_from_list(const List* list, StagePlan* stage) {
+    counts_from_list(list, stage);
+    stage->kind = static_cast<JoinKind>(integer_at(list, kKind));
+    stage->first_entry = integer_at(list, kFirstEntry);
     int slot = kFixedSlots;
-    for (int i = 0; i < data->conditions; i++) data->residual_before[i] = integer_at(list, slot++);
-    for (int i = 0; i < term_count(data); i++, slot += kSlotsPerTerm) {
-        data->terms[i] = {static_cast<KeyEncoding>(integer_at(list, slot)),
-                          static_cast<Comparison>(integer_at(list, slot + 1)),
-                          static_cast<KeyPart>(integer_at(list, slot + 2)),
-                          static_cast<KeyPart>(integer_at(list, slot + 3))};
+    for (int i = 0; i < stage->conditions; i++) stage->residual_before[i] = integer_at(list, slot++);
+    for (int i = 0; i < term_count(stage); i++, slot += kSlotsPerTerm) {
+        stage->terms[i] = {static_cast<KeyEncoding>(integer_at(list, slot)),
+                           static_cast<Comparison>(integer_at(list, slot + 1)),
+                           static_cast<KeyPart>(integer_at(list, slot + 2)),
+                           static_cast<KeyPart>(integer_at(list, slot + 3))};
     }
-    for (PlanValues* values : {&data->probe_values, &data->build_values})
+    for (PlanValues* values : {&stage->probe_values, &stage->build_values})
         for (int i = 0; i < values->count; i++, slot += kSlotsPerValue)
             values->value[i] = {static_cast<KeyEncoding>(integer_at(list, slot)),
                                 static_cast<Oid>(integer_at(list, slot + 1))};
-    for (int i = 0; i < data->program.steps; i++, slot += kSlotsPerWord)
-        word_at(list, slot, &data->program.step[i]);
-    for (int i = 0; i < data->program.constants; i++, slot += kSlotsPerWord)
-        word_at(list, slot, &data->program.constant[i]);
+    for (int i = 0; i < stage->program.steps; i++, slot += kSlotsPerWord)
+        word_at(list, slot, &stage->program.step[i]);
+    for (int i = 0; i < stage->program.constants; i++, slot += kSlotsPerWord)
+        word_at(list, slot, &stage->program.constant[i]);
+}
+
+}  // namespace
+
+List* plan_data_to_list(const PlanData* data) {
+    List* lists = list_make1(node_to_list(data));
+    for (int i = 0; i < data->stage_count; i++) lists = lappend(lists, stage_to_list(&data->stages[i]));
+    return lists;
+}
+
+void plan_data_from_list(const List* list, PlanData* data) {
+    if (!IsA(list, List) || list_length(list) < 2) elog(ERROR, "GPU Join plan of an unknown layout");
+    node_from_list(static_cast<const List*>(linitial(list)), data);
+    data->stage_count = list_length(list) - 1;
+    data->stages = static_cast<StagePlan*>(palloc0(sizeof(StagePlan) * data->stage_count));
+    for (int i = 0; i < data->stage_count; i++)
+        stage_from_list(static_cast<const List*>(list_nth(list, i + 1)), &data->stages[i]);
+}
+
+ChildColumn child_column(const PlanData* data, int entry) {
+    int stage = data->stage_count - 1;
+    while (stage >= 0 && entry < data->stages[stage].first_entry) stage--;
+    int before = stage < 0 ? 0 : data->stages[stage].first_entry - 1;
+    return {stage, static_cast<AttrNumber>(entry - before)};
 }
 
 }  // namespace gpujoin

@@ -2,15 +2,18 @@
 // Nodes (copied, serialised to parallel workers, kept in cached plans); expressions travel in
 // CustomScan.custom_exprs, where setrefs and Param finalisation see them.
 //
-// Children: custom_plans = (probe child, build child). custom_scan_tlist = probe child's target list ++ build
-// child's. custom_exprs = the lists of CustomExprs. The terms are OpExprs whose
-// left argument is over the probe child and the right one over the build child (commuted by the planner where
-// need be); after setrefs their Vars are INDEX_VARs into custom_scan_tlist. Conditions are what the filter
-// program stands for, in its order, to be tested again on undecided pairs; its operands are numbers of the
-// probe's and build's values, expressions over one child each. The residual is a list of boolean expressions.
-// Both are in the order in which they must be tested, and residual_before says how they come together. The
-// written lists have the conditions that the terms are from, for EXPLAIN: a term may compute something else,
-// in bigint or saturated, or be a part of a condition.
+// A node has a probe input and a chain of stages, each of which is one join with a build side of its own. So
+// far it has one. Children: custom_plans = (probe child, build child of each stage). custom_scan_tlist = the
+// probe child's target list ++ the build children's. custom_private = (node's integers, integers of each
+// stage). custom_exprs = a list for each stage, of the lists of StageExprs.
+//
+// The terms are OpExprs whose left argument is over the probe child and the right one over the stage's build
+// child (commuted by the planner where need be); after setrefs their Vars are INDEX_VARs into
+// custom_scan_tlist. Conditions are what the filter program stands for, in its order, to be tested again on
+// undecided pairs; its operands are numbers of the probe's and build's values, expressions over one child
+// each. The residual is a list of boolean expressions. Both are in the order in which they must be tested,
+// and residual_before says how they come together. The written lists have the conditions that the terms are
+// from, for EXPLAIN: a term may compute something else, in bigint or saturated, or be a part of a condition.
 //
 // A condition on range types is two terms with one and the same clause, which compare bounds. A term encoded
 // as Hash64 is only a necessary condition: its clause is in the residual as well. A term may have a Const for
@@ -24,12 +27,13 @@
 
 extern "C" {
 #include "postgres.h"
+#include "access/attnum.h"
 #include "nodes/pg_list.h"
 }
 
 namespace gpujoin {
 
-enum CustomExprs {
+enum StageExprs {
     kEqualityExprs,
     kRangeExprs,
     kFilterExprs,
@@ -40,7 +44,7 @@ enum CustomExprs {
     kWrittenEqualities,
     kWrittenRanges,
     kWrittenFilters,
-    kCustomExprsCount
+    kStageExprsCount
 };
 
 // What a key is of its expression's value.
@@ -53,7 +57,7 @@ struct PlanTerm {
     KeyPart build_part = KeyPart::Value;
 };
 
-// What the planner expected the join to cost, in its units, by what costs it. Those before kFirstProbeTerm
+// What the planner expected the node to cost, in its units, by what costs it. Those before kFirstProbeTerm
 // come before the first row. For EXPLAIN.
 enum CostTerm {
     kSetUpTerm,
@@ -88,9 +92,10 @@ struct PlanValues {
     PlanValue value[kMaxPlanValues];
 };
 
-struct PlanData {
+// One join of a node.
+struct StagePlan {
     JoinKind kind;
-    int probe_target_entries;  // length of the probe child's target list: where the build child's begins
+    int first_entry;  // of custom_scan_tlist that is the build child's, from 1
     int equalities;
     int ranges;
     int filters;
@@ -100,13 +105,29 @@ struct PlanData {
     FilterProgram program;
     PlanValues probe_values;
     PlanValues build_values;
-    bool is_bounded;       // a few of the join's rows may be all that is wanted
-    bool has_dear_filter;  // the probe child's rows had better be tested one by one, not by the page
+};
+
+struct PlanData {
+    // The probe input.
     double estimated_probe_rows;
+    bool has_dear_filter;  // the probe child's rows had better be tested one by one, not by the page
+    // The node as a whole.
+    bool is_bounded;  // a few of the join's rows may be all that is wanted
     CostTerms costs;
+    int stage_count;
+    StagePlan* stages;
 };
 
 List* plan_data_to_list(const PlanData* data);
-void plan_data_from_list(List* list, PlanData* data);
+// Allocates the stages.
+void plan_data_from_list(const List* list, PlanData* data);
+
+// The child that an entry of the scan tuple is from: a stage, whose build child it is, or the probe child.
+inline constexpr int kProbeChild = -1;
+struct ChildColumn {
+    int child;
+    AttrNumber attribute;
+};
+ChildColumn child_column(const PlanData* data, int entry);
 
 }  // namespace gpujoin

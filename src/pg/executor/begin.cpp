@@ -14,12 +14,6 @@ namespace gpujoin {
 
 namespace {
 
-// The attributes of one child that are wanted on the scan slot, from 1.
-struct Wanted {
-    Bitmapset* probe;
-    Bitmapset* build;
-};
-
 // Entries of the scan tuple that expressions refer to.
 Bitmapset* scan_entries(Node* expressions) {
     Bitmapset* shifted = nullptr;
@@ -30,64 +24,69 @@ Bitmapset* scan_entries(Node* expressions) {
     return entries;
 }
 
-void add_wanted(Wanted* wanted, const GpuJoinState* state, Bitmapset* entries, bool probe, bool build) {
-    int probe_entries = state->plan.probe_target_entries;
-    for (int entry = -1; (entry = bms_next_member(entries, entry)) >= 0;) {
-        if (entry <= probe_entries && probe) wanted->probe = bms_add_member(wanted->probe, entry);
-        if (entry > probe_entries && build)
-            wanted->build = bms_add_member(wanted->build, entry - probe_entries);
-    }
+// Whether the join's rows have the columns of a child; where they do not, entries from it are NULL.
+bool gives_columns(const GpuJoinState* state, int child) {
+    if (child == kProbeChild) return rows_of(only_stage(state)->plan->kind).has_probe_columns();
+    return rows_of(state->stages[child].plan->kind).has_build_columns();
 }
 
-// tested: what is tested on pairs here. Of a side whose columns the join does not give, the entries are NULL.
-Wanted find_wanted(const GpuJoinState* state, List* tested) {
+void add_emitted(GpuJoinState* state, int entry) {
+    ChildColumn column = child_column(&state->plan, entry);
+    Bitmapset** emitted =
+        column.child == kProbeChild ? &state->probe.emitted : &state->stages[column.child].emitted;
+    *emitted = bms_add_member(*emitted, column.attribute);
+}
+
+// tested: what is tested on pairs here.
+void find_emitted(GpuJoinState* state, List* tested) {
     Plan* plan = state->css.ss.ps.plan;
-    JoinRows gives = rows_of(state->plan.kind);
-    Wanted wanted = {nullptr, nullptr};
     Bitmapset* above = bms_union(scan_entries(reinterpret_cast<Node*>(plan->targetlist)),
                                  scan_entries(reinterpret_cast<Node*>(plan->qual)));
-    add_wanted(&wanted, state, above, gives.has_probe_columns(), gives.has_build_columns());
-    add_wanted(&wanted, state, scan_entries(reinterpret_cast<Node*>(tested)), true, true);
-    return wanted;
+    for (int entry = -1; (entry = bms_next_member(above, entry)) >= 0;)
+        if (gives_columns(state, child_column(&state->plan, entry).child)) add_emitted(state, entry);
+    Bitmapset* on_pairs = scan_entries(reinterpret_cast<Node*>(tested));
+    for (int entry = -1; (entry = bms_next_member(on_pairs, entry)) >= 0;) add_emitted(state, entry);
 }
 
-void keep_probe_columns(GpuJoinState* state, Bitmapset* wanted) {
-    TupleDesc desc = ExecGetResultType(state->probe.plan);
-    state->kept = static_cast<KeptColumn*>(palloc0(sizeof(KeptColumn) * (bms_num_members(wanted) + 1)));
-    for (int member = -1; (member = bms_next_member(wanted, member)) >= 0;) {
+void keep_probe_columns(GpuJoinState* state) {
+    ProbeInput* probe = &state->probe;
+    TupleDesc desc = ExecGetResultType(probe->side.plan);
+    int count = bms_num_members(probe->emitted);
+    probe->kept = static_cast<KeptColumn*>(palloc0(sizeof(KeptColumn) * (count + 1)));
+    for (int member = -1; (member = bms_next_member(probe->emitted, member)) >= 0;) {
         Form_pg_attribute attribute = TupleDescAttr(desc, member - 1);
-        state->kept[state->kept_count++] = {attribute->attnum, attribute->attbyval, attribute->attlen};
-        side_want(&state->probe, attribute->attnum);
+        probe->kept[probe->kept_count++] = {attribute->attnum, attribute->attbyval, attribute->attlen};
+        side_want(&probe->side, attribute->attnum);
     }
-    for (ProbeBatch& batch : state->batches)
-        probe_batch_init(&batch, state->css.ss.ps.state->es_query_cxt, state->kept, state->kept_count);
+    for (ProbeBatch& batch : probe->batches)
+        probe_batch_init(&batch, state->css.ss.ps.state->es_query_cxt, probe->kept, probe->kept_count);
 }
 
 // Adds the clauses from `first` to before `end` as one test.
-void add_test(GpuJoinState* state, const List* clauses, int first, int end, bool only_undecided) {
+void add_test(GpuJoinState* state, JoinStage* stage, const List* clauses, int first, int end,
+              bool only_undecided) {
     List* tested = NIL;
     for (int i = first; i < end; i++) tested = lappend(tested, list_nth(clauses, i));
     if (tested == NIL) return;
-    state->tests[state->test_count++] = {ExecInitQual(tested, &state->css.ss.ps), only_undecided};
+    stage->tests[stage->test_count++] = {ExecInitQual(tested, &state->css.ss.ps), only_undecided};
 }
 
-// Makes the tests of pairs, and returns what they test: the residual, and the conditions where the filter
-// program may not decide them, in the order of the plan.
-List* init_tests(GpuJoinState* state) {
-    auto* plan = castNode(CustomScan, state->css.ss.ps.plan);
-    List* residual = list_nth_node(List, plan->custom_exprs, kResidualExprs);
-    List* conditions = list_nth_node(List, plan->custom_exprs, kConditionExprs);
-    int count = may_be_undecided(state->plan.program) ? state->plan.conditions : 0;
-    state->tests = static_cast<PairTest*>(palloc0(sizeof(PairTest) * (2 * count + 1)));
-    const int* residual_before = state->plan.residual_before;
+// Makes the tests of a stage's pairs, and returns what they test: the residual, and the conditions where the
+// filter program may not decide them, in the order of the plan.
+List* init_tests(GpuJoinState* state, JoinStage* stage) {
+    List* residual = exprs_of(stage, kResidualExprs);
+    List* conditions = exprs_of(stage, kConditionExprs);
+    int count = may_be_undecided(stage->plan->program) ? stage->plan->conditions : 0;
+    stage->tests = static_cast<PairTest*>(palloc0(sizeof(PairTest) * (2 * count + 1)));
+    const int* residual_before = stage->plan->residual_before;
     int tested = 0;
     for (int first = 0, end; first < count; first = end) {
-        add_test(state, residual, tested, residual_before[first], false);
+        add_test(state, stage, residual, tested, residual_before[first], false);
         tested = residual_before[first];
         for (end = first + 1; end < count && residual_before[end] == tested;) end++;
-        add_test(state, conditions, first, end, true);
+        add_test(state, stage, conditions, first, end, true);
     }
-    add_test(state, residual, tested, list_length(residual), false);
+    add_test(state, stage, residual, tested, list_length(residual), false);
     return count > 0 ? list_concat_copy(residual, conditions) : residual;
 }
 
@@ -102,28 +101,36 @@ bool is_plain(List* targetlist) {
 }
 
 // Adds the emitter's column for one scan entry; entries that no row has a value for stay NULL.
-void add_emitted(GpuJoinState* state, int entry, int target, const Wanted* wanted, const int* output_of) {
+void add_emitter_column(GpuJoinState* state, int entry, int target) {
     Emitter* emitter = &state->emitter;
-    int build_entry = entry - state->plan.probe_target_entries;
-    if (build_entry <= 0) {
-        if (!bms_is_member(entry, wanted->probe)) return;
+    ChildColumn column = child_column(&state->plan, entry);
+    if (column.child == kProbeChild) {
+        if (!bms_is_member(column.attribute, state->probe.emitted)) return;
         int kept = 0;
-        while (state->kept[kept].attribute != entry) kept++;
+        while (state->probe.kept[kept].attribute != column.attribute) kept++;
         emitter->probe[emitter->probe_count++] = {target, kept, nullptr, nullptr};
-    } else if (bms_is_member(build_entry, wanted->build)) {
-        Form_pg_attribute attribute = TupleDescAttr(ExecGetResultType(state->build.plan), build_entry - 1);
-        emitter->build[emitter->build_count++] = {
-            target, output_of[build_entry - 1], payload_form(attribute), nullptr, nullptr, nullptr};
+        return;
     }
+    const JoinStage* stage = &state->stages[column.child];
+    if (!bms_is_member(column.attribute, stage->emitted)) return;
+    Form_pg_attribute attribute = TupleDescAttr(ExecGetResultType(stage->build.plan), column.attribute - 1);
+    emitter->build[emitter->build_count++] = {
+        target, stage->output_of[column.attribute - 1], payload_form(attribute), nullptr, nullptr, nullptr};
+}
+
+bool tests_pairs(const GpuJoinState* state) {
+    for (int i = 0; i < state->plan.stage_count; i++)
+        if (state->stages[i].test_count > 0) return true;
+    return false;
 }
 
 // Joins without conditions and computed columns fill the slot that they return; others fill the scan slot.
-void init_emitter(GpuJoinState* state, const Wanted* wanted, const int* output_of) {
+void init_emitter(GpuJoinState* state) {
     PlanState* ps = &state->css.ss.ps;
     List* targetlist = ps->plan->targetlist;
     TupleTableSlot* scan_slot = state->css.ss.ss_ScanTupleSlot;
     bool plain = !ps->ps_ProjInfo || is_plain(targetlist);
-    state->direct = state->test_count == 0 && !ps->qual && plain;
+    state->direct = !tests_pairs(state) && !ps->qual && plain;
     bool returned = state->direct && ps->ps_ProjInfo;
     Emitter* emitter = &state->emitter;
     emitter->slot = returned ? ps->ps_ResultTupleSlot : scan_slot;
@@ -137,7 +144,7 @@ void init_emitter(GpuJoinState* state, const Wanted* wanted, const int* output_o
             auto* tle = list_nth_node(TargetEntry, targetlist, target);
             entry = reinterpret_cast<Var*>(tle->expr)->varattno;
         }
-        add_emitted(state, entry, target, wanted, output_of);
+        add_emitter_column(state, entry, target);
     }
 }
 
@@ -149,34 +156,44 @@ bool contains_param(Node* node, void* context) {
 
 void init_children(GpuJoinState* state, EState* estate, int eflags) {
     auto* plan = castNode(CustomScan, state->css.ss.ps.plan);
-    state->probe.plan = ExecInitNode(static_cast<Plan*>(linitial(plan->custom_plans)), estate, eflags);
-    state->build.plan = ExecInitNode(static_cast<Plan*>(lsecond(plan->custom_plans)), estate, eflags);
-    state->css.custom_ps = list_make2(state->probe.plan, state->build.plan);
+    ListCell* cell;
+    foreach (cell, plan->custom_plans) {
+        PlanState* child = ExecInitNode(static_cast<Plan*>(lfirst(cell)), estate, eflags);
+        int stage = foreach_current_index(cell) - 1;
+        (stage < 0 ? &state->probe.side : &state->stages[stage].build)->plan = child;
+        state->css.custom_ps = lappend(state->css.custom_ps, child);
+    }
+}
+
+bool build_uses_params(const JoinStage* stage) {
+    for (StageExprs which : {kEqualityExprs, kRangeExprs, kFilterExprs, kBuildValueExprs})
+        if (contains_param(reinterpret_cast<Node*>(exprs_of(stage, which)), nullptr)) return true;
+    return false;
 }
 
 }  // namespace
 
 void begin_node(CustomScanState* node, EState* estate, int eflags) {
     auto* state = reinterpret_cast<GpuJoinState*>(node);
-    auto* plan = castNode(CustomScan, node->ss.ps.plan);
+    ProbeInput* probe = &state->probe;
     init_children(state, estate, eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
-    List* tested = init_tests(state);  // also for EXPLAIN, which shows their SubPlans
+    List* tested = NIL;  // also for EXPLAIN, which shows their SubPlans
+    for (int i = 0; i < state->plan.stage_count; i++)
+        tested = list_concat(tested, init_tests(state, &state->stages[i]));
     if (eflags & EXEC_FLAG_EXPLAIN_ONLY) return;
-    Wanted wanted = find_wanted(state, tested);
-    keep_probe_columns(state, wanted.probe);
-    int build_entries = ExecGetResultType(state->build.plan)->natts;
-    auto* output_of = static_cast<int*>(palloc0(sizeof(int) * (build_entries + 1)));
-    build_spec(state, wanted.build, output_of);
-    init_emitter(state, &wanted, output_of);
-    state->reads_on_demand = reads_with_effects(state->probe.plan);
-    if (!state->reads_on_demand && !state->plan.has_dear_filter) side_choose_source(&state->probe);
-    side_choose_source(&state->build);
+    find_emitted(state, tested);
+    keep_probe_columns(state);
+    build_spec(state, only_stage(state));
+    init_emitter(state);
+    probe->reads_on_demand = reads_with_effects(probe->side.plan);
+    if (!probe->reads_on_demand && !state->plan.has_dear_filter) side_choose_source(&probe->side);
+    for (int i = 0; i < state->plan.stage_count; i++) {
+        side_choose_source(&state->stages[i].build);
+        state->stages[i].build_uses_params = build_uses_params(&state->stages[i]);
+    }
     // Append keeps finished children alive: what the server holds is given back after the last row, unless a
     // rescan is likely.
-    state->keep_open = (eflags & EXEC_FLAG_REWIND) || !bms_is_empty(plan->scan.plan.extParam);
-    for (CustomExprs which : {kEqualityExprs, kRangeExprs, kFilterExprs, kBuildValueExprs})
-        state->build_uses_params |=
-            contains_param(static_cast<Node*>(list_nth(plan->custom_exprs, which)), nullptr);
+    state->keep_open = (eflags & EXEC_FLAG_REWIND) || !bms_is_empty(node->ss.ps.plan->extParam);
 }
 
 }  // namespace gpujoin

@@ -14,9 +14,10 @@ namespace {
 constexpr uint64_t kReportRows = 64 << 10;
 
 void mark_build_row(GpuJoinState* state, uint64_t row) {
-    Decider* decider = &state->decider;
+    JoinStage* stage = only_stage(state);
+    Decider* decider = &stage->decider;
     if (!decider->build_matched) {
-        decider->build_rows = state->seal.build_rows;
+        decider->build_rows = stage->seal.build_rows;
         Size bytes = validity_bytes(decider->build_rows);
         decider->build_matched = static_cast<uint8*>(MemoryContextAllocExtended(
             state->css.ss.ps.state->es_query_cxt, bytes, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
@@ -41,8 +42,9 @@ void emit_unmatched(GpuJoinState* state, uint32_t probe_row) {
 
 // Tests the view's next candidate, a pair of the undecided probe row. True when it gives a row now.
 bool take_candidate(GpuJoinState* state) {
-    Decider* decider = &state->decider;
-    JoinRows gives = rows_of(state->plan.kind);
+    JoinStage* stage = only_stage(state);
+    Decider* decider = &stage->decider;
+    JoinRows gives = rows_of(stage->plan->kind);
     uint32_t result_row = state->next_row++;
     if (decider->matched && gives.is_decided_by_first_match()) return false;
     emit_pair(state, decider->probe_row, result_row);
@@ -55,11 +57,12 @@ bool take_candidate(GpuJoinState* state) {
 
 // Leaves the undecided probe row behind: all its candidates were seen. True when it gives a row now.
 bool leave_probe_row(GpuJoinState* state) {
-    Decider* decider = &state->decider;
+    JoinStage* stage = only_stage(state);
+    Decider* decider = &stage->decider;
     uint32_t row = decider->probe_row++;
     bool unmatched = !decider->matched;
     decider->matched = false;
-    if (!unmatched || !rows_of(state->plan.kind).unmatched_probe_rows) return false;
+    if (!unmatched || !rows_of(stage->plan->kind).unmatched_probe_rows) return false;
     emit_unmatched(state, row);
     return true;
 }
@@ -67,8 +70,9 @@ bool leave_probe_row(GpuJoinState* state) {
 // The view is used up and its batch goes on: where the probe row is decided, the server need not send more of
 // it.
 void skip_rest_of_group(GpuJoinState* state) {
-    if (state->decider.matched && rows_of(state->plan.kind).is_decided_by_first_match())
-        client_skip(state->client, state->decider.probe_row);
+    const JoinStage* stage = only_stage(state);
+    if (stage->decider.matched && rows_of(stage->plan->kind).is_decided_by_first_match())
+        client_skip(state->client, stage->decider.probe_row);
 }
 
 }  // namespace
@@ -76,8 +80,9 @@ void skip_rest_of_group(GpuJoinState* state) {
 bool candidate_holds(GpuJoinState* state) {
     ExprContext* context = state->css.ss.ps.ps_ExprContext;
     context->ecxt_scantuple = state->emitter.slot;
-    for (int i = 0; i < state->test_count; i++) {
-        const PairTest* test = &state->tests[i];
+    const JoinStage* stage = only_stage(state);
+    for (int i = 0; i < stage->test_count; i++) {
+        const PairTest* test = &stage->tests[i];
         if ((test->only_undecided && !state->view.undecided) || ExecQual(test->clauses, context)) continue;
         InstrCountFiltered2(&state->css.ss.ps, 1);
         return false;
@@ -86,7 +91,7 @@ bool candidate_holds(GpuJoinState* state) {
 }
 
 bool next_decided_row(GpuJoinState* state) {
-    Decider* decider = &state->decider;
+    Decider* decider = &only_stage(state)->decider;
     for (;;) {
         CHECK_FOR_INTERRUPTS();
         if (state->has_view && state->next_row < state->view.rows) {
@@ -106,7 +111,7 @@ bool next_decided_row(GpuJoinState* state) {
 }
 
 void report_matched_build_rows(GpuJoinState* state) {
-    Decider* decider = &state->decider;
+    Decider* decider = &only_stage(state)->decider;
     if (!decider->build_matched) return;
     auto* rows = static_cast<uint64_t*>(palloc(sizeof(uint64_t) * kReportRows));
     uint64_t count = 0;

@@ -13,8 +13,8 @@ namespace gpujoin {
 
 namespace {
 
-// One input or stage, with the milliseconds of up to two steps.
-struct Stage {
+// What went through one input, with the milliseconds of up to two steps.
+struct Traffic {
     const char* name;
     uint64_t rows;
     uint64_t batches;
@@ -32,28 +32,30 @@ void show_condition(const char* label, List* clauses, CustomScanState* node, Lis
     ExplainPropertyText(label, deparse_expression(condition, context, prefix, false), es);
 }
 
-void show_stage_text(const Stage* stage, ExplainState* es) {
+void show_traffic_text(const Traffic* traffic, ExplainState* es) {
     appendStringInfoSpaces(es->str, 2 * es->indent);
-    appendStringInfo(es->str, "%s: rows=%llu", stage->name, static_cast<unsigned long long>(stage->rows));
+    appendStringInfo(es->str, "%s: rows=%llu", traffic->name, static_cast<unsigned long long>(traffic->rows));
     if (es->costs)
-        appendStringInfo(es->str, " batches=%llu bytes=%llu", static_cast<unsigned long long>(stage->batches),
-                         static_cast<unsigned long long>(stage->bytes));
+        appendStringInfo(es->str, " batches=%llu bytes=%llu",
+                         static_cast<unsigned long long>(traffic->batches),
+                         static_cast<unsigned long long>(traffic->bytes));
     for (int i = 0; es->timing && i < 2; i++)
-        if (stage->step[i]) appendStringInfo(es->str, " %s=%.3f ms", stage->step[i], stage->milliseconds[i]);
+        if (traffic->step[i])
+            appendStringInfo(es->str, " %s=%.3f ms", traffic->step[i], traffic->milliseconds[i]);
     appendStringInfoChar(es->str, '\n');
 }
 
-void show_stage(const Stage* stage, ExplainState* es) {
-    if (es->format == EXPLAIN_FORMAT_TEXT) return show_stage_text(stage, es);
-    ExplainOpenGroup(stage->name, stage->name, true, es);
-    ExplainPropertyUInteger("Rows", nullptr, stage->rows, es);
+void show_traffic(const Traffic* traffic, ExplainState* es) {
+    if (es->format == EXPLAIN_FORMAT_TEXT) return show_traffic_text(traffic, es);
+    ExplainOpenGroup(traffic->name, traffic->name, true, es);
+    ExplainPropertyUInteger("Rows", nullptr, traffic->rows, es);
     if (es->costs) {
-        ExplainPropertyUInteger("Batches", nullptr, stage->batches, es);
-        ExplainPropertyUInteger("Bytes", nullptr, stage->bytes, es);
+        ExplainPropertyUInteger("Batches", nullptr, traffic->batches, es);
+        ExplainPropertyUInteger("Bytes", nullptr, traffic->bytes, es);
     }
     for (int i = 0; es->timing && i < 2; i++)
-        if (stage->step[i]) ExplainPropertyFloat(stage->step[i], "ms", stage->milliseconds[i], 3, es);
-    ExplainCloseGroup(stage->name, stage->name, true, es);
+        if (traffic->step[i]) ExplainPropertyFloat(traffic->step[i], "ms", traffic->milliseconds[i], 3, es);
+    ExplainCloseGroup(traffic->name, traffic->name, true, es);
 }
 
 void show_worker_text(const WorkerFigures* worker, int number, ExplainState* es) {
@@ -112,57 +114,86 @@ void show_costs(const CostTerms* costs, ExplainState* es) {
     ExplainCloseGroup("Predicted Cost", "Predicted Cost", true, es);
 }
 
-void show_figures(GpuJoinState* state, ExplainState* es) {
-    const JoinStats* before = &state->finished;
-    const JoinStats* now = &state->current;
+void show_build(const JoinStage* stage, ExplainState* es) {
+    const JoinStats* before = &stage->finished;
+    const JoinStats* now = &stage->current;
+    bool text = es->format == EXPLAIN_FORMAT_TEXT;
+    Traffic build = {"Build",
+                     before->build_rows + now->build_rows,
+                     before->build_batches + now->build_batches,
+                     before->build_bytes + now->build_bytes,
+                     {text ? "append" : "Append Time", text ? "seal" : "Seal Time"},
+                     {before->append_ms + now->append_ms, before->seal_ms + now->seal_ms}};
+    show_traffic(&build, es);
+}
+
+void show_probe(const GpuJoinState* state, ExplainState* es) {
+    const JoinStats* before = &only_stage(state)->finished;
+    const JoinStats* now = &only_stage(state)->current;
     double waited_ms = state->waited_ms + (state->client ? client_waited_ms(state->client) : 0);
     bool text = es->format == EXPLAIN_FORMAT_TEXT;
-    if (es->costs && state->device[0]) ExplainPropertyText("Device", state->device, es);
-    Stage build = {"Build",
-                   before->build_rows + now->build_rows,
-                   before->build_batches + now->build_batches,
-                   before->build_bytes + now->build_bytes,
-                   {text ? "append" : "Append Time", text ? "seal" : "Seal Time"},
-                   {before->append_ms + now->append_ms, before->seal_ms + now->seal_ms}};
-    show_stage(&build, es);
-    Stage probe = {"Probe",
-                   before->probe_rows + now->probe_rows,
-                   before->probe_batches + now->probe_batches,
-                   before->probe_bytes + now->probe_bytes,
-                   {text ? "probe" : "Probe Time", text ? "waited" : "Wait Time"},
-                   {before->probe_ms + now->probe_ms, waited_ms}};
-    show_stage(&probe, es);
-    if (!es->costs) return;
-    if (es->verbose && state->parallel.worker_count > 0) show_workers(&state->parallel, es);
-    // What the server charged to the join, at most: while sealing, and in all.
+    Traffic probe = {"Probe",
+                     before->probe_rows + now->probe_rows,
+                     before->probe_batches + now->probe_batches,
+                     before->probe_bytes + now->probe_bytes,
+                     {text ? "probe" : "Probe Time", text ? "waited" : "Wait Time"},
+                     {before->probe_ms + now->probe_ms, waited_ms}};
+    show_traffic(&probe, es);
+}
+
+// What the server charged to the join, at most: while sealing, and in all.
+void show_memory(const JoinStage* stage, ExplainState* es) {
+    const JoinStats* before = &stage->finished;
+    const JoinStats* now = &stage->current;
     ExplainPropertyUInteger("Peak Seal Memory", "kB",
                             Max(before->peak_seal_memory, now->peak_seal_memory) / 1024, es);
     ExplainPropertyUInteger("Peak Memory", "kB", Max(before->peak_memory, now->peak_memory) / 1024, es);
+}
+
+void show_figures(const GpuJoinState* state, ExplainState* es) {
+    if (es->costs && state->device[0]) ExplainPropertyText("Device", state->device, es);
+    for (int i = 0; i < state->plan.stage_count; i++) show_build(&state->stages[i], es);
+    show_probe(state, es);
+    if (!es->costs) return;
+    if (es->verbose && state->parallel.worker_count > 0) show_workers(&state->parallel, es);
+    for (int i = 0; i < state->plan.stage_count; i++) show_memory(&state->stages[i], es);
+}
+
+bool has_run(const JoinStage* stage) {
+    return stage->last_seal.algorithm != Algorithm::Auto;
+}
+
+void show_conditions(const JoinStage* stage, CustomScanState* node, List* ancestors, ExplainState* es) {
+    auto show = [=](const char* label, List* clauses) {
+        show_condition(label, clauses, node, ancestors, es);
+    };
+    List* residual = exprs_of(stage, kResidualExprs);
+    show("Equality Cond", exprs_of(stage, kWrittenEqualities));
+    show("Range Cond", exprs_of(stage, kWrittenRanges));
+    show("Filter Cond", list_concat_copy(exprs_of(stage, kWrittenFilters), exprs_of(stage, kConditionExprs)));
+    show("Residual Cond", residual);
+    if (es->analyze && node->ss.ps.instrument && residual != NIL)
+        ExplainPropertyFloat("Rows Removed by Residual Cond", nullptr,
+                             node->ss.ps.instrument->nfiltered2 / Max(node->ss.ps.instrument->nloops, 1), 0,
+                             es);
+}
+
+void show_stage(const JoinStage* stage, CustomScanState* node, List* ancestors, ExplainState* es) {
+    bool ran = es->analyze && has_run(stage);
+    Algorithm algorithm = ran ? stage->last_seal.algorithm : static_cast<Algorithm>(setting_algorithm);
+    ExplainPropertyText("Join Type", name_of(stage->plan->kind), es);
+    if (algorithm != Algorithm::Auto) ExplainPropertyText("Algorithm", name_of(algorithm), es);
+    show_conditions(stage, node, ancestors, es);
 }
 
 }  // namespace
 
 void explain_node(CustomScanState* node, List* ancestors, ExplainState* es) {
     auto* state = reinterpret_cast<GpuJoinState*>(node);
-    List* exprs = castNode(CustomScan, node->ss.ps.plan)->custom_exprs;
-    auto clauses = [exprs](CustomExprs which) { return list_nth_node(List, exprs, which); };
     if (es->analyze) snapshot_stats(state);
-    bool ran = es->analyze && state->last_seal.algorithm != Algorithm::Auto;
-    Algorithm algorithm = ran ? state->last_seal.algorithm : static_cast<Algorithm>(setting_algorithm);
-    ExplainPropertyText("Join Type", name_of(state->plan.kind), es);
-    if (algorithm != Algorithm::Auto) ExplainPropertyText("Algorithm", name_of(algorithm), es);
-    show_condition("Equality Cond", clauses(kWrittenEqualities), node, ancestors, es);
-    show_condition("Range Cond", clauses(kWrittenRanges), node, ancestors, es);
-    show_condition("Filter Cond", list_concat_copy(clauses(kWrittenFilters), clauses(kConditionExprs)), node,
-                   ancestors, es);
-    show_condition("Residual Cond", clauses(kResidualExprs), node, ancestors, es);
-    if (es->analyze && node->ss.ps.instrument && clauses(kResidualExprs) != NIL)
-        ExplainPropertyFloat("Rows Removed by Residual Cond", nullptr,
-                             node->ss.ps.instrument->nfiltered2 / Max(node->ss.ps.instrument->nloops, 1), 0,
-                             es);
+    for (int i = 0; i < state->plan.stage_count; i++) show_stage(&state->stages[i], node, ancestors, es);
     if (es->verbose && es->costs) show_costs(&state->plan.costs, es);
-    if (!es->analyze) return;
-    if (state->last_seal.algorithm != Algorithm::Auto) show_figures(state, es);
+    if (es->analyze && has_run(only_stage(state))) show_figures(state, es);
 }
 
 }  // namespace gpujoin

@@ -30,10 +30,14 @@ void start_counting(GpuJoinState* state) {
     memset(&state->counts, 0, sizeof(state->counts));
 }
 
+void start_pace(GpuJoinState* state) {
+    pace_start(&state->probe.pace, state->probe.reads_on_demand, state->plan.is_bounded);
+}
+
 void use_client(GpuJoinState* state, Client* client) {
     state->client = client;
     strlcpy(state->device, client_device(client), sizeof(state->device));
-    pace_start(&state->pace, state->reads_on_demand, state->plan.is_bounded);
+    start_pace(state);
 }
 
 void count_sent(GpuJoinState* state, const BatchWriter* writer) {
@@ -47,22 +51,23 @@ void count_sent(GpuJoinState* state, const BatchWriter* writer) {
 // Prepares the next batch of a side. False when there is none, or results must be received first.
 bool fill_batch(GpuJoinState* state, Side* side, const BatchGoal* goal) {
     Fill fill = side_fill_batch(side, state->client, goal);
-    if (fill == Fill::NoBlock && state->in_flight == 0) elog(ERROR, "no block is left for a batch");
+    if (fill == Fill::NoBlock && state->probe.in_flight == 0) elog(ERROR, "no block is left for a batch");
     return fill == Fill::Filled;
 }
 
 // Sends one more probe batch. False when the probe side has no more rows, or results must be received first.
 bool send_probe_batch(GpuJoinState* state) {
-    ProbeBatch* batch = &state->batches[(state->oldest + state->in_flight) % kBatchesInFlight];
-    BatchWriter* writer = &state->probe.writer;
-    Patience patience = patience_for(&state->pace);
-    BatchGoal goal = {state->pace.batch_rows, batch, &patience};
-    if (!fill_batch(state, &state->probe, &goal)) return false;
+    ProbeInput* probe = &state->probe;
+    ProbeBatch* batch = &probe->batches[(probe->oldest + probe->in_flight) % kBatchesInFlight];
+    BatchWriter* writer = &probe->side.writer;
+    Patience patience = patience_for(&probe->pace);
+    BatchGoal goal = {probe->pace.batch_rows, batch, &patience};
+    if (!fill_batch(state, &probe->side, &goal)) return false;
     batch_finish(writer);
     batch->rows = writer->rows;
     batch->sequence = client_probe(state->client, &writer->block, writer->rows, writer->buffers);
-    state->in_flight++;
-    pace_sent(&state->pace);
+    probe->in_flight++;
+    pace_sent(&probe->pace);
     state->counts.probe_rows += writer->rows;
     count_sent(state, writer);
     return true;
@@ -72,6 +77,19 @@ void release_view(GpuJoinState* state) {
     if (!state->has_view) return;
     if (state->view.block.bytes > 0) client_release(state->client, &state->view.block);
     state->has_view = false;
+}
+
+void forget_decisions(Decider* decider) {
+    if (decider->build_matched) pfree(decider->build_matched);
+    memset(decider, 0, sizeof(*decider));
+}
+
+// The figures of a parallel join are the leader's to collect.
+void close_stage(const GpuJoinState* state, JoinStage* stage) {
+    if (!state->parallel.join) add_stats(&stage->finished, &stage->current);
+    memset(&stage->current, 0, sizeof(stage->current));
+    forget_decisions(&stage->decider);
+    batch_writer_reset(&stage->build.writer);
 }
 
 // Ends the join in order: nothing more will be emitted.
@@ -90,18 +108,25 @@ void check_probe_rows(GpuJoinState* state) {
         elog(ERROR, "gpujoin_server sent a probe row that does not exist");
 }
 
+// No probe row can give a row.
+bool lacks_build_rows(const JoinStage* stage) {
+    return rows_of(stage->plan->kind).needs_a_build_row() && stage->seal.build_rows == 0;
+}
+
 // Opens and seals a join of this process alone. False when there can be no row. Where an input is empty
 // nothing is opened for that: a join in a correlated subplan may find it so thousands of times.
 bool enter_join(GpuJoinState* state) {
     // Like core: look for a probe row first where that is likely to be cheaper than reading the build side.
-    bool look_first = state->probe.plan->plan->startup_cost < state->build.plan->plan->total_cost;
-    if (rows_of(state->plan.kind).needs_a_probe_row() && look_first && side_is_empty(&state->probe))
-        return false;
-    state->build_is_empty = rows_of(state->plan.kind).needs_a_build_row() && side_is_empty(&state->build);
+    Side* probe = &state->probe.side;
+    JoinStage* stage = only_stage(state);
+    JoinRows gives = rows_of(stage->plan->kind);
+    bool look_first = probe->plan->plan->startup_cost < stage->build.plan->plan->total_cost;
+    if (gives.needs_a_probe_row() && look_first && side_is_empty(probe)) return false;
+    state->build_is_empty = gives.needs_a_build_row() && side_is_empty(&stage->build);
     if (state->build_is_empty) return false;
     open_join(state);
     append_build_side(state);
-    client_seal(state->client, &state->seal);
+    client_seal(state->client, &stage->seal);
     return true;
 }
 
@@ -109,21 +134,23 @@ bool enter_join(GpuJoinState* state) {
 
 void open_join(GpuJoinState* state) {
     start_counting(state);
-    use_client(state, client_open(state->css.ss.ps.state->es_query_cxt, state->spec));
+    use_client(state, client_open(state->css.ss.ps.state->es_query_cxt, only_stage(state)->spec));
 }
 
 bool attach_join(GpuJoinState* state, const SessionKey* key, Status* refusal) {
     start_counting(state);
     state->counts.attached = true;
-    Client* client = client_attach(state->css.ss.ps.state->es_query_cxt, key, state->spec, refusal);
+    Client* client =
+        client_attach(state->css.ss.ps.state->es_query_cxt, key, only_stage(state)->spec, refusal);
     if (client) use_client(state, client);
     return client != nullptr;
 }
 
 void append_build_side(GpuJoinState* state) {
-    BatchWriter* writer = &state->build.writer;
+    Side* build = &only_stage(state)->build;
+    BatchWriter* writer = &build->writer;
     BatchGoal goal = {kTargetBatchRows, nullptr, nullptr};
-    while (fill_batch(state, &state->build, &goal)) {
+    while (fill_batch(state, build, &goal)) {
         batch_finish(writer);
         client_append(state->client, &writer->block, writer->rows, writer->buffers);
         state->counts.build_rows += writer->rows;
@@ -134,27 +161,28 @@ void append_build_side(GpuJoinState* state) {
 void start_join(GpuJoinState* state) {
     bool entered = state->parallel.join ? enter_parallel_join(state) : enter_join(state);
     if (!entered) return finish_join(state);
-    state->last_seal = state->seal;
+    JoinStage* stage = only_stage(state);
+    stage->last_seal = stage->seal;
     state->sealed = true;
-    if (rows_of(state->plan.kind).needs_a_build_row() && state->seal.build_rows == 0)
-        return finish_join(state);
+    if (lacks_build_rows(stage)) return finish_join(state);
     state->phase = Phase::Probing;
 }
 
 bool next_result(GpuJoinState* state) {
+    ProbeInput* probe = &state->probe;
     if (state->has_view) {
         bool last = state->view.last;
         release_view(state);
         if (last && state->phase == Phase::Scanning) return false;
         if (last) {
-            state->oldest = (state->oldest + 1) % kBatchesInFlight;
-            state->in_flight--;
-            pace_answered(&state->pace);
+            probe->oldest = (probe->oldest + 1) % kBatchesInFlight;
+            probe->in_flight--;
+            pace_answered(&probe->pace);
         }
     }
     if (state->phase == Phase::Probing) {
-        while (state->in_flight < batches_allowed(&state->pace) && send_probe_batch(state)) continue;
-        if (state->in_flight == 0) return false;
+        while (probe->in_flight < batches_allowed(&probe->pace) && send_probe_batch(state)) continue;
+        if (probe->in_flight == 0) return false;
         emitter_bind_batch(&state->emitter, oldest_batch(state));
     }
     client_receive_result(state->client, true, &state->view);
@@ -167,7 +195,7 @@ bool next_result(GpuJoinState* state) {
 }
 
 void finish_probing(GpuJoinState* state) {
-    JoinRows gives = rows_of(state->plan.kind);
+    JoinRows gives = rows_of(only_stage(state)->plan->kind);
     if (!gives.scans_build()) return finish_join(state);
     report_matched_build_rows(state);
     if (state->parallel.join && !finish_parallel_probing(state)) return finish_join(state);
@@ -183,10 +211,11 @@ void finish_scanning(GpuJoinState* state) {
 // algorithm.
 void snapshot_stats(GpuJoinState* state) {
     if (!state->client || !state->sealed) return;
-    client_stats(state->client, &state->current);
-    state->seal.algorithm = state->current.algorithm;
-    state->last_seal = state->seal;
-    strlcpy(state->device, state->current.device, sizeof(state->device));
+    JoinStage* stage = only_stage(state);
+    client_stats(state->client, &stage->current);
+    stage->seal.algorithm = stage->current.algorithm;
+    stage->last_seal = stage->seal;
+    strlcpy(state->device, stage->current.device, sizeof(state->device));
 }
 
 void add_stats(JoinStats* sum, const JoinStats* one) {
@@ -205,36 +234,29 @@ void add_stats(JoinStats* sum, const JoinStats* one) {
 
 void close_join(GpuJoinState* state) {
     if (!state->client) return;
-    if (state->parallel.join) {
+    if (state->parallel.join)
         leave_parallel_join(state);
-    } else {
-        add_stats(&state->finished, &state->current);
+    else
         state->waited_ms += client_waited_ms(state->client);
-    }
-    memset(&state->current, 0, sizeof(state->current));
     Client* client = state->client;
     state->client = nullptr;
     client_close(client);
     count_join(&state->counts);
     state->sealed = state->has_view = false;
-    state->in_flight = 0;
-    if (state->decider.build_matched) pfree(state->decider.build_matched);
-    memset(&state->decider, 0, sizeof(state->decider));
-    batch_writer_reset(&state->probe.writer);
-    batch_writer_reset(&state->build.writer);
-    for (ProbeBatch& batch : state->batches) probe_batch_free(&batch);
+    state->probe.in_flight = 0;
+    batch_writer_reset(&state->probe.side.writer);
+    for (ProbeBatch& batch : state->probe.batches) probe_batch_free(&batch);
+    for (int i = 0; i < state->plan.stage_count; i++) close_stage(state, &state->stages[i]);
 }
 
 void rewind_join(GpuJoinState* state) {
     release_view(state);
     client_rewind(state->client);
-    batch_writer_reset(&state->probe.writer);
-    state->in_flight = 0;
-    pace_start(&state->pace, state->reads_on_demand, state->plan.is_bounded);
-    if (state->decider.build_matched) pfree(state->decider.build_matched);
-    memset(&state->decider, 0, sizeof(state->decider));
-    bool nothing = rows_of(state->plan.kind).needs_a_build_row() && state->seal.build_rows == 0;
-    state->phase = nothing ? Phase::Done : Phase::Probing;
+    batch_writer_reset(&state->probe.side.writer);
+    state->probe.in_flight = 0;
+    start_pace(state);
+    for (int i = 0; i < state->plan.stage_count; i++) forget_decisions(&state->stages[i].decider);
+    state->phase = lacks_build_rows(only_stage(state)) ? Phase::Done : Phase::Probing;
 }
 
 }  // namespace gpujoin

@@ -102,18 +102,26 @@ void end_node(CustomScanState* node) {
     foreach (cell, node->custom_ps) ExecEndNode(static_cast<PlanState*>(lfirst(cell)));
 }
 
-// The build side is used again when it was read to its end and nothing that it depends on has changed; one
-// that had no row still has none.
+// Whether a build side is as it was read, as far as Params tell.
+bool is_unchanged(const JoinStage* stage, const Bitmapset* changed) {
+    return !stage->build.plan->chgParam && !(changed && stage->build_uses_params);
+}
+
+void rescan_input(Side* side) {
+    side_reset(side);
+    if (!side->plan->chgParam) ExecReScan(side->plan);
+}
+
+// Build sides are used again when they were read to their end and nothing that they depend on has changed;
+// one that had no row still has none.
 void rescan_node(CustomScanState* node) {
     GpuJoinState* state = state_of(node);
-    PlanState* probe = state->probe.plan;
-    PlanState* build = state->build.plan;
     Bitmapset* changed = node->ss.ps.chgParam;
-    if (changed) {
-        UpdateChangedParamSet(probe, changed);
-        UpdateChangedParamSet(build, changed);
-    }
-    bool same = !build->chgParam && !(changed && state->build_uses_params);
+    ListCell* cell;
+    if (changed)
+        foreach (cell, node->custom_ps) UpdateChangedParamSet(static_cast<PlanState*>(lfirst(cell)), changed);
+    bool same = true;
+    for (int i = 0; i < state->plan.stage_count; i++) same &= is_unchanged(&state->stages[i], changed);
     ExecClearTuple(node->ss.ps.ps_ResultTupleSlot);
     ExecClearTuple(node->ss.ss_ScanTupleSlot);
     if (same && state->build_is_empty) {
@@ -123,12 +131,10 @@ void rescan_node(CustomScanState* node) {
     } else {
         close_join(state);
         state->build_is_empty = false;
-        side_reset(&state->build);
         state->phase = Phase::Initial;
-        if (!build->chgParam) ExecReScan(build);
+        for (int i = 0; i < state->plan.stage_count; i++) rescan_input(&state->stages[i].build);
     }
-    side_reset(&state->probe);
-    if (!probe->chgParam) ExecReScan(probe);
+    rescan_input(&state->probe.side);
 }
 
 // Called at the end of a run, and also between fetches from a cursor: the join may go on, unless it is
@@ -160,6 +166,11 @@ Node* create_state(CustomScan* plan) {
     NodeSetTag(state, T_CustomScanState);
     state->css.methods = &exec_methods;
     plan_data_from_list(plan->custom_private, &state->plan);
+    state->stages = static_cast<JoinStage*>(palloc0(sizeof(JoinStage) * state->plan.stage_count));
+    for (int i = 0; i < state->plan.stage_count; i++) {
+        state->stages[i].plan = &state->plan.stages[i];
+        state->stages[i].exprs = list_nth_node(List, plan->custom_exprs, i);
+    }
     return reinterpret_cast<Node*>(state);
 }
 

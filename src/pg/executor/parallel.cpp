@@ -43,6 +43,12 @@ enum ProbePhase { kProbing, kFinished };
 
 }  // namespace
 
+// What participants know of one stage, for EXPLAIN ANALYZE.
+struct SharedStage {
+    SealReport seal;
+    JoinStats stats;  // the latest that a participant has asked for
+};
+
 struct ParallelJoin {
     Barrier building;
     Barrier probing;
@@ -52,23 +58,27 @@ struct ParallelJoin {
     // Figures, for EXPLAIN ANALYZE.
     slock_t mutex;
     char device[sizeof(GpuJoinState::device)];
-    SealReport seal;
-    JoinStats stats;  // the latest that a participant has asked for
     double waited_ms;
     int worker_count;
-    WorkerFigures workers[FLEXIBLE_ARRAY_MEMBER];
+    int stage_count;
+    SharedStage stages[FLEXIBLE_ARRAY_MEMBER];  // then a WorkerFigures for each worker
 };
 
 namespace {
+
+WorkerFigures* workers_of(ParallelJoin* join) {
+    return reinterpret_cast<WorkerFigures*>(&join->stages[join->stage_count]);
+}
+static_assert(alignof(WorkerFigures) <= alignof(SharedStage));
 
 // To be called before the participants of a run start.
 void reset_run(ParallelJoin* join) {
     BarrierInit(&join->building, 0);
     BarrierInit(&join->probing, 0);
     pg_atomic_init_flag(&join->left_early);
-    memset(&join->stats, 0, sizeof(join->stats));
+    for (int i = 0; i < join->stage_count; i++) join->stages[i].stats = JoinStats{};
     join->waited_ms = 0;
-    for (int i = 0; i < join->worker_count; i++) join->workers[i] = WorkerFigures{};
+    for (int i = 0; i < join->worker_count; i++) workers_of(join)[i] = WorkerFigures{};
 }
 
 // False when it is too late for that.
@@ -82,15 +92,16 @@ bool start_probing(GpuJoinState* state) {
 // With the build side still open, and with it the session.
 void build_together(GpuJoinState* state) {
     ParallelJoin* join = state->parallel.join;
+    SealReport* seal = &only_stage(state)->seal;
     Status refusal;
     if (!state->client && !attach_join(state, &join->key, &refusal)) report_failure(refusal);
     start_probing(state);
     append_build_side(state);
     client_wait_acknowledged(state->client);
     if (BarrierArriveAndWait(&join->building, PG_WAIT_EXTENSION))
-        client_seal(state->client, &state->seal);
+        client_seal(state->client, seal);
     else
-        client_wait_sealed(state->client, &state->seal);
+        client_wait_sealed(state->client, seal);
 }
 
 // Too late for a share of the build side; perhaps for all.
@@ -102,7 +113,7 @@ bool enter_late(GpuJoinState* state) {
         if (BarrierPhase(&join->probing) == kFinished) return false;
         report_failure(refusal);
     }
-    client_wait_sealed(state->client, &state->seal);
+    client_wait_sealed(state->client, &only_stage(state)->seal);
     if (start_probing(state)) return true;
     close_join(state);
     return false;
@@ -116,17 +127,21 @@ void add_counts(JoinCounts* sum, const JoinCounts* one) {
 }
 
 // The server's figures are of all participants; those that were asked for last have seen most.
+void publish_stage(const JoinStage* mine, SharedStage* shared) {
+    shared->seal = mine->seal;
+    if (mine->current.probe_batches >= shared->stats.probe_batches) shared->stats = mine->current;
+}
+
 void publish_figures(GpuJoinState* state) {
     ParallelJoin* join = state->parallel.join;
     double waited_ms = client_waited_ms(state->client);
     SpinLockAcquire(&join->mutex);
     memcpy(join->device, state->device, sizeof(join->device));
-    join->seal = state->seal;
     join->waited_ms += waited_ms;
-    if (state->current.probe_batches >= join->stats.probe_batches) join->stats = state->current;
+    for (int i = 0; i < join->stage_count; i++) publish_stage(&state->stages[i], &join->stages[i]);
     SpinLockRelease(&join->mutex);
     if (!IsParallelWorker()) return;
-    WorkerFigures* mine = &join->workers[ParallelWorkerNumber];
+    WorkerFigures* mine = &workers_of(join)[ParallelWorkerNumber];
     add_counts(&mine->counts, &state->counts);
     mine->waited_ms += waited_ms;
 }
@@ -141,14 +156,16 @@ void collect_figures(GpuJoinState* state) {
         part->worker_count = join->worker_count;
     }
     SpinLockAcquire(&join->mutex);
-    add_stats(&state->finished, &join->stats);
+    for (int i = 0; i < join->stage_count; i++) {
+        add_stats(&state->stages[i].finished, &join->stages[i].stats);
+        state->stages[i].last_seal = join->stages[i].seal;
+    }
     state->waited_ms += join->waited_ms;
-    state->last_seal = join->seal;
     memcpy(state->device, join->device, sizeof(state->device));
     SpinLockRelease(&join->mutex);
     for (int i = 0; i < Min(part->worker_count, join->worker_count); i++) {
-        add_counts(&part->workers[i].counts, &join->workers[i].counts);
-        part->workers[i].waited_ms += join->workers[i].waited_ms;
+        add_counts(&part->workers[i].counts, &workers_of(join)[i].counts);
+        part->workers[i].waited_ms += workers_of(join)[i].waited_ms;
     }
 }
 
@@ -198,8 +215,10 @@ void leave_parallel_join(GpuJoinState* state) {
     BarrierArriveAndDetach(&part->join->probing);
 }
 
-Size estimate_parallel_join(CustomScanState*, ParallelContext* context) {
-    return add_size(offsetof(ParallelJoin, workers), mul_size(sizeof(WorkerFigures), context->nworkers));
+Size estimate_parallel_join(CustomScanState* node, ParallelContext* context) {
+    Size stages = mul_size(sizeof(SharedStage), state_of(node)->plan.stage_count);
+    Size workers = mul_size(sizeof(WorkerFigures), context->nworkers);
+    return add_size(offsetof(ParallelJoin, stages), add_size(stages, workers));
 }
 
 void init_parallel_join(CustomScanState* node, ParallelContext* context, void* shared) {
@@ -207,6 +226,7 @@ void init_parallel_join(CustomScanState* node, ParallelContext* context, void* s
     memset(shared, 0, estimate_parallel_join(node, context));
     SpinLockInit(&join->mutex);
     join->worker_count = context->nworkers;
+    join->stage_count = state_of(node)->plan.stage_count;
     reset_run(join);
     state_of(node)->parallel.join = join;
 }

@@ -32,6 +32,7 @@ struct Key {
 // The columns of one side while they are being collected.
 struct Collected {
     GpuJoinState* state;
+    JoinStage* stage;
     Side* side;
     bool probe;
     ColumnSpec* specs;
@@ -40,19 +41,20 @@ struct Collected {
 };
 
 struct Remap {
-    int probe_target_entries;
+    const PlanData* plan;
+    int stage;
 };
 
-// INDEX_VARs into custom_scan_tlist become Vars of the child's slot.
+// INDEX_VARs into custom_scan_tlist become Vars of the slots of the probe child and the stage's build child.
 Node* remap_mutator(Node* node, void* context) {
     if (!node) return nullptr;
     if (!IsA(node, Var) || reinterpret_cast<Var*>(node)->varno != INDEX_VAR)
         return mutate_expression(node, remap_mutator, context);
     auto* var = static_cast<Var*>(copyObjectImpl(node));
-    int probe_entries = static_cast<Remap*>(context)->probe_target_entries;
-    bool probe = var->varattno <= probe_entries;
-    var->varno = probe ? OUTER_VAR : INNER_VAR;
-    if (!probe) var->varattno -= probe_entries;
+    auto* remap = static_cast<Remap*>(context);
+    ChildColumn column = child_column(remap->plan, var->varattno);
+    var->varno = column.child == remap->stage ? INNER_VAR : OUTER_VAR;
+    var->varattno = column.attribute;
     return reinterpret_cast<Node*>(var);
 }
 
@@ -65,7 +67,8 @@ AttrNumber plain_attribute(Node* expression) {
 
 // Where a key column's values come from, straight from the slot where it can be, and how they are encoded.
 void init_key_column(const Collected* columns, InputColumn* column, const Key& key, const OpExpr* clause) {
-    Remap remap = {columns->state->plan.probe_target_entries};
+    GpuJoinState* state = columns->state;
+    Remap remap = {&state->plan, static_cast<int>(columns->stage - state->stages)};
     Node* mapped = remap_mutator(reinterpret_cast<Node*>(key.expression), &remap);
     BatchWriter* writer = &columns->side->writer;
     column->attribute = plain_attribute(mapped);
@@ -77,7 +80,7 @@ void init_key_column(const Collected* columns, InputColumn* column, const Key& k
     else if (!shifted)
         column->encoder = find_encoder(key.encoding, key.declared_type);
     if (column->attribute == 0) {
-        column->expression = ExecInitExpr(reinterpret_cast<Expr*>(mapped), &columns->state->css.ss.ps);
+        column->expression = ExecInitExpr(reinterpret_cast<Expr*>(mapped), &state->css.ss.ps);
         column->may_overflow = key.is_total && may_overflow(mapped);
     }
     if (column->attribute == 0) writer->evaluates = true;
@@ -151,12 +154,13 @@ void add_values(Collected* columns, List* expressions, const PlanValues* values,
 }
 
 // The filter program with numbers of columns for those of values.
-void add_program(Collected* probe, Collected* build, List* exprs, const PlanData* plan,
-                 FilterProgram* program) {
+void add_program(Collected* probe, Collected* build, const JoinStage* stage) {
+    const StagePlan* plan = stage->plan;
+    FilterProgram* program = &stage->spec->program;
     uint16_t probe_columns[kMaxPlanValues];
     uint16_t build_columns[kMaxPlanValues];
-    add_values(probe, list_nth_node(List, exprs, kProbeValueExprs), &plan->probe_values, probe_columns);
-    add_values(build, list_nth_node(List, exprs, kBuildValueExprs), &plan->build_values, build_columns);
+    add_values(probe, exprs_of(stage, kProbeValueExprs), &plan->probe_values, probe_columns);
+    add_values(build, exprs_of(stage, kBuildValueExprs), &plan->build_values, build_columns);
     *program = plan->program;
     for (int i = 0; i < program->steps; i++) {
         FilterStep* step = &program->step[i];
@@ -190,12 +194,14 @@ int column_that_holds(const Collected* columns, Form_pg_attribute attribute) {
     return -1;
 }
 
-void add_payload(Collected* columns, Bitmapset* wanted, int* output_of) {
-    JoinSpec* spec = columns->state->spec;
+void add_outputs(Collected* columns) {
+    JoinStage* stage = columns->stage;
+    JoinSpec* spec = stage->spec;
     Side* side = columns->side;
     TupleDesc desc = ExecGetResultType(side->plan);
+    stage->output_of = static_cast<int*>(palloc0(sizeof(int) * (desc->natts + 1)));
     int count = columns->key_columns;
-    for (int member = -1; (member = bms_next_member(wanted, member)) >= 0;) {
+    for (int member = -1; (member = bms_next_member(stage->emitted, member)) >= 0;) {
         Form_pg_attribute attribute = TupleDescAttr(desc, member - 1);
         int number = column_that_holds(columns, attribute);
         if (number < 0) {
@@ -204,17 +210,18 @@ void add_payload(Collected* columns, Bitmapset* wanted, int* output_of) {
             columns->specs[number] = side->writer.columns[number].spec;
             side_want(side, attribute->attnum);
         }
-        output_of[member - 1] = spec->outputs;
+        stage->output_of[member - 1] = spec->outputs;
         spec->output[spec->outputs++] = static_cast<uint16_t>(number);
     }
     side->writer.column_count = count;
 }
 
-Collected collect(GpuJoinState* state, Side* side, bool probe, int most_columns) {
+Collected collect(GpuJoinState* state, JoinStage* stage, Side* side, bool probe, int most_columns) {
     Collected columns = {state,
+                         stage,
                          side,
                          probe,
-                         probe ? state->spec->probe : state->spec->build,
+                         probe ? stage->spec->probe : stage->spec->build,
                          static_cast<Key*>(palloc(sizeof(Key) * most_columns)),
                          0};
     side->writer.columns = static_cast<InputColumn*>(palloc0(sizeof(InputColumn) * most_columns));
@@ -229,54 +236,54 @@ uint64_t row_estimate(double rows) {
 
 // Whether this side decides which candidates are matches: where a residual does, or conditions on undecided
 // pairs, and in semijoins whose matched row is wanted, since the server only says that there is one.
-bool must_decide(const GpuJoinState* state, const Bitmapset* wanted_build) {
-    JoinKind kind = state->plan.kind;
+bool must_decide(const JoinStage* stage) {
+    JoinKind kind = stage->plan->kind;
     return kind != JoinKind::Inner &&
-           (state->test_count > 0 || (kind == JoinKind::Semi && !bms_is_empty(wanted_build)));
+           (stage->test_count > 0 || (kind == JoinKind::Semi && !bms_is_empty(stage->emitted)));
 }
 
-void set_facts(GpuJoinState* state, const Bitmapset* wanted_build) {
-    JoinSpec* spec = state->spec;
-    const PlanData* plan = &state->plan;
+void set_facts(const GpuJoinState* state, const JoinStage* stage) {
+    JoinSpec* spec = stage->spec;
+    const StagePlan* plan = stage->plan;
     spec->kind = plan->kind;
     spec->algorithm = static_cast<Algorithm>(setting_algorithm);
     spec->order = OutputOrder::Probe;
-    spec->client_decides = must_decide(state, wanted_build);
+    spec->client_decides = must_decide(stage);
     spec->equalities = static_cast<uint16_t>(plan->equalities);
     spec->ranges = static_cast<uint16_t>(plan->ranges);
     spec->filters = static_cast<uint16_t>(plan->filters);
-    spec->estimated_probe_rows = row_estimate(plan->estimated_probe_rows);
+    spec->estimated_probe_rows = row_estimate(state->plan.estimated_probe_rows);
 }
 
 }  // namespace
 
-void build_spec(GpuJoinState* state, Bitmapset* wanted_build, int* output_of) {
-    const PlanData* plan = &state->plan;
-    List* exprs = castNode(CustomScan, state->css.ss.ps.plan)->custom_exprs;
+void build_spec(GpuJoinState* state, JoinStage* stage) {
+    const StagePlan* plan = stage->plan;
     int terms = plan->equalities + plan->ranges + plan->filters;
     int most_probe = terms + plan->probe_values.count;
-    int most_build = terms + plan->build_values.count + bms_num_members(wanted_build);
+    int most_build = terms + plan->build_values.count + bms_num_members(stage->emitted);
     if (most_build > static_cast<int>(kMaxColumns))
         ereport(ERROR, errcode(ERRCODE_TOO_MANY_COLUMNS),
                 errmsg("a GPU Join can send at most %u columns of one input", kMaxColumns));
-    state->spec = static_cast<JoinSpec*>(palloc0(sizeof(JoinSpec)));
-    JoinSpec* spec = state->spec;
-    set_facts(state, wanted_build);
-    Collected probe = collect(state, &state->probe, true, most_probe + 1);
-    Collected build = collect(state, &state->build, false, most_build + 1);
+    JoinSpec* spec = stage->spec = static_cast<JoinSpec*>(palloc0(sizeof(JoinSpec)));
+    set_facts(state, stage);
+    BatchWriter* probe_writer = &state->probe.side.writer;
+    BatchWriter* build_writer = &stage->build.writer;
+    Collected probe = collect(state, stage, &state->probe.side, true, most_probe + 1);
+    Collected build = collect(state, stage, &stage->build, false, most_build + 1);
     const PlanTerm* plan_terms = plan->terms;
-    add_terms(&probe, &build, list_nth_node(List, exprs, kEqualityExprs), plan_terms, spec->equality);
-    state->probe.writer.equality_columns = probe.key_columns;
-    state->build.writer.equality_columns = build.key_columns;
+    add_terms(&probe, &build, exprs_of(stage, kEqualityExprs), plan_terms, spec->equality);
+    probe_writer->equality_columns = probe.key_columns;
+    build_writer->equality_columns = build.key_columns;
     plan_terms += plan->equalities;
-    add_terms(&probe, &build, list_nth_node(List, exprs, kRangeExprs), plan_terms, spec->range);
+    add_terms(&probe, &build, exprs_of(stage, kRangeExprs), plan_terms, spec->range);
     plan_terms += plan->ranges;
-    add_terms(&probe, &build, list_nth_node(List, exprs, kFilterExprs), plan_terms, spec->filter);
-    add_program(&probe, &build, exprs, plan, &spec->program);
-    state->probe.writer.column_count = probe.key_columns;
-    add_payload(&build, wanted_build, output_of);
-    spec->probe_columns = static_cast<uint16_t>(state->probe.writer.column_count);
-    spec->build_columns = static_cast<uint16_t>(state->build.writer.column_count);
+    add_terms(&probe, &build, exprs_of(stage, kFilterExprs), plan_terms, spec->filter);
+    add_program(&probe, &build, stage);
+    probe_writer->column_count = probe.key_columns;
+    add_outputs(&build);
+    spec->probe_columns = static_cast<uint16_t>(probe_writer->column_count);
+    spec->build_columns = static_cast<uint16_t>(build_writer->column_count);
 }
 
 }  // namespace gpujoin

@@ -6,8 +6,7 @@
 
 namespace gpujoin {
 
-// Sets up state->spec and the columns of both sides. wanted_build: bitmap of the build child's attributes
-// whose values must come back. output_of[attribute - 1]: which output carries it.
-void build_spec(GpuJoinState* state, Bitmapset* wanted_build, int* output_of);
+// Sets up the stage's spec and the columns of both sides. What is emitted, and tested, must be known.
+void build_spec(GpuJoinState* state, JoinStage* stage);
 
 }  // namespace gpujoin

@@ -1,5 +1,6 @@
-// GpuJoinState: the running node. Plain and palloc'd by PostgreSQL; nothing in it has a destructor. The life
-// of a join: Initial (nothing opened) → Probing → Scanning (joins that emit build rows by themselves) → Done.
+// GpuJoinState: the running node: its probe input, and its stages, each a join with a build side. Plain and
+// palloc'd by PostgreSQL; nothing in it has a destructor. The life of a join: Initial (nothing opened) →
+// Probing → Scanning (joins that emit build rows by themselves) → Done.
 #pragma once
 
 #include "pg/client/client.h"
@@ -51,49 +52,81 @@ struct ParallelPart {
     int worker_count;
 };
 
+// The probe input: rows that stream past, and go on with those that match them.
+struct ProbeInput {
+    Side side;
+    Bitmapset* emitted;    // attributes of the child that rows of the join have
+    bool reads_on_demand;  // no more rows are read than are needed for the next result (pace.h)
+    KeptColumn* kept;
+    int kept_count;
+    Pace pace;  // of the batches
+    ProbeBatch batches[kBatchesInFlight];
+    int oldest;  // of the batches in flight
+    int in_flight;
+};
+
+// One join of the node: its build side, and what is decided about its pairs.
+struct JoinStage {
+    const StagePlan* plan;
+    List* exprs;  // by StageExprs
+
+    // Set when the plan starts.
+    Side build;
+    Bitmapset* emitted;  // attributes of the build child that rows of the join have
+    int* output_of;      // [attribute - 1]: which of the spec's outputs an emitted one is
+    JoinSpec* spec;
+    PairTest* tests;  // of joins other than INNER they decide matches; of INNER joins they filter rows
+    int test_count;
+    bool build_uses_params;  // keys may change with a Param
+
+    // The running join.
+    SealReport seal;
+    Decider decider;
+
+    // Figures.
+    JoinStats finished;  // sums over joins that were closed
+    JoinStats current;   // of the open join, when last asked for
+    SealReport last_seal;
+};
+
 struct GpuJoinState {
     CustomScanState css;  // first
     PlanData plan;
 
     // Set when the plan starts.
-    Side probe;
-    Side build;
-    JoinSpec* spec;
-    PairTest* tests;  // of joins other than INNER they decide matches; of INNER joins they filter rows
-    int test_count;
-    Emitter emitter;         // into the scan slot; or, when direct, into the slot that is returned
-    bool direct;             // no condition to test and nothing to compute on the scan slot
-    bool keep_open;          // the build side may be wanted again after the last row
-    bool build_uses_params;  // keys may change with a Param
-    bool reads_on_demand;    // no more probe rows are read than are needed for the next result (pace.h)
-    KeptColumn* kept;
-    int kept_count;
+    ProbeInput probe;
+    JoinStage* stages;  // plan.stage_count of them
+    Emitter emitter;    // into the scan slot; or, when direct, into the slot that is returned
+    bool direct;        // no condition to test and nothing to compute on the scan slot
+    bool keep_open;     // the build sides may be wanted again after the last row
 
     // The running join.
     Phase phase;
     Client* client;  // nullptr: none open
     bool sealed;
-    SealReport seal;
-    bool build_is_empty;  // nothing was opened, because the build side has no row
-    Pace pace;            // of the probe batches
-    ProbeBatch batches[kBatchesInFlight];
-    int oldest;  // of the batches in flight
-    int in_flight;
+    bool build_is_empty;  // nothing was opened, because a build side that must have a row has none
     bool has_view;
     ResultView view;
     uint32_t next_row;  // of the view
-    Decider decider;
     ParallelPart parallel;
 
     // Figures.
     MemoryContextCallback failure_callback;
-    JoinCounts counts;   // of the open join
-    JoinStats finished;  // sums over joins that were closed
-    JoinStats current;   // of the open join, when last asked for
-    double waited_ms;    // in joins that were closed
-    SealReport last_seal;
+    JoinCounts counts;  // of the open join
+    double waited_ms;   // in joins that were closed
     char device[64];
 };
+
+inline List* exprs_of(const JoinStage* stage, StageExprs which) {
+    return list_nth_node(List, stage->exprs, which);
+}
+
+// A node's only stage, for all that means nothing yet where there are several: a session at the server has
+// one join, whose results are the node's.
+inline JoinStage* only_stage(const GpuJoinState* state) {
+    Assert(state->plan.stage_count == 1);
+    return state->stages;
+}
 
 // The steps to an open join with the build side in it, for one process alone or each participant of a
 // parallel join. attach_join() is false, with the reason, when the server refuses.
@@ -126,12 +159,12 @@ void rewind_join(GpuJoinState* state);
 
 // The batch that the current result belongs to.
 inline ProbeBatch* oldest_batch(GpuJoinState* state) {
-    return &state->batches[state->oldest];
+    return &state->probe.batches[state->probe.oldest];
 }
 
 // The server gives candidates, and which of them are matches is decided here.
 inline bool client_decides(const GpuJoinState* state) {
-    return state->spec->client_decides;
+    return only_stage(state)->spec->client_decides;
 }
 
 // Whether the pair in the scan slot, of the current result, is a match as far as this side decides: whether

@@ -34,7 +34,8 @@ List* append_target_list(List* scan_tlist, const List* child_tlist) {
     return scan_tlist;
 }
 
-List* custom_expressions(const JoinClauses* clauses) {
+// By StageExprs.
+List* stage_expressions(const JoinClauses* clauses) {
     List* lists = list_make4(term_clauses(clauses->equalities), term_clauses(clauses->ranges),
                              term_clauses(clauses->filters), get_actual_clauses(clauses->conditions));
     lists = lappend(lists, filter_of(clauses).probe.expressions);
@@ -42,7 +43,7 @@ List* custom_expressions(const JoinClauses* clauses) {
     lists = lappend(lists, get_actual_clauses(clauses->residual));
     for (const List* terms : {clauses->equalities, clauses->ranges, clauses->filters})
         lists = lappend(lists, written_conditions(terms));
-    Assert(list_length(lists) == kCustomExprsCount);
+    Assert(list_length(lists) == kStageExprsCount);
     return lists;
 }
 
@@ -70,31 +71,37 @@ bool filters_dearly(PlannerInfo* root, const Plan* plan) {
     return list_length(children) == 1 && filters_dearly(root, static_cast<const Plan*>(linitial(children)));
 }
 
-PlanData plan_data_of(PlannerInfo* root, const GpuJoinPath* path, const Plan* probe) {
+// probe_entries: how many of the scan tuple's come before those of the build child.
+void set_stage(const GpuJoinPath* path, int probe_entries, StagePlan* stage) {
     const JoinClauses* clauses = path->clauses;
     const JoinFilter& filter = filter_of(clauses);
-    const List* paths = path->path.custom_paths;
-    PlanData data = {};
-    data.kind = path->kind;
-    data.probe_target_entries = list_length(probe->targetlist);
-    data.equalities = list_length(clauses->equalities);
-    data.ranges = list_length(clauses->ranges);
-    data.filters = list_length(clauses->filters);
-    data.conditions = list_length(clauses->conditions);
-    for (int i = 0; i < data.conditions; i++)
-        data.residual_before[i] = list_nth_int(clauses->residual_before, i);
-    data.is_bounded = is_bounded(root);
-    data.has_dear_filter = filters_dearly(root, probe);
-    data.program = filter.program;
-    data.probe_values = filter.probe.values;
-    data.build_values = filter.build.values;
-    data.estimated_probe_rows = static_cast<Path*>(linitial(paths))->rows * path->shares;
-    data.costs = path->costs;
-    PlanTerm* next = data.terms;
+    stage->kind = path->kind;
+    stage->first_entry = probe_entries + 1;
+    stage->equalities = list_length(clauses->equalities);
+    stage->ranges = list_length(clauses->ranges);
+    stage->filters = list_length(clauses->filters);
+    stage->conditions = list_length(clauses->conditions);
+    for (int i = 0; i < stage->conditions; i++)
+        stage->residual_before[i] = list_nth_int(clauses->residual_before, i);
+    stage->program = filter.program;
+    stage->probe_values = filter.probe.values;
+    stage->build_values = filter.build.values;
+    PlanTerm* next = stage->terms;
     for (const List* terms : {clauses->equalities, clauses->ranges, clauses->filters}) {
         ListCell* cell;
         foreach (cell, terms) *next++ = static_cast<JoinTerm*>(lfirst(cell))->plan;
     }
+}
+
+PlanData plan_data_of(PlannerInfo* root, const GpuJoinPath* path, const Plan* probe, StagePlan* stage) {
+    set_stage(path, list_length(probe->targetlist), stage);
+    PlanData data = {};
+    data.estimated_probe_rows = static_cast<Path*>(linitial(path->path.custom_paths))->rows * path->shares;
+    data.has_dear_filter = filters_dearly(root, probe);
+    data.is_bounded = is_bounded(root);
+    data.costs = path->costs;
+    data.stage_count = 1;
+    data.stages = stage;
     return data;
 }
 
@@ -105,7 +112,8 @@ Plan* make_join_plan(PlannerInfo* root, RelOptInfo*, CustomPath* best_path, List
     const GpuJoinPath* path = reinterpret_cast<GpuJoinPath*>(best_path);
     const Plan* probe = static_cast<Plan*>(linitial(custom_plans));
     const List* build_tlist = static_cast<Plan*>(lsecond(custom_plans))->targetlist;
-    PlanData data = plan_data_of(root, path, probe);
+    StagePlan stage = {};
+    PlanData data = plan_data_of(root, path, probe, &stage);
 
     List* entries = append_target_list(append_target_list(NIL, probe->targetlist), build_tlist);
     use_leaf_row_identities(root, entries);
@@ -116,7 +124,7 @@ Plan* make_join_plan(PlannerInfo* root, RelOptInfo*, CustomPath* best_path, List
     scan->scan.plan.qual = with_nulling_of(get_actual_clauses(path->clauses->pushed_down), entries);
     scan->flags = best_path->flags;
     scan->custom_plans = custom_plans;
-    scan->custom_exprs = with_nulling_of(custom_expressions(path->clauses), entries);
+    scan->custom_exprs = with_nulling_of(list_make1(stage_expressions(path->clauses)), entries);
     scan->custom_private = plan_data_to_list(&data);
     scan->custom_scan_tlist = entries;
     scan->methods = &scan_methods;
