@@ -406,7 +406,7 @@ TEST_P(CudaEngineTest, MarksByTheClientAreForgottenOnRewind) {
     std::vector<ResultRow> rows;
     scan_all(*join, joined, {}, &rows);
     ASSERT_EQ(rows.size(), 3u);
-    EXPECT_EQ(rows[1].values[1], value_of(int64_t{7}));
+    EXPECT_EQ(rows[1].values, values_of(made.build, 7));
     ASSERT_OK(join->rewind());
     rows.clear();
     scan_all(*join, joined, {}, &rows);

@@ -80,7 +80,7 @@ TEST_P(Contract, ClientDecides) {
         }
         ASSERT_EQ(rows.size(), build_rows.size());
         for (size_t i = 0; i < rows.size(); i++)
-            EXPECT_EQ(rows[i].values[1], tables.build.columns[1].values[build_rows[i]]);
+            EXPECT_EQ(rows[i].values, values_of(tables.build, build_rows[i]));
         expect_same(pairs, sorted(rows), describe(spec));
     }
 }

@@ -87,7 +87,10 @@ struct Pacing {
 // Reads a cursor to its end and checks what every result must keep to.
 inline void drain(Cursor& cursor, const JoinSpec& spec, uint64_t sink_bytes, uint64_t first_probe_row,
                   std::vector<ResultRow>* rows) {
-    SinkMemory memory(sink_bytes);
+    // Kept for the next cursor: under ThreadSanitizer memory that comes and goes costs more than small joins
+    // do.
+    thread_local SinkMemory memory(sink_bytes);
+    if (memory.bytes() != sink_bytes) memory = SinkMemory(sink_bytes);
     while (true) {
         ResultBatch result;
         ASSERT_OK(cursor.next(memory.sink(), &result));
@@ -207,11 +210,31 @@ inline auto equal_rows(const Table& probe, const Table& build, size_t keys) {
         for (size_t c = 0; c < keys; c++) key.push_back(table.columns[c].values[row]);
         return key;
     };
-    std::map<std::vector<Value>, std::vector<uint64_t>> rows;
-    for (uint64_t row = 0; row < build.rows(); row++) rows[key_of(build, row)].push_back(row);
-    return [&probe, key_of, rows = std::move(rows)](uint64_t probe_row) {
-        auto found = rows.find(key_of(probe, probe_row));
-        return found == rows.end() ? std::vector<uint64_t>() : found->second;
+    std::map<std::vector<Value>, size_t> groups;
+    std::vector<std::vector<uint64_t>> rows;
+    auto group_of = [&](const Table& table, uint64_t row) {
+        const size_t group = groups.try_emplace(key_of(table, row), rows.size()).first->second;
+        if (group == rows.size()) rows.emplace_back();
+        return group;
+    };
+    for (uint64_t row = 0; row < build.rows(); row++) rows[group_of(build, row)].push_back(row);
+    std::vector<size_t> groups_of_probe;
+    for (uint64_t row = 0; row < probe.rows(); row++) groups_of_probe.push_back(group_of(probe, row));
+    return
+        [rows = std::move(rows), groups_of_probe = std::move(groups_of_probe)](
+            uint64_t probe_row) -> const std::vector<uint64_t>& { return rows[groups_of_probe[probe_row]]; };
+}
+
+// The same, found once for joins of several kinds: those of the candidates that match in a spec's terms.
+template <typename Candidates>
+auto matching_rows(const JoinSpec& spec, const Table& probe, const Table& build,
+                   const Candidates& candidates) {
+    std::vector<std::vector<uint64_t>> rows(probe.rows());
+    for (uint64_t row = 0; row < probe.rows(); row++)
+        for (uint64_t build_row : candidates(row))
+            if (rows_match(spec, probe, row, build, build_row)) rows[row].push_back(build_row);
+    return [rows = std::move(rows)](uint64_t probe_row) -> const std::vector<uint64_t>& {
+        return rows[probe_row];
     };
 }
 

@@ -17,7 +17,7 @@ constexpr uint64_t kNone = ~uint64_t{0};
 constexpr uint64_t kMillion = 1'000'000;
 // Sanitizers take many times as long, and see as much in fewer rows.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr uint64_t kManyRows = kMillion / 5;
+constexpr uint64_t kManyRows = kMillion / 10;
 #else
 constexpr uint64_t kManyRows = kMillion;
 #endif

@@ -89,6 +89,7 @@ class SinkMemory {
   public:
     explicit SinkMemory(uint64_t bytes)
         : bytes_(bytes), memory_(static_cast<std::byte*>(::operator new[](bytes, kAlignment))) {}
+    uint64_t bytes() const { return bytes_; }
     std::byte* data() const { return memory_.get(); }
     Sink sink() const { return {data(), bytes_, Memory::Host}; }
 
@@ -101,46 +102,31 @@ class SinkMemory {
     std::unique_ptr<std::byte, Delete> memory_;
 };
 
-// The values of a row, one after another in one piece of memory, compared by a hash: tests make and sort
-// millions of rows, and under a sanitizer each allocation and each comparison of bytes costs ten times what
-// it costs without.
+// The values of a row, known by a hash: tests make and sort millions of rows, and under a sanitizer each
+// allocation and each comparison of bytes costs ten times what it costs without. A wrong row is taken for the
+// right one once in 2^64.
 class RowValues {
   public:
-    void push_back(const Value& value) {
-        value ? push_back(value->data(), value->size()) : push_length(kNull);
-    }
+    void push_back(const Value& value) { value ? push_back(value->data(), value->size()) : push_null(); }
     void push_back(const char* bytes, size_t length) {
-        push_length(static_cast<uint32_t>(length));
-        bytes_.append(bytes, length);
+        add_length(static_cast<uint32_t>(length));
         hash_ = XXH3_64bits_withSeed(bytes, length, hash_);
     }
-    Value operator[](size_t number) const {
-        size_t at = 0;
-        while (number-- > 0) at += sizeof(uint32_t) + (length_at(at) == kNull ? 0 : length_at(at));
-        if (length_at(at) == kNull) return std::nullopt;
-        return bytes_.substr(at + sizeof(uint32_t), length_at(at));
-    }
-    // Some order, in which equal values are neighbours. A wrong value is taken for the right one once in
-    // 2^64.
-    auto operator<=>(const RowValues& other) const { return hash_ <=> other.hash_; }
-    bool operator==(const RowValues& other) const { return hash_ == other.hash_; }
+    void push_null() { add_length(~uint32_t{0}); }
+    // Some order, in which equal rows are neighbours.
+    auto operator<=>(const RowValues& other) const = default;
 
   private:
-    static constexpr uint32_t kNull = ~uint32_t{0};
+    void add_length(uint32_t length) { hash_ = XXH3_64bits_withSeed(&length, sizeof length, hash_); }
 
-    void push_length(uint32_t length) {
-        bytes_.append(reinterpret_cast<const char*>(&length), sizeof length);
-        hash_ = XXH3_64bits_withSeed(&length, sizeof length, hash_);
-    }
-    uint32_t length_at(size_t at) const {
-        uint32_t length;
-        std::memcpy(&length, bytes_.data() + at, sizeof length);
-        return length;
-    }
-
-    std::string bytes_;
     uint64_t hash_ = 0;
 };
+
+inline RowValues values_of(const Table& table, uint64_t row) {
+    RowValues values;
+    for (const Column& column : table.columns) values.push_back(column.values[row]);
+    return values;
+}
 
 // A result row: probe row number (-1: none is named), then the output columns and the carried ones.
 struct ResultRow {
@@ -167,7 +153,7 @@ inline void read_result(const JoinSpec& spec, const std::byte* sink, const Resul
             const auto* values = reinterpret_cast<const char*>(sink + buffers.values);
             uint32_t width = fixed_width(column.type);
             if (buffers.validity != kNoBuffer && !(validity[i / 8] >> (i % 8) & 1)) {
-                row.values.push_back(std::nullopt);
+                row.values.push_null();
             } else if (width > 0) {
                 row.values.push_back(values + i * width, width);
             } else {
@@ -176,7 +162,7 @@ inline void read_result(const JoinSpec& spec, const std::byte* sink, const Resul
                 row.values.push_back(data + offsets[i], offsets[i + 1] - offsets[i]);
             }
         }
-        rows->push_back(std::move(row));
+        rows->push_back(row);
     }
 }
 
@@ -251,11 +237,14 @@ std::vector<ResultRow> reference_join(const JoinSpec& spec, const Table& probe, 
     const JoinKind kind = spec.kind;
     auto row_of = [&](int64_t probe_row, std::optional<uint64_t> build_row) {
         ResultRow row{probe_row, {}};
+        auto add = [&row](const Column& column, uint64_t number) {
+            row.values.push_back(column.values[number]);
+        };
         for (uint32_t c = 0; c < spec.outputs; c++)
-            row.values.push_back(build_row ? build.columns[spec.output[c]].values[*build_row] : std::nullopt);
+            build_row ? add(build.columns[spec.output[c]], *build_row) : row.values.push_null();
         for (uint32_t c = 0; c < spec.carried; c++)
-            row.values.push_back(probe_row >= 0 ? probe.columns[spec.carry[c]].values[probe_row]
-                                                : std::nullopt);
+            probe_row >= 0 ? add(probe.columns[spec.carry[c]], static_cast<uint64_t>(probe_row))
+                           : row.values.push_null();
         // In any order probe rows are not named.
         if (spec.order == OutputOrder::None) row.probe_row = -1;
         return row;
