@@ -16,12 +16,18 @@ NVCC ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/c
 CUDA_ARCHS ?= 75 80 86 89 90 100 120
 
 # What objects are compiled with, apart from their sources, is kept in $(BUILD)/choices: another choice compiles them
-# again, and installing alone, perhaps with another PATH, goes by what was built.
-print_choices = printf '%s = %s\n' PG_CONFIG '$(PG_CONFIG)' NVCC '$(NVCC)' CUDA_ARCHS '$(if $(NVCC),$(CUDA_ARCHS))' FAULTS '$(FAULTS)' SANITIZE '$(SANITIZE)'
+# again, and installing alone, perhaps with another PATH, goes by what was built. NVCC and FAULTS are kept apart, for the
+# few objects that know of them: builds that differ in these share the others when one is begun as a copy of the other.
+print_choices = printf '%s = %s\n' PG_CONFIG '$(PG_CONFIG)' SANITIZE '$(SANITIZE)'
+print_nvcc_choices = printf '%s = %s\n' NVCC '$(NVCC)' CUDA_ARCHS '$(if $(NVCC),$(CUDA_ARCHS))'
+print_faults_choices = printf '%s = %s\n' FAULTS '$(FAULTS)'
+keep_choices = $(shell $(1) | cmp -s - $(2) || { mkdir -p $(BUILD) && $(1) >$(2); })
 ifneq ($(filter-out install uninstall installcheck,$(or $(MAKECMDGOALS),all)),)
-$(shell $(print_choices) | cmp -s - $(BUILD)/choices || { mkdir -p $(BUILD) && $(print_choices) >$(BUILD)/choices; })
+$(call keep_choices,$(print_choices),$(BUILD)/choices)
+$(call keep_choices,$(print_nvcc_choices),$(BUILD)/choices.nvcc)
+$(call keep_choices,$(print_faults_choices),$(BUILD)/choices.faults)
 else
--include $(BUILD)/choices
+-include $(BUILD)/choices $(BUILD)/choices.nvcc $(BUILD)/choices.faults
 endif
 
 MODULE_big = gpujoin
@@ -55,10 +61,13 @@ all: $(BUILD)/gpujoin_server
 
 $(BUILD)/choices:
 	@mkdir -p $(@D) && $(print_choices) >$@
+$(BUILD)/choices.nvcc:
+	@mkdir -p $(@D) && $(print_nvcc_choices) >$@
+$(BUILD)/choices.faults:
+	@mkdir -p $(@D) && $(print_faults_choices) >$@
 
 WARNINGS = -Wall -Wextra -Werror
-COMMON = -std=c++20 -O2 -g $(WARNINGS) -I. -Isrc -MMD -MP $(if $(FAULTS),-DGPUJOIN_FAULTS) \
-	$(if $(NVCC),-DGPUJOIN_CUDA)
+COMMON = -std=c++20 -O2 -g $(WARNINGS) -I. -Isrc -MMD -MP
 # Without -fno-var-tracking-assignments GCC takes minutes over instrumented templates, and with AddressSanitizer and
 # UBSan twice as long to optimise them as with -O1.
 SANITIZER = $(if $(SANITIZE),$(if $(findstring address,$(SANITIZE)),-O1) -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-var-tracking-assignments)
@@ -68,6 +77,19 @@ build_id_flag = -DGPUJOIN_BUILD_ID=0x$(shell cat $(common_sources) | sha256sum |
 build_id_objects = $(BUILD)/pic/src/wire/build.o $(BUILD)/src/wire/build.o
 $(build_id_objects): $(common_sources)
 $(build_id_objects): COMMON += $(build_id_flag)
+
+# What knows of the CUDA engine, and of injected faults: files that say so themselves, as test/structure.py sees to, and tests.
+test_objects = $(patsubst %.cpp,$(BUILD)/%.o,$(unit_sources) $(bench_sources))
+own_sources = $(pg_sources) $(shared_sources) $(engine_sources) $(server_sources) src/server/main.cpp
+objects_of = $(patsubst %.cpp,$(BUILD)/%.o,$(1)) $(patsubst %.cpp,$(BUILD)/pic/%.o,$(1))
+cuda_aware := $(call objects_of,$(shell grep -l GPUJOIN_CUDA $(own_sources))) $(test_objects)
+fault_aware := $(call objects_of,$(shell grep -l fault/fault.h $(own_sources))) $(test_objects)
+cuda_flag = $(if $(NVCC),-DGPUJOIN_CUDA)
+fault_flag = $(if $(FAULTS),-DGPUJOIN_FAULTS)
+$(cuda_aware): COMMON += $(cuda_flag)
+$(cuda_aware): $(BUILD)/choices.nvcc
+$(fault_aware): COMMON += $(fault_flag)
+$(fault_aware): $(BUILD)/choices.faults
 
 # The extension: PostgreSQL's headers are not ours to warn about.
 $(BUILD)/pic/%.o: %.cpp $(BUILD)/choices
@@ -80,11 +102,10 @@ $(BUILD)/%.o: %.cpp $(BUILD)/choices
 
 nvcc_archs = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
 	-gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
-$(BUILD)/%.cu.o: %.cu $(BUILD)/choices
+$(BUILD)/%.cu.o: %.cu $(BUILD)/choices $(BUILD)/choices.nvcc $(BUILD)/choices.faults
 	@mkdir -p $(@D)
 	$(NVCC) -std=c++20 -O3 -lineinfo --extended-lambda --expt-relaxed-constexpr -I. -Isrc $(nvcc_archs) -t 0 \
-		-Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -MMD -MP $(if $(FAULTS),-DGPUJOIN_FAULTS) \
-		-DGPUJOIN_CUDA -c $< -o $@
+		-Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -MMD -MP $(fault_flag) $(cuda_flag) -c $< -o $@
 
 # Where the toolkit lies is nvcc's to say: the nvcc on PATH may be a link or a wrapper script, far from its libraries.
 nvcc_says = $(shell $(NVCC) --dryrun -o x x.cu 2>&1 | sed -n 's/^\#\$$ $(1)=//p')

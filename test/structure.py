@@ -59,6 +59,7 @@ class House:
         self.problems = []
         self.arrows = {room: set() for room in ROOMS}
         self.uses = {}  # unit (a header and its source): the units that it includes
+        self.includes = {}  # file: the files of the project that it includes
         for folder in "src", "cuda":
             for file in sorted((top / folder).rglob("*")):
                 if file.suffix in (".h", ".cpp", ".cu", ".cuh"):
@@ -73,6 +74,7 @@ class House:
         unit = self.uses.setdefault(name(file.with_suffix("")), set())
         for include in INCLUDE.findall(text):
             if own := own_file(include):
+                self.includes.setdefault(file, set()).add(own)
                 self.note_arrow(file, room, room_of(own.parent))
                 if (other := name(own.with_suffix(""))) != name(file.with_suffix("")):
                     unit.add(other)
@@ -82,6 +84,8 @@ class House:
 
         if "PG_VERSION_NUM" in text and name(file) != "src/pg/compat.h":
             self.problems.append(f"{name(file)} asks for PostgreSQL's version")
+        if "GPUJOIN_CUDA" in text and file.suffix == ".h":
+            self.problems.append(f"{name(file)} asks for CUDA, of which the Makefile tells sources alone")
 
     def note_arrow(self, file, room, other):
         if other == room:
@@ -102,6 +106,19 @@ class House:
                 del left[unit]
         return [f"{unit} includes {', '.join(sorted(used & left.keys()))}" for unit, used in left.items()]
 
+    def hidden_faults(self):
+        """Sources into which only a header brings injected faults: the Makefile gives FAULTS to those that name them."""
+        faults, hidden = top / "src/fault/fault.h", []
+        for file in self.includes:
+            found, ahead = set(), [file]
+            while ahead:
+                new = self.includes.get(ahead.pop(), set()) - found
+                found |= new
+                ahead += new
+            if file.suffix == ".cpp" and faults in found - self.includes[file]:
+                hidden.append(f"{name(file)} includes src/fault/fault.h by way of a header only")
+        return hidden
+
     def picture(self):
         return "".join(f"{room:16} ──► {'  '.join(sorted(self.arrows[room])) or '(the C++ standard library)'}\n"
                        for room in ROOMS)
@@ -118,6 +135,7 @@ def main():
     checks = (("rooms include what they may", house.problems), ("no files include each other in a circle", house.circles()),
               ("both engines have the same folders",
                [f"cuda or src/engine/cpu lacks {concept}" for concept in sorted(concepts("cuda") ^ concepts("src/engine/cpu"))]),
+              ("sources that know of injected faults say so", house.hidden_faults()),
               ("the picture in docs/design.md is true", [] if picture == house.picture() else ["run test/structure.py --write"]))
     for number, (text, problems) in enumerate(checks, 1):
         print(f"{'not ' if problems else ''}ok {number} - {text}")
