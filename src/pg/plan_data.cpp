@@ -18,6 +18,7 @@ constexpr int kLayoutVersion = 7;
 // What comes before the estimates and costs in the node's list.
 enum NodeSlot {
     kVersion,
+    kMayCarry,
     kIsBounded,
     kHasDearFilter,
     kFirstEstimate,
@@ -77,7 +78,8 @@ void estimate_places(PlanData* data, double* (*places)[kEstimates]) {
 }
 
 List* node_to_list(const PlanData* data) {
-    List* list = list_make3_int(kLayoutVersion, int{data->is_bounded}, int{data->has_dear_filter});
+    List* list = list_make4_int(kLayoutVersion, int{data->may_carry}, int{data->is_bounded},
+                                int{data->has_dear_filter});
     double* estimates[kEstimates];
     estimate_places(const_cast<PlanData*>(data), &estimates);
     for (const double* estimate : estimates) list = append_word(list, estimate);
@@ -88,6 +90,7 @@ List* node_to_list(const PlanData* data) {
 void node_from_list(const List* list, PlanData* data) {
     if (list_length(list) != kNodeSlots || integer_at(list, kVersion) != kLayoutVersion)
         elog(ERROR, "GPU Join plan of an unknown layout");
+    data->may_carry = integer_at(list, kMayCarry) != 0;
     data->is_bounded = integer_at(list, kIsBounded) != 0;
     data->has_dear_filter = integer_at(list, kHasDearFilter) != 0;
     double* estimates[kEstimates];

@@ -12,6 +12,7 @@ namespace gpujoin {
 
 bool setting_enabled = true;
 bool setting_force = false;
+bool setting_carry = false;
 int setting_algorithm = static_cast<int>(Algorithm::Auto);
 char* setting_device = nullptr;
 int setting_device_memory = 0;
@@ -96,6 +97,10 @@ void define_planner_settings() {
                              "With auto the engine chooses by what it has counted.", &setting_algorithm,
                              setting_algorithm, algorithm_options, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr,
                              nullptr);
+    DefineCustomBoolVariable("gpujoin.carry",
+                             "Sends wanted probe columns through joins rather than keeping them.",
+                             "For measurements and tests.", &setting_carry, setting_carry, PGC_USERSET,
+                             GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE, nullptr, nullptr, nullptr);
     define_cost("gpujoin.startup_cost",
                 "Sets the planner's estimate of the cost of opening a GPU Join session.",
                 &setting_startup_cost);

@@ -104,18 +104,21 @@ bool is_plain(List* targetlist) {
 void add_emitter_column(GpuJoinState* state, int entry, int target) {
     Emitter* emitter = &state->emitter;
     ChildColumn column = child_column(&state->plan, entry);
-    if (column.child == kProbeChild) {
-        if (!bms_is_member(column.attribute, state->probe.emitted)) return;
+    bool of_probe = column.child == kProbeChild;
+    const ProbeInput* probe = &state->probe;
+    const JoinStage* stage = of_probe ? nullptr : &state->stages[column.child];
+    if (!bms_is_member(column.attribute, of_probe ? probe->emitted : stage->emitted)) return;
+    if (of_probe && !probe->carries) {
         int kept = 0;
-        while (state->probe.kept[kept].attribute != column.attribute) kept++;
+        while (probe->kept[kept].attribute != column.attribute) kept++;
         emitter->probe[emitter->probe_count++] = {target, kept, nullptr, nullptr};
         return;
     }
-    const JoinStage* stage = &state->stages[column.child];
-    if (!bms_is_member(column.attribute, stage->emitted)) return;
-    Form_pg_attribute attribute = TupleDescAttr(ExecGetResultType(stage->build.plan), column.attribute - 1);
-    emitter->build[emitter->build_count++] = {
-        target, stage->output_of[column.attribute - 1], payload_form(attribute), nullptr, nullptr, nullptr};
+    int attribute = column.attribute - 1;
+    TupleDesc desc = ExecGetResultType(of_probe ? probe->side.plan : stage->build.plan);
+    int result = of_probe ? probe->result_of[attribute] : stage->result_of[attribute];
+    PayloadForm form = payload_form(TupleDescAttr(desc, attribute));
+    emitter->result[emitter->result_count++] = {target, result, form, nullptr, nullptr, nullptr};
 }
 
 bool tests_pairs(const GpuJoinState* state) {
@@ -136,7 +139,7 @@ void init_emitter(GpuJoinState* state) {
     emitter->slot = returned ? ps->ps_ResultTupleSlot : scan_slot;
     int columns = emitter->slot->tts_tupleDescriptor->natts;
     emitter->probe = static_cast<EmitProbeColumn*>(palloc0(sizeof(EmitProbeColumn) * (columns + 1)));
-    emitter->build = static_cast<EmitBuildColumn*>(palloc0(sizeof(EmitBuildColumn) * (columns + 1)));
+    emitter->result = static_cast<EmitResultColumn*>(palloc0(sizeof(EmitResultColumn) * (columns + 1)));
     memset(emitter->slot->tts_isnull, true, columns);
     for (int target = 0; target < columns; target++) {
         int entry = target + 1;
@@ -177,12 +180,14 @@ void begin_node(CustomScanState* node, EState* estate, int eflags) {
     auto* state = reinterpret_cast<GpuJoinState*>(node);
     ProbeInput* probe = &state->probe;
     init_children(state, estate, eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
-    List* tested = NIL;  // also for EXPLAIN, which shows their SubPlans
+    // Also for EXPLAIN, which shows the tests' SubPlans and whether the join carries.
+    List* tested = NIL;
     for (int i = 0; i < state->plan.stage_count; i++)
         tested = list_concat(tested, init_tests(state, &state->stages[i]));
-    if (eflags & EXEC_FLAG_EXPLAIN_ONLY) return;
     find_emitted(state, tested);
-    keep_probe_columns(state);
+    probe->carries = carries(state);
+    if (eflags & EXEC_FLAG_EXPLAIN_ONLY) return;
+    if (!probe->carries) keep_probe_columns(state);
     build_spec(state, only_stage(state));
     init_emitter(state);
     probe->reads_on_demand = reads_with_effects(probe->side.plan);

@@ -29,14 +29,14 @@ void mark_build_row(GpuJoinState* state, uint64_t row) {
 void emit_pair(GpuJoinState* state, uint32_t probe_row, uint32_t result_row) {
     emitter_clear(&state->emitter);
     emit_probe(&state->emitter, probe_row);
-    emit_build(&state->emitter, result_row);
+    emit_result(&state->emitter, result_row);
     emitter_store(&state->emitter);
 }
 
 void emit_unmatched(GpuJoinState* state, uint32_t probe_row) {
     emitter_clear(&state->emitter);
     emit_probe(&state->emitter, probe_row);
-    emit_build_nulls(&state->emitter);
+    emit_result_nulls(&state->emitter);
     emitter_store(&state->emitter);
 }
 

@@ -1,6 +1,6 @@
-// Emitter: one row of a result as a virtual slot: probe values from the batch that is still in hand, build
-// values from the result block, which by-reference Datums point into. Nothing is allocated per row. A row is
-// valid until its block is released.
+// Emitter: one row of a result as a virtual slot: build values, and probe values that were carried, from the
+// result block, which by-reference Datums point into; other probe values from the batch that is still in
+// hand. Nothing is allocated per row. A row is valid until its block is released.
 #pragma once
 
 #include "pg/client/client.h"
@@ -16,9 +16,9 @@ struct EmitProbeColumn {
     const bool* nulls;
 };
 
-struct EmitBuildColumn {
+struct EmitResultColumn {
     int target;
-    int output;  // which of the spec's outputs
+    int column;  // of results
     PayloadForm form;
     const std::byte* values;
     const uint8_t* validity;
@@ -29,22 +29,22 @@ struct Emitter {
     TupleTableSlot* slot;
     EmitProbeColumn* probe;
     int probe_count;
-    EmitBuildColumn* build;
-    int build_count;
+    EmitResultColumn* result;
+    int result_count;
 };
 
 // The batch that later rows take their probe values from.
 void emitter_bind_batch(Emitter* emitter, const ProbeBatch* batch);
-// The result that later rows take their build values from.
+// The result that later rows take their other values from.
 void emitter_bind_result(Emitter* emitter, const ResultView* view);
 
 template <typename Wire>
-Wire value_at(const EmitBuildColumn* column, uint32_t row) {
+Wire value_at(const EmitResultColumn* column, uint32_t row) {
     return reinterpret_cast<const Wire*>(column->values)[row];
 }
 
 // A value of the bound result: Datums as heap_deform_tuple() would make them (sign-extended).
-inline Datum datum_at(const EmitBuildColumn* column, uint32_t row) {
+inline Datum datum_at(const EmitResultColumn* column, uint32_t row) {
     switch (column->form) {
         case PayloadForm::Value1:
             return CharGetDatum(value_at<char>(column, row));
@@ -72,11 +72,11 @@ inline void emit_probe(Emitter* emitter, uint32_t probe_row) {
     }
 }
 
-inline void emit_build(Emitter* emitter, uint32_t result_row) {
+inline void emit_result(Emitter* emitter, uint32_t result_row) {
     Datum* values = emitter->slot->tts_values;
     bool* nulls = emitter->slot->tts_isnull;
-    for (int i = 0; i < emitter->build_count; i++) {
-        const EmitBuildColumn* column = &emitter->build[i];
+    for (int i = 0; i < emitter->result_count; i++) {
+        const EmitResultColumn* column = &emitter->result[i];
         const uint8_t* validity = column->validity;
         bool isnull = validity && !(validity[result_row >> 3] >> (result_row & 7) & 1);
         nulls[column->target] = isnull;
@@ -89,8 +89,9 @@ inline void emit_probe_nulls(Emitter* emitter) {
     for (int i = 0; i < emitter->probe_count; i++) emitter->slot->tts_isnull[emitter->probe[i].target] = true;
 }
 
-inline void emit_build_nulls(Emitter* emitter) {
-    for (int i = 0; i < emitter->build_count; i++) emitter->slot->tts_isnull[emitter->build[i].target] = true;
+inline void emit_result_nulls(Emitter* emitter) {
+    for (int i = 0; i < emitter->result_count; i++)
+        emitter->slot->tts_isnull[emitter->result[i].target] = true;
 }
 
 // Empties the slot; to be called before the emit functions.

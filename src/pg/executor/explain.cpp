@@ -192,6 +192,7 @@ void explain_node(CustomScanState* node, List* ancestors, ExplainState* es) {
     auto* state = reinterpret_cast<GpuJoinState*>(node);
     if (es->analyze) snapshot_stats(state);
     for (int i = 0; i < state->plan.stage_count; i++) show_stage(&state->stages[i], node, ancestors, es);
+    if (es->verbose && state->probe.carries) ExplainPropertyText("Result Order", "Any", es);
     if (es->verbose && es->costs) show_costs(&state->plan.costs, es);
     if (es->analyze && has_run(only_stage(state))) show_figures(state, es);
 }

@@ -61,7 +61,7 @@ bool send_probe_batch(GpuJoinState* state) {
     ProbeBatch* batch = &probe->batches[(probe->oldest + probe->in_flight) % kBatchesInFlight];
     BatchWriter* writer = &probe->side.writer;
     Patience patience = patience_for(&probe->pace);
-    BatchGoal goal = {probe->pace.batch_rows, batch, &patience};
+    BatchGoal goal = {probe->pace.batch_rows, probe->carries ? nullptr : batch, &patience};
     if (!fill_batch(state, &probe->side, &goal)) return false;
     batch_finish(writer);
     batch->rows = writer->rows;

@@ -34,7 +34,7 @@ void emit_result_row(GpuJoinState* state) {
         emit_probe(emitter, state->view.probe_rows[row]);
     else
         emit_probe_nulls(emitter);
-    emit_build(emitter, row);
+    emit_result(emitter, row);
     emitter_store(emitter);
 }
 

@@ -19,6 +19,10 @@ namespace gpujoin {
 
 namespace {
 
+int term_count(const StagePlan* plan) {
+    return plan->equalities + plan->ranges + plan->filters;
+}
+
 // What a key column is made of: a side of a clause.
 struct Key {
     Expr* expression;  // as in the plan
@@ -143,6 +147,19 @@ void add_terms(Collected* probe, Collected* build, List* clauses, const PlanTerm
     }
 }
 
+void add_keys(Collected* probe, Collected* build, const JoinStage* stage) {
+    const StagePlan* plan = stage->plan;
+    JoinSpec* spec = stage->spec;
+    const PlanTerm* terms = plan->terms;
+    add_terms(probe, build, exprs_of(stage, kEqualityExprs), terms, spec->equality);
+    probe->side->writer.equality_columns = probe->key_columns;
+    build->side->writer.equality_columns = build->key_columns;
+    terms += plan->equalities;
+    add_terms(probe, build, exprs_of(stage, kRangeExprs), terms, spec->range);
+    terms += plan->ranges;
+    add_terms(probe, build, exprs_of(stage, kFilterExprs), terms, spec->filter);
+}
+
 // The columns of the values that the filter program reads.
 void add_values(Collected* columns, List* expressions, const PlanValues* values, uint16_t* numbers) {
     for (int i = 0; i < values->count; i++) {
@@ -194,26 +211,25 @@ int column_that_holds(const Collected* columns, Form_pg_attribute attribute) {
     return -1;
 }
 
-void add_outputs(Collected* columns) {
-    JoinStage* stage = columns->stage;
-    JoinSpec* spec = stage->spec;
+// Adds the columns that results have of a side. list: their numbers, of those the spec gives back; first:
+// which column of results the first of them is. Returns which column of results each attribute is.
+int* add_results(Collected* columns, const Bitmapset* emitted, int first, uint16_t* list, uint16_t* count) {
     Side* side = columns->side;
     TupleDesc desc = ExecGetResultType(side->plan);
-    stage->output_of = static_cast<int*>(palloc0(sizeof(int) * (desc->natts + 1)));
-    int count = columns->key_columns;
-    for (int member = -1; (member = bms_next_member(stage->emitted, member)) >= 0;) {
+    auto* result_of = static_cast<int*>(palloc0(sizeof(int) * (desc->natts + 1)));
+    for (int member = -1; (member = bms_next_member(emitted, member)) >= 0;) {
         Form_pg_attribute attribute = TupleDescAttr(desc, member - 1);
         int number = column_that_holds(columns, attribute);
         if (number < 0) {
-            number = count++;
+            number = side->writer.column_count++;
             init_payload_column(&side->writer.columns[number], attribute);
             columns->specs[number] = side->writer.columns[number].spec;
             side_want(side, attribute->attnum);
         }
-        stage->output_of[member - 1] = spec->outputs;
-        spec->output[spec->outputs++] = static_cast<uint16_t>(number);
+        result_of[member - 1] = first + *count;
+        list[(*count)++] = static_cast<uint16_t>(number);
     }
-    side->writer.column_count = count;
+    return result_of;
 }
 
 Collected collect(GpuJoinState* state, JoinStage* stage, Side* side, bool probe, int most_columns) {
@@ -247,7 +263,7 @@ void set_facts(const GpuJoinState* state, const JoinStage* stage) {
     const StagePlan* plan = stage->plan;
     spec->kind = plan->kind;
     spec->algorithm = static_cast<Algorithm>(setting_algorithm);
-    spec->order = OutputOrder::Probe;
+    spec->order = state->probe.carries ? OutputOrder::None : OutputOrder::Probe;
     spec->client_decides = must_decide(stage);
     spec->equalities = static_cast<uint16_t>(plan->equalities);
     spec->ranges = static_cast<uint16_t>(plan->ranges);
@@ -257,33 +273,36 @@ void set_facts(const GpuJoinState* state, const JoinStage* stage) {
 
 }  // namespace
 
+bool carries(const GpuJoinState* state) {
+    const JoinStage* stage = only_stage(state);
+    int emitted = bms_num_members(state->probe.emitted);
+    int limit = kMaxColumns;
+    return state->plan.may_carry && !rows_of(stage->plan->kind).scans_build() && !must_decide(stage) &&
+           term_count(stage->plan) + stage->plan->probe_values.count + emitted <= limit &&
+           bms_num_members(stage->emitted) + emitted <= limit;
+}
+
 void build_spec(GpuJoinState* state, JoinStage* stage) {
     const StagePlan* plan = stage->plan;
-    int terms = plan->equalities + plan->ranges + plan->filters;
-    int most_probe = terms + plan->probe_values.count;
-    int most_build = terms + plan->build_values.count + bms_num_members(stage->emitted);
+    ProbeInput* input = &state->probe;
+    int most_probe = term_count(plan) + plan->probe_values.count + bms_num_members(input->emitted);
+    int most_build = term_count(plan) + plan->build_values.count + bms_num_members(stage->emitted);
     if (most_build > static_cast<int>(kMaxColumns))
         ereport(ERROR, errcode(ERRCODE_TOO_MANY_COLUMNS),
                 errmsg("a GPU Join can send at most %u columns of one input", kMaxColumns));
     JoinSpec* spec = stage->spec = static_cast<JoinSpec*>(palloc0(sizeof(JoinSpec)));
     set_facts(state, stage);
-    BatchWriter* probe_writer = &state->probe.side.writer;
-    BatchWriter* build_writer = &stage->build.writer;
-    Collected probe = collect(state, stage, &state->probe.side, true, most_probe + 1);
+    Collected probe = collect(state, stage, &input->side, true, most_probe + 1);
     Collected build = collect(state, stage, &stage->build, false, most_build + 1);
-    const PlanTerm* plan_terms = plan->terms;
-    add_terms(&probe, &build, exprs_of(stage, kEqualityExprs), plan_terms, spec->equality);
-    probe_writer->equality_columns = probe.key_columns;
-    build_writer->equality_columns = build.key_columns;
-    plan_terms += plan->equalities;
-    add_terms(&probe, &build, exprs_of(stage, kRangeExprs), plan_terms, spec->range);
-    plan_terms += plan->ranges;
-    add_terms(&probe, &build, exprs_of(stage, kFilterExprs), plan_terms, spec->filter);
+    add_keys(&probe, &build, stage);
     add_program(&probe, &build, stage);
-    probe_writer->column_count = probe.key_columns;
-    add_outputs(&build);
-    spec->probe_columns = static_cast<uint16_t>(probe_writer->column_count);
-    spec->build_columns = static_cast<uint16_t>(build_writer->column_count);
+    input->side.writer.column_count = probe.key_columns;
+    stage->build.writer.column_count = build.key_columns;
+    stage->result_of = add_results(&build, stage->emitted, 0, spec->output, &spec->outputs);
+    if (input->carries)
+        input->result_of = add_results(&probe, input->emitted, spec->outputs, spec->carry, &spec->carried);
+    spec->probe_columns = static_cast<uint16_t>(input->side.writer.column_count);
+    spec->build_columns = static_cast<uint16_t>(stage->build.writer.column_count);
 }
 
 }  // namespace gpujoin

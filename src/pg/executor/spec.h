@@ -6,7 +6,11 @@
 
 namespace gpujoin {
 
-// Sets up the stage's spec and the columns of both sides. What is emitted, and tested, must be known.
+// Whether what is emitted of the probe input is to go through the engine. What is emitted, and tested, must
+// be known.
+bool carries(const GpuJoinState* state);
+
+// Sets up the stage's spec and the columns of both sides.
 void build_spec(GpuJoinState* state, JoinStage* stage);
 
 }  // namespace gpujoin

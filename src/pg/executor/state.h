@@ -57,7 +57,9 @@ struct ProbeInput {
     Side side;
     Bitmapset* emitted;    // attributes of the child that rows of the join have
     bool reads_on_demand;  // no more rows are read than are needed for the next result (pace.h)
-    KeptColumn* kept;
+    bool carries;          // what is emitted of it goes through the engine and comes back with the results
+    int* result_of;        // then [attribute - 1]: which column of results an emitted one is
+    KeptColumn* kept;      // otherwise: what waits here for the results
     int kept_count;
     Pace pace;  // of the batches
     ProbeBatch batches[kBatchesInFlight];
@@ -73,7 +75,7 @@ struct JoinStage {
     // Set when the plan starts.
     Side build;
     Bitmapset* emitted;  // attributes of the build child that rows of the join have
-    int* output_of;      // [attribute - 1]: which of the spec's outputs an emitted one is
+    int* result_of;      // [attribute - 1]: which column of results an emitted one is
     JoinSpec* spec;
     PairTest* tests;  // of joins other than INNER they decide matches; of INNER joins they filter rows
     int test_count;

@@ -7,6 +7,7 @@
 #include "pg/planner/nulling.h"
 #include "pg/planner/join_path.h"
 #include "pg/planner/row_identity.h"
+#include "pg/settings.h"
 
 extern "C" {
 #include "nodes/makefuncs.h"
@@ -98,6 +99,7 @@ PlanData plan_data_of(PlannerInfo* root, const GpuJoinPath* path, const Plan* pr
     PlanData data = {};
     data.estimated_probe_rows = static_cast<Path*>(linitial(path->path.custom_paths))->rows * path->shares;
     data.has_dear_filter = filters_dearly(root, probe);
+    data.may_carry = setting_carry;
     data.is_bounded = is_bounded(root);
     data.costs = path->costs;
     data.stage_count = 1;
