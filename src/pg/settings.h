@@ -7,9 +7,9 @@ extern "C" {
 
 namespace gpujoin {
 
-extern bool setting_enabled;  // gpujoin.enabled
-extern bool setting_force;
-extern bool setting_carry;          // gpujoin.force: plan every eligible join as GPU Join, whatever the cost
+extern bool setting_enabled;        // gpujoin.enabled
+extern bool setting_force;          // gpujoin.force: plan every eligible join as GPU Join, whatever the cost
+extern bool setting_carry;          // gpujoin.carry: probe columns go through the engine where they can
 extern int setting_algorithm;       // gpujoin.algorithm: an Algorithm
 extern char* setting_device;        // gpujoin.device (postmaster): auto, cpu, or GPU numbers
 extern int setting_device_memory;   // MB, 0: four fifths of what is free when the server starts
