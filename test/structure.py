@@ -29,6 +29,7 @@ POSTGRES = {"src/pg", "src/pg/planner", "src/pg/executor", "src/pg/client"}
 OTHERS = {r"postgres\.h$": POSTGRES, r"(cuda|cub/|thrust/)": {"cuda"}, r"(tbb|oneapi)/": {"src/engine/cpu"}}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.M)
+ALLOCATES = re.compile(r"\b(palloc|MemoryContextAlloc)\w*\(")
 
 
 def name(path):
@@ -84,6 +85,8 @@ class House:
 
         if "PG_VERSION_NUM" in text and name(file) != "src/pg/compat.h":
             self.problems.append(f"{name(file)} asks for PostgreSQL's version")
+        if room in POSTGRES and ALLOCATES.search(text) and name(file) != "src/pg/allocate.h":
+            self.problems.append(f"{name(file)} allocates past src/pg/allocate.h")
         if "GPUJOIN_CUDA" in text and file.suffix == ".h":
             self.problems.append(f"{name(file)} asks for CUDA, of which the Makefile tells sources alone")
 

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "pg/allocate.h"
 #include "pg/client/client.h"
 #include "pg/compat.h"
 #include "pg/shared_state.h"
@@ -39,7 +40,7 @@ void publish_measured(const ServerFacts& facts, const DevicesBody& devices) {
 bool calibrate(Status* why) {
     ServerFacts facts;
     read_server_facts(&facts);
-    auto* devices = static_cast<DevicesBody*>(palloc(sizeof(DevicesBody)));
+    auto* devices = unset<DevicesBody>();
     bool is_measured = client_calibrate(devices, why);
     if (is_measured) publish_measured(facts, *devices);
     pfree(devices);

@@ -6,6 +6,8 @@
 
 #include <initializer_list>
 
+#include "pg/allocate.h"
+
 extern "C" {
 #include "nodes/value.h"
 }
@@ -176,7 +178,7 @@ void plan_data_from_list(const List* list, PlanData* data) {
     if (!IsA(list, List) || list_length(list) < 2) elog(ERROR, "GPU Join plan of an unknown layout");
     node_from_list(static_cast<const List*>(linitial(list)), data);
     data->stage_count = list_length(list) - 1;
-    data->stages = static_cast<StagePlan*>(palloc0(sizeof(StagePlan) * data->stage_count));
+    data->stages = zeroed<StagePlan>(data->stage_count);
     for (int i = 0; i < data->stage_count; i++)
         stage_from_list(static_cast<const List*>(list_nth(list, i + 1)), &data->stages[i]);
 }

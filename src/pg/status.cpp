@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "pg/calibrate.h"
+#include "pg/allocate.h"
 #include "pg/client/client.h"
 #include "pg/compat.h"
 #include "pg/join_hook.h"
@@ -143,7 +144,7 @@ Datum gpujoin_list_devices(PG_FUNCTION_ARGS) {
     if (SRF_IS_FIRSTCALL()) {
         calls = SRF_FIRSTCALL_INIT();
         MemoryContext caller = MemoryContextSwitchTo(calls->multi_call_memory_ctx);
-        auto* devices = static_cast<DevicesBody*>(palloc0(sizeof(DevicesBody)));
+        auto* devices = zeroed<DevicesBody>();
         Status why;
         if (!client_get_devices(devices, &why))
             ereport(WARNING, (errmsg_internal("%s", why.message),

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "pg/allocate.h"
+
 extern "C" {
 #include "access/xact.h"
 #include "utils/memutils.h"
@@ -85,7 +87,7 @@ Arena* map_arena(const WelcomeBody& welcome, int descriptor, Status* why) {
         return nullptr;
     }
     register_timeout();
-    auto* arena = static_cast<Arena*>(MemoryContextAlloc(TopMemoryContext, sizeof(Arena)));
+    auto* arena = unset_in<Arena>(TopMemoryContext);
     void* memory =
         mmap(nullptr, welcome.arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
     if (memory == MAP_FAILED) {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <unistd.h>
 
+#include "pg/allocate.h"
 #include "pg/client/arena.h"
 #include "pg/client/channel.h"
 #include "pg/report.h"
@@ -109,7 +110,7 @@ void on_context_reset(void* client) {
 
 Client* make_client(MemoryContext parent) {
     MemoryContext context = AllocSetContextCreate(parent, "gpujoin client", ALLOCSET_SMALL_SIZES);
-    auto* client = static_cast<Client*>(MemoryContextAllocZero(context, sizeof(Client)));
+    auto* client = zeroed_in<Client>(context);
     client->context = context;
     client->channel = Channel{};
     client->on_reset.func = on_context_reset;
@@ -124,8 +125,7 @@ void remember_columns(Client* client, const JoinSpec* spec) {
     client->is_in_probe_order = spec->order == OutputOrder::Probe;
     client->has_build_rows = spec->client_decides != 0;
     client->result_column_count = spec->outputs + spec->carried;
-    client->result_columns = static_cast<ColumnSpec*>(
-        MemoryContextAllocZero(client->context, sizeof(ColumnSpec) * client->result_column_count));
+    client->result_columns = zeroed_in<ColumnSpec>(client->context, client->result_column_count);
     for (int i = 0; i < spec->outputs; i++) client->result_columns[i] = spec->build[spec->output[i]];
     for (int i = 0; i < spec->carried; i++)
         client->result_columns[spec->outputs + i] = spec->probe[spec->carry[i]];
@@ -174,8 +174,7 @@ void check_result(const Client* client, const Message& message) {
 }
 
 void queue_result(Client* client, const Message& message) {
-    auto* result = static_cast<QueuedResult*>(
-        MemoryContextAlloc(client->context, offsetof(QueuedResult, columns) + message.columns.size_bytes()));
+    auto* result = allocate<QueuedResult>(client->context, 1, message.columns.size_bytes(), 0);
     result->next = nullptr;
     result->sequence = message.header->sequence;
     result->body = message.as<BatchBody>();

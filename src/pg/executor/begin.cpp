@@ -1,6 +1,7 @@
 // BeginCustomScan: children, which columns are kept, sent and emitted, and the join spec. Nothing is opened
 // here: EXPLAIN and EvalPlanQual start plans that they may never run.
 #include "pg/executor/spec.h"
+#include "pg/allocate.h"
 #include "pg/executor/state.h"
 
 extern "C" {
@@ -52,7 +53,7 @@ void keep_probe_columns(GpuJoinState* state) {
     ProbeInput* probe = &state->probe;
     TupleDesc desc = ExecGetResultType(probe->side.plan);
     int count = bms_num_members(probe->emitted);
-    probe->kept = static_cast<KeptColumn*>(palloc0(sizeof(KeptColumn) * (count + 1)));
+    probe->kept = zeroed<KeptColumn>(count + 1);
     for (int member = -1; (member = bms_next_member(probe->emitted, member)) >= 0;) {
         Form_pg_attribute attribute = TupleDescAttr(desc, member - 1);
         probe->kept[probe->kept_count++] = {attribute->attnum, attribute->attbyval, attribute->attlen};
@@ -77,7 +78,7 @@ List* init_tests(GpuJoinState* state, JoinStage* stage) {
     List* residual = exprs_of(stage, kResidualExprs);
     List* conditions = exprs_of(stage, kConditionExprs);
     int count = may_be_undecided(stage->plan->program) ? stage->plan->conditions : 0;
-    stage->tests = static_cast<PairTest*>(palloc0(sizeof(PairTest) * (2 * count + 1)));
+    stage->tests = zeroed<PairTest>(2 * count + 1);
     const int* residual_before = stage->plan->residual_before;
     int tested = 0;
     for (int first = 0, end; first < count; first = end) {
@@ -138,8 +139,8 @@ void init_emitter(GpuJoinState* state) {
     Emitter* emitter = &state->emitter;
     emitter->slot = returned ? ps->ps_ResultTupleSlot : scan_slot;
     int columns = emitter->slot->tts_tupleDescriptor->natts;
-    emitter->probe = static_cast<EmitProbeColumn*>(palloc0(sizeof(EmitProbeColumn) * (columns + 1)));
-    emitter->result = static_cast<EmitResultColumn*>(palloc0(sizeof(EmitResultColumn) * (columns + 1)));
+    emitter->probe = zeroed<EmitProbeColumn>(columns + 1);
+    emitter->result = zeroed<EmitResultColumn>(columns + 1);
     memset(emitter->slot->tts_isnull, true, columns);
     for (int target = 0; target < columns; target++) {
         int entry = target + 1;

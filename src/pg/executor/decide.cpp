@@ -1,6 +1,8 @@
 // See decide.h.
 #include "pg/executor/decide.h"
 
+#include "pg/allocate.h"
+
 extern "C" {
 #include "executor/instrument.h"
 #include "miscadmin.h"
@@ -19,8 +21,8 @@ void mark_build_row(GpuJoinState* state, uint64_t row) {
     if (!decider->build_matched) {
         decider->build_rows = stage->seal.build_rows;
         Size bytes = validity_bytes(decider->build_rows);
-        decider->build_matched = static_cast<uint8*>(MemoryContextAllocExtended(
-            state->css.ss.ps.state->es_query_cxt, bytes, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
+        decider->build_matched = allocate<uint8>(state->css.ss.ps.state->es_query_cxt, bytes, 0,
+                                                 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
     }
     if (row >= decider->build_rows) elog(ERROR, "gpujoin_server sent a build row that does not exist");
     decider->build_matched[row >> 3] |= static_cast<uint8>(1u << (row & 7));
@@ -113,7 +115,7 @@ bool next_decided_row(GpuJoinState* state) {
 void report_matched_build_rows(GpuJoinState* state) {
     Decider* decider = &only_stage(state)->decider;
     if (!decider->build_matched) return;
-    auto* rows = static_cast<uint64_t*>(palloc(sizeof(uint64_t) * kReportRows));
+    auto* rows = unset<uint64_t>(kReportRows);
     uint64_t count = 0;
     for (uint64_t row = 0; row < decider->build_rows; row++) {
         if (!(decider->build_matched[row >> 3] >> (row & 7) & 1)) continue;

@@ -1,5 +1,6 @@
 // The encoder of types that have no canonical bytes of their own: the value's hash. See init_hash_column().
 #include "pg/executor/encoders.h"
+#include "pg/allocate.h"
 
 extern "C" {
 #include "access/hash.h"
@@ -82,7 +83,7 @@ bool put_extended_hash(InputColumn* column, uint32_t row, Datum value) {
 
 void init_hash_column(InputColumn* column, const OpExpr* clause, bool probe_side) {
     HashFunctions functions = find_hash_functions(clause);
-    column->hash = static_cast<KeyHash*>(palloc0(sizeof(KeyHash)));
+    column->hash = zeroed<KeyHash>();
     fmgr_info(probe_side ? functions.probe : functions.build, &column->hash->function);
     column->hash->collation = clause->inputcollid;
     column->encoder = {functions.extended ? put_extended_hash : put_hash, nullptr};

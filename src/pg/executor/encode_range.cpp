@@ -13,6 +13,7 @@
 #include <limits>
 
 #include "pg/executor/encoders.h"
+#include "pg/allocate.h"
 
 extern "C" {
 #include "catalog/pg_type.h"
@@ -128,7 +129,7 @@ bool put_numeric_bound(InputColumn* column, uint32_t row, Datum datum) {
 }  // namespace
 
 void init_bound_column(InputColumn* column, KeyEncoding encoding, KeyPart part, Oid range_type) {
-    auto* key = static_cast<KeyBound*>(palloc0(sizeof(KeyBound)));
+    auto* key = zeroed<KeyBound>();
     key->range = lookup_type_cache(range_type, TYPECACHE_RANGE_INFO);
     key->part = part;
     Oid element = getBaseType(key->range->rngelemtype->type_id);

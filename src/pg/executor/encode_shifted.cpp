@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "pg/executor/encoders.h"
+#include "pg/allocate.h"
 #include "pg/shifted_column.h"
 
 extern "C" {
@@ -65,7 +66,7 @@ int64 shifted(const KeyShift* shift, int64 value) {
 bool init_shifted_column(InputColumn* column, Node* expression, KeyEncoding encoding) {
     ShiftedColumn found;
     if (!find_shifted_column(expression, encoding, &found)) return false;
-    auto* shift = static_cast<KeyShift*>(palloc0(sizeof(KeyShift)));
+    auto* shift = zeroed<KeyShift>();
     shift->addend = found.addend;
     shift->sign = found.sign;
     column->encoder = shifted_encoder(found.column->vartype, shift);

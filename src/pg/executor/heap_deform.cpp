@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "pg/allocate.h"
+
 extern "C" {
 #include "access/tupmacs.h"
 }
@@ -34,14 +36,14 @@ HeapColumn* add_column(HeapDeformer* deformer, TupleDesc descriptor, Form_pg_att
     column->length = form->attlen;
     column->by_value = form->attbyval;
     column->missing = getmissingattr(descriptor, form->attnum, &column->missing_is_null);
-    column->values = static_cast<Datum*>(palloc(sizeof(Datum) * MaxHeapTuplesPerPage));
-    column->nulls = static_cast<bool*>(palloc0(sizeof(bool) * MaxHeapTuplesPerPage));
+    column->values = unset<Datum>(MaxHeapTuplesPerPage);
+    column->nulls = zeroed<bool>(MaxHeapTuplesPerPage);
     return column;
 }
 
 // Cuts the attributes into runs. The start of the first one is aligned for all types.
 void find_runs(HeapDeformer* deformer) {
-    deformer->runs = static_cast<HeapRun*>(palloc0(sizeof(HeapRun) * (deformer->attributes + 1)));
+    deformer->runs = zeroed<HeapRun>(deformer->attributes + 1);
     HeapRun* run = deformer->runs;
     uint8 known_mask = MAXIMUM_ALIGNOF - 1;
     uint32 offset = 0;
@@ -212,12 +214,12 @@ void walk_any(const HeapDeformer* deformer, HeapTupleHeader tuple, uint32 row) {
 }  // namespace
 
 HeapDeformer* heap_deformer_create(TupleDesc descriptor, const Bitmapset* wanted) {
-    auto* deformer = static_cast<HeapDeformer*>(palloc0(sizeof(HeapDeformer)));
+    auto* deformer = zeroed<HeapDeformer>();
     for (int member = -1; (member = bms_next_member(wanted, member)) >= 0;) deformer->attributes = member;
     Size columns = bms_num_members(wanted) + 1;
-    deformer->columns = static_cast<HeapColumn*>(palloc0(sizeof(HeapColumn) * columns));
+    deformer->columns = zeroed<HeapColumn>(columns);
     Size attributes = deformer->attributes + 1;
-    deformer->attribute = static_cast<HeapAttribute*>(palloc0(sizeof(HeapAttribute) * attributes));
+    deformer->attribute = zeroed<HeapAttribute>(attributes);
     for (int i = 0; i < deformer->attributes; i++) {
         Form_pg_attribute form = TupleDescAttr(descriptor, i);
         HeapColumn* column = bms_is_member(i + 1, wanted) ? add_column(deformer, descriptor, form) : nullptr;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "pg/allocate.h"
 #include "pg/key_encoding.h"
 
 extern "C" {
@@ -235,9 +236,9 @@ Bitmapset* heap_filter_columns(SeqScanState* node, Bitmapset* wanted) {
 HeapFilter* heap_filter_create(SeqScanState* node, const HeapDeformer* deformer) {
     List* qual = node->ss.ps.plan->qual;
     if (qual == NIL) return nullptr;
-    auto* filter = static_cast<HeapFilter*>(palloc0(sizeof(HeapFilter)));
+    auto* filter = zeroed<HeapFilter>();
     filter->node = node;
-    filter->tests = static_cast<ColumnTest*>(palloc0(sizeof(ColumnTest) * list_length(qual)));
+    filter->tests = zeroed<ColumnTest>(list_length(qual));
     ListCell* cell;
     foreach (cell, qual) {
         Recognised found;

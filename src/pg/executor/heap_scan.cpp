@@ -2,6 +2,7 @@
 // with parallel workers.
 #include "pg/compat.h"
 
+#include "pg/allocate.h"
 #include "pg/executor/heap_deform.h"
 #include "pg/executor/heap_filter.h"
 #include "pg/executor/heap_scan.h"
@@ -59,7 +60,7 @@ bool can_read(const PlanState* child) {
 
 template <typename T>
 T* new_array(int count) {
-    return static_cast<T*>(palloc0(sizeof(T) * (count + 1)));
+    return zeroed<T>(count + 1);
 }
 
 HeapColumn* find_column(const HeapDeformer* deformer, AttrNumber attribute) {
@@ -224,7 +225,7 @@ void show_rows(HeapScan* scan) {
 
 HeapScan* heap_scan_create(PlanState* child, const Bitmapset* wanted) {
     if (!can_read(child)) return nullptr;
-    auto* scan = static_cast<HeapScan*>(palloc0(sizeof(HeapScan)));
+    auto* scan = zeroed<HeapScan>();
     scan->node = reinterpret_cast<SeqScanState*>(child);
     Bitmapset* columns = heap_filter_columns(scan->node, nullptr);
     for (int member = -1; (member = bms_next_member(wanted, member)) >= 0;)

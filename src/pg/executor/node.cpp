@@ -3,6 +3,7 @@
 // nothing special there, since its children give the rows to be rechecked.
 #include "pg/nodes.h"
 
+#include "pg/allocate.h"
 #include "pg/executor/decide.h"
 #include "pg/executor/parallel.h"
 #include "pg/executor/state.h"
@@ -162,11 +163,11 @@ const CustomExecMethods exec_methods = {
 };
 
 Node* create_state(CustomScan* plan) {
-    auto* state = static_cast<GpuJoinState*>(palloc0(sizeof(GpuJoinState)));
+    auto* state = zeroed<GpuJoinState>();
     NodeSetTag(state, T_CustomScanState);
     state->css.methods = &exec_methods;
     plan_data_from_list(plan->custom_private, &state->plan);
-    state->stages = static_cast<JoinStage*>(palloc0(sizeof(JoinStage) * state->plan.stage_count));
+    state->stages = zeroed<JoinStage>(state->plan.stage_count);
     for (int i = 0; i < state->plan.stage_count; i++) {
         state->stages[i].plan = &state->plan.stages[i];
         state->stages[i].exprs = list_nth_node(List, plan->custom_exprs, i);

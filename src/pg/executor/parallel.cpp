@@ -25,6 +25,7 @@
 // errors, ends all of them, and every wait here can be interrupted.
 #include "pg/executor/parallel.h"
 
+#include "pg/allocate.h"
 #include "pg/report.h"
 
 extern "C" {
@@ -151,8 +152,8 @@ void collect_figures(GpuJoinState* state) {
     ParallelPart* part = &state->parallel;
     ParallelJoin* join = part->join;
     if (!part->workers) {
-        part->workers = static_cast<WorkerFigures*>(MemoryContextAllocZero(
-            state->css.ss.ps.state->es_query_cxt, sizeof(WorkerFigures) * (join->worker_count + 1)));
+        part->workers =
+            zeroed_in<WorkerFigures>(state->css.ss.ps.state->es_query_cxt, join->worker_count + 1);
         part->worker_count = join->worker_count;
     }
     SpinLockAcquire(&join->mutex);

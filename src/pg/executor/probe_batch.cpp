@@ -1,6 +1,7 @@
 // See probe_batch.h.
 #include "pg/executor/probe_batch.h"
 
+#include "pg/allocate.h"
 #include "pg/executor/by_reference.h"
 
 extern "C" {
@@ -27,7 +28,7 @@ ArenaChunk* take_chunk(ProbeBatch* batch, Size bytes) {
         return chunk;
     }
     Size size = Max(bytes, kChunkBytes);
-    auto* chunk = static_cast<ArenaChunk*>(MemoryContextAllocHuge(batch->context, sizeof(ArenaChunk) + size));
+    auto* chunk = allocate<ArenaChunk>(batch->context, 1, size, MCXT_ALLOC_HUGE);
     chunk->size = size;
     return chunk;
 }
@@ -87,9 +88,8 @@ void free_arrays(ProbeBatch* batch) {
 void reallocate_arrays(ProbeBatch* batch, uint32_t capacity) {
     free_arrays(batch);
     for (int i = 0; i < batch->kept_count; i++) {
-        batch->values[i] =
-            static_cast<Datum*>(MemoryContextAllocHuge(batch->context, sizeof(Datum) * capacity));
-        batch->nulls[i] = static_cast<bool*>(MemoryContextAlloc(batch->context, capacity));
+        batch->values[i] = allocate<Datum>(batch->context, capacity, 0, MCXT_ALLOC_HUGE);
+        batch->nulls[i] = unset_in<bool>(batch->context, capacity);
     }
     batch->capacity = capacity;
 }
@@ -100,8 +100,8 @@ void probe_batch_init(ProbeBatch* batch, MemoryContext context, const KeptColumn
     batch->kept = kept;
     batch->kept_count = kept_count;
     batch->context = context;
-    batch->values = static_cast<Datum**>(MemoryContextAllocZero(context, sizeof(Datum*) * (kept_count + 1)));
-    batch->nulls = static_cast<bool**>(MemoryContextAllocZero(context, sizeof(bool*) * (kept_count + 1)));
+    batch->values = zeroed_in<Datum*>(context, kept_count + 1);
+    batch->nulls = zeroed_in<bool*>(context, kept_count + 1);
 }
 
 void probe_batch_free(ProbeBatch* batch) {

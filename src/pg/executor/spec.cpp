@@ -1,6 +1,7 @@
 // See spec.h.
 #include "pg/executor/spec.h"
 
+#include "pg/allocate.h"
 #include "pg/compat.h"
 
 #include "pg/executor/encoders.h"
@@ -216,7 +217,7 @@ int column_that_holds(const Collected* columns, Form_pg_attribute attribute) {
 int* add_results(Collected* columns, const Bitmapset* emitted, int first, uint16_t* list, uint16_t* count) {
     Side* side = columns->side;
     TupleDesc desc = ExecGetResultType(side->plan);
-    auto* result_of = static_cast<int*>(palloc0(sizeof(int) * (desc->natts + 1)));
+    auto* result_of = zeroed<int>(desc->natts + 1);
     for (int member = -1; (member = bms_next_member(emitted, member)) >= 0;) {
         Form_pg_attribute attribute = TupleDescAttr(desc, member - 1);
         int number = column_that_holds(columns, attribute);
@@ -233,15 +234,11 @@ int* add_results(Collected* columns, const Bitmapset* emitted, int first, uint16
 }
 
 Collected collect(GpuJoinState* state, JoinStage* stage, Side* side, bool probe, int most_columns) {
-    Collected columns = {state,
-                         stage,
-                         side,
-                         probe,
-                         probe ? stage->spec->probe : stage->spec->build,
-                         static_cast<Key*>(palloc(sizeof(Key) * most_columns)),
-                         0};
-    side->writer.columns = static_cast<InputColumn*>(palloc0(sizeof(InputColumn) * most_columns));
-    side->writer.buffers = static_cast<ColumnBuffers*>(palloc0(sizeof(ColumnBuffers) * most_columns));
+    Collected columns = {
+        state, stage, side, probe, probe ? stage->spec->probe : stage->spec->build, unset<Key>(most_columns),
+        0};
+    side->writer.columns = zeroed<InputColumn>(most_columns);
+    side->writer.buffers = zeroed<ColumnBuffers>(most_columns);
     side->writer.context = CreateExprContext(state->css.ss.ps.state);
     return columns;
 }
@@ -290,7 +287,7 @@ void build_spec(GpuJoinState* state, JoinStage* stage) {
     if (most_build > static_cast<int>(kMaxColumns))
         ereport(ERROR, errcode(ERRCODE_TOO_MANY_COLUMNS),
                 errmsg("a GPU Join can send at most %u columns of one input", kMaxColumns));
-    JoinSpec* spec = stage->spec = static_cast<JoinSpec*>(palloc0(sizeof(JoinSpec)));
+    JoinSpec* spec = stage->spec = zeroed<JoinSpec>();
     set_facts(state, stage);
     Collected probe = collect(state, stage, &input->side, true, most_probe + 1);
     Collected build = collect(state, stage, &stage->build, false, most_build + 1);

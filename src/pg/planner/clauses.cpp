@@ -2,6 +2,7 @@
 // whatever is left, so that no condition is ever lost.
 #include "pg/planner/clauses.h"
 
+#include "pg/allocate.h"
 #include "pg/planner/distances.h"
 #include "pg/planner/offsets.h"
 #include "pg/planner/range_types.h"
@@ -37,7 +38,7 @@ List** terms_with(JoinClauses* clauses, Comparison comparison) {
 bool add_term(JoinClauses* clauses, const JoinTerm& term) {
     List** terms = terms_with(clauses, term.plan.comparison);
     if (list_length(*terms) == int{kMaxTerms}) return false;
-    JoinTerm* copy = static_cast<JoinTerm*>(palloc(sizeof(JoinTerm)));
+    JoinTerm* copy = unset<JoinTerm>();
     *copy = term;
     *terms = lappend(*terms, copy);
     return true;
@@ -189,7 +190,7 @@ bool take_condition(JoinClauses* clauses, RestrictInfo* rinfo, const JoinSides& 
 
 // Takes a condition on pairs that an engine can evaluate.
 bool take_pair_condition(JoinClauses* clauses, RestrictInfo* rinfo, const JoinSides& sides) {
-    if (!clauses->compiled) clauses->compiled = static_cast<JoinFilter*>(palloc0(sizeof(JoinFilter)));
+    if (!clauses->compiled) clauses->compiled = zeroed<JoinFilter>();
     if (!add_condition(clauses->compiled, rinfo->clause, sides)) return false;
     clauses->residual_before = lappend_int(clauses->residual_before, list_length(clauses->residual));
     clauses->conditions = lappend(clauses->conditions, rinfo);
@@ -221,7 +222,7 @@ bool links_sides(const List* terms) {
 }  // namespace
 
 JoinClauses* classify_clauses(List* restrictlist, const JoinSides& sides) {
-    JoinClauses* clauses = static_cast<JoinClauses*>(palloc0(sizeof(JoinClauses)));
+    JoinClauses* clauses = zeroed<JoinClauses>();
     Index lowest_level = lowest_security_level(restrictlist);
     List* tested = NIL;  // one after the other, on pairs
     ListCell* cell;

@@ -13,6 +13,7 @@
 
 #include <cstdlib>
 
+#include "pg/allocate.h"
 #include "pg/compat.h"
 #include "pg/planner/integers.h"
 
@@ -111,7 +112,7 @@ Expr* choose(Expr* operand, int strategy, Expr* limit, Expr* result, Expr* other
 }
 
 Expr* plus_microseconds(Expr* timestamp, Oid type, int64 microseconds) {
-    auto* interval = static_cast<Interval*>(palloc0(sizeof(Interval)));
+    auto* interval = zeroed<Interval>();
     interval->time = microseconds;
     Const* span =
         makeConst(INTERVALOID, -1, InvalidOid, sizeof(Interval), IntervalPGetDatum(interval), false, false);

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <utility>
 
+#include "pg/allocate.h"
 #include "pg/overflow.h"
 #include "pg/planner/distances.h"
 #include "pg/planner/filter_operations.h"
@@ -501,7 +502,7 @@ bool Translator::put_truth(Node* node) {
 }
 
 std::span<const ColumnSpec> columns_of(const FilterValues& values) {
-    auto* columns = static_cast<ColumnSpec*>(palloc0(sizeof(ColumnSpec) * Max(values.values.count, 1)));
+    auto* columns = zeroed<ColumnSpec>(Max(values.values.count, 1));
     for (int i = 0; i < values.values.count; i++) columns[i] = column_of(values.values.value[i].encoding);
     return {columns, static_cast<size_t>(values.values.count)};
 }

@@ -1,6 +1,7 @@
 // See forced_paths.h.
 #include "pg/planner/forced_paths.h"
 
+#include "pg/allocate.h"
 #include "pg/planner/join_path.h"
 
 extern "C" {
@@ -32,7 +33,7 @@ void forget(void* argument) {
 
 ForcedPaths* remember(RelOptInfo* joinrel) {
     MemoryContext context = GetMemoryChunkContext(joinrel);
-    auto* forced = static_cast<ForcedPaths*>(MemoryContextAllocZero(context, sizeof(ForcedPaths)));
+    auto* forced = zeroed_in<ForcedPaths>(context);
     forced->joinrel = joinrel;
     forced->next = all_forced;
     all_forced = forced;
@@ -49,7 +50,7 @@ ForcedPaths* find(const RelOptInfo* joinrel) {
 
 template <typename PathType>
 Path* copy_of(const Path* path) {
-    auto* copy = static_cast<PathType*>(palloc(sizeof(PathType)));
+    auto* copy = unset<PathType>();
     *copy = *reinterpret_cast<const PathType*>(path);
     return reinterpret_cast<Path*>(copy);
 }

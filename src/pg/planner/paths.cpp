@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <span>
 
+#include "pg/allocate.h"
 #include "pg/compat.h"
 #include "pg/nodes.h"
 #include "pg/planner/cost.h"
@@ -83,7 +84,7 @@ set_join_pathlist_hook_type previous_hook;
 const CustomPathMethods path_methods = {kNodeName, make_join_plan, nullptr};
 
 GpuJoinPath* make_path(const JoinCall& call, const JoinInputs& inputs, const JoinEstimate& estimate) {
-    GpuJoinPath* result = static_cast<GpuJoinPath*>(palloc0(sizeof(GpuJoinPath)));
+    GpuJoinPath* result = zeroed<GpuJoinPath>();
     CustomPath* custom = &result->path;
     custom->path.type = T_CustomPath;
     custom->path.pathtype = T_CustomScan;

@@ -1,6 +1,8 @@
 // See test_order.h.
 #include "pg/planner/test_order.h"
 
+#include "pg/allocate.h"
+
 extern "C" {
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -31,7 +33,7 @@ Rank rank_of(PlannerInfo* root, RestrictInfo* condition) {
 
 List* in_test_order(PlannerInfo* root, const List* conditions) {
     if (list_length(conditions) <= 1) return list_copy(conditions);
-    auto* ranks = static_cast<Rank*>(palloc(sizeof(Rank) * list_length(conditions)));
+    auto* ranks = unset<Rank>(list_length(conditions));
     List* ordered = NIL;
     ListCell* cell;
     foreach (cell, conditions) {
