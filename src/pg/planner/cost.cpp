@@ -36,6 +36,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "pg/settings.h"
 
@@ -103,6 +104,12 @@ int type_length(Oid type) {
     }
 }
 
+// As exprType(), without a call for what most expressions are: this is asked for each column and pair of
+// relations.
+Oid type_of(const Node* expression) {
+    return IsA(expression, Var) ? reinterpret_cast<const Var*>(expression)->vartype : exprType(expression);
+}
+
 // Whether PostgreSQL may have to look at pairs that the engine finds.
 bool needs_columns(const JoinClauses* clauses) {
     return clauses && (clauses->residual || may_be_undecided(filter_of(clauses).program));
@@ -110,8 +117,9 @@ bool needs_columns(const JoinClauses* clauses) {
 
 // Wanted columns travel with the build side, unless only whether a row matched matters.
 RowShape payload_shape(const JoinInputs& inputs) {
-    if (rows_of(inputs.kind).is_decided_by_first_match() && !needs_columns(inputs.clauses)) return {};
-    return inputs.build_columns;
+    if (rows_of(inputs.facts->kind).is_decided_by_first_match() && !needs_columns(inputs.facts->clauses))
+        return {};
+    return inputs.facts->build_columns;
 }
 
 double all_pairs(const JoinInputs& inputs) {
@@ -130,7 +138,8 @@ double candidate_pairs(PlannerInfo* root, const JoinInputs& inputs) {
     };
     double pairs = all_pairs(inputs);
     const RestrictInfo* previous = nullptr;  // a condition may have become two terms, one after the other
-    for (const List* terms : {inputs.clauses->equalities, inputs.clauses->ranges, inputs.clauses->filters}) {
+    for (const List* terms :
+         {inputs.facts->clauses->equalities, inputs.facts->clauses->ranges, inputs.facts->clauses->filters}) {
         ListCell* cell;
         foreach (cell, terms) {
             RestrictInfo* source = static_cast<JoinTerm*>(lfirst(cell))->source;
@@ -139,23 +148,23 @@ double candidate_pairs(PlannerInfo* root, const JoinInputs& inputs) {
         }
     }
     ListCell* cell;
-    foreach (cell, inputs.clauses->conditions) pairs *= selectivity(lfirst_node(RestrictInfo, cell));
+    foreach (cell, inputs.facts->clauses->conditions) pairs *= selectivity(lfirst_node(RestrictInfo, cell));
     return pairs;
 }
 
 // Rows that come out of the engine.
 double engine_results(PlannerInfo* root, const JoinInputs& inputs) {
     double results = inputs.rows;
-    if (inputs.clauses && (inputs.clauses->residual || inputs.clauses->pushed_down))
+    if (inputs.facts->clauses && (inputs.facts->clauses->residual || inputs.facts->clauses->pushed_down))
         results = std::max(results, candidate_pairs(root, inputs));
-    if (!inputs.clauses || inputs.clauses->ranges || !inputs.clauses->searchable)
+    if (!inputs.facts->clauses || inputs.facts->clauses->ranges || !inputs.facts->clauses->searchable)
         results = std::min(results, kTrustedFanout * (inputs.probe->rows + inputs.build->rows));
     return results;
 }
 
 // The pairs that conditions are tested on for want of anything to search by, for all participants.
 double tested_pairs(const JoinInputs& inputs, double shares) {
-    if (!inputs.clauses || inputs.clauses->searchable) return 0;
+    if (!inputs.facts->clauses || inputs.facts->clauses->searchable) return 0;
     return all_pairs(inputs) * shares * (inputs.sharing == Sharing::OneBuild ? shares : 1);
 }
 
@@ -165,7 +174,7 @@ Cost encode_cost(double rows, const RowShape& shape) {
 
 // How many times the work of a hash lookup a row takes.
 double search_depth(const JoinInputs& inputs) {
-    return inputs.clauses && inputs.clauses->ranges
+    return inputs.facts->clauses && inputs.facts->clauses->ranges
                ? std::max(1.0, std::log2(inputs.build->rows + 2) / kLevelsPerHash)
                : 1.0;
 }
@@ -219,7 +228,7 @@ RowShape wanted_shape(const PathTarget* target) {
     shape.bytes = shape.copied_bytes = target->width;
     ListCell* cell;
     foreach (cell, target->exprs) {
-        int width = type_length(exprType(static_cast<Node*>(lfirst(cell))));
+        int width = type_length(type_of(static_cast<Node*>(lfirst(cell))));
         if (width > 0 && width <= 16) shape.copied_bytes -= width;
     }
     shape.copied_bytes = std::max(shape.copied_bytes, 0.0);
@@ -280,35 +289,35 @@ JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const Jo
     double built_rows = build_rows * (inputs.sharing == Sharing::Probe ? participants(inputs) : shares);
     double depth = search_depth(inputs);
     QualCost condition;
-    Cost startup = condition_cost(root, inputs.clauses, &condition) + target->cost.startup;
+    Cost startup = condition_cost(root, inputs.facts->clauses, &condition) + target->cost.startup;
 
     JoinEstimate estimate = {};
     double* terms = estimate.terms.cost;
     terms[kSetUpTerm] = startup + set_up_cost(engine);
     terms[kWorkersTerm] = inputs.workers > 0 ? set_up_cost(engine) : 0;
     terms[kReadBuildTerm] = reading_cost(inputs.build);
-    terms[kEncodeBuildTerm] = encode_cost(build_rows, inputs.build_keys) + encode_cost(build_rows, payload);
+    terms[kEncodeBuildTerm] =
+        encode_cost(build_rows, inputs.facts->build_keys) + encode_cost(build_rows, payload);
     terms[kTransferBuildTerm] =
-        built_rows * (inputs.build_keys.bytes + payload.bytes) / kMegabyte * engine.megabyte;
+        built_rows * (inputs.facts->build_keys.bytes + payload.bytes) / kMegabyte * engine.megabyte;
     terms[kBuildTerm] = built_rows * engine.build_row * depth;
     terms[kReadProbeTerm] = reading_cost(inputs.probe);
-    terms[kEncodeProbeTerm] =
-        encode_cost(probe_rows, inputs.probe_keys) + encode_cost(probe_rows, inputs.probe_columns);
-    terms[kTransferProbeTerm] = (probe_rows * inputs.probe_keys.bytes + results * payload.bytes) * shares /
-                                kMegabyte * engine.megabyte;
+    terms[kEncodeProbeTerm] = encode_cost(probe_rows, inputs.facts->probe_keys) +
+                              encode_cost(probe_rows, inputs.facts->probe_columns);
+    terms[kTransferProbeTerm] = (probe_rows * inputs.facts->probe_keys.bytes + results * payload.bytes) *
+                                shares / kMegabyte * engine.megabyte;
     terms[kProbeTerm] = probe_rows * shares * engine.probe_row * depth;
     terms[kExpansionTerm] = results * shares * engine.match + tested_pairs(inputs, shares) * engine.pair;
     terms[kEmissionTerm] =
         results * (setting_emit_cost + condition.per_tuple) + inputs.rows * target->cost.per_tuple;
 
-    bool emits_at_end = !rows_of(inputs.kind).has_probe_columns();
-    for (int term = 0; term < kCostTermCount; term++) {
-        estimate.total_cost += terms[term];
-        if (term < kFirstProbeTerm || (emits_at_end && term != kEmissionTerm))
-            estimate.startup_cost += terms[term];
-    }
-    if (!emits_at_end) estimate.startup_cost += inputs.probe->startup_cost;
-    estimate.server_bytes = built_rows * (inputs.build_keys.bytes + payload.bytes + kServerBytesPerBuildRow);
+    Cost before_probe = std::accumulate(terms, terms + kFirstProbeTerm, Cost{0});
+    Cost before_emission = std::accumulate(terms + kFirstProbeTerm, terms + kEmissionTerm, before_probe);
+    bool emits_at_end = !rows_of(inputs.facts->kind).has_probe_columns();
+    estimate.startup_cost = emits_at_end ? before_emission : before_probe + inputs.probe->startup_cost;
+    estimate.total_cost = before_emission + terms[kEmissionTerm];
+    estimate.server_bytes =
+        built_rows * (inputs.facts->build_keys.bytes + payload.bytes + kServerBytesPerBuildRow);
     return estimate;
 }
 

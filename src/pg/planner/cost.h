@@ -28,14 +28,19 @@ RowShape wanted_shape(const PathTarget* target);
 RowShape key_shape(const JoinClauses* clauses, bool of_build);
 inline constexpr RowShape kSomeKey = {1, 0, 0};
 
-// One way to run a join.
-struct JoinInputs {
+// What all ways to run a join in one direction have in common.
+struct JoinFacts {
     JoinKind kind;
     const JoinClauses* clauses;  // nullptr: not known yet
     RowShape probe_columns;
     RowShape build_columns;
     RowShape probe_keys = kSomeKey;
     RowShape build_keys = kSomeKey;
+};
+
+// One way to run a join.
+struct JoinInputs {
+    const JoinFacts* facts;
     Path* probe;
     Path* build;
     double rows;  // expected results

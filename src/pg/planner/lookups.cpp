@@ -71,14 +71,13 @@ RelOptInfo* find_relation(PlannerInfo* root, Relids relids) {
 }
 
 bool would_be_looked_up(PlannerInfo* root, const RelOptInfo* table) {
+    Cost hashing = kNearly * least_hashing_cost(table);
     ListCell* cell;
     foreach (cell, table->cheapest_parameterized_paths) {
         const Path* lookup = static_cast<Path*>(lfirst(cell));
         if (!PATH_REQ_OUTER(lookup) || has_disabled_nodes(lookup)) continue;
         const RelOptInfo* outer = find_relation(root, PATH_REQ_OUTER(lookup));
-        if (outer && outer->cheapest_total_path &&
-            least_looping_cost(outer, lookup) < kNearly * least_hashing_cost(table))
-            return true;
+        if (outer && outer->cheapest_total_path && least_looping_cost(outer, lookup) < hashing) return true;
     }
     return false;
 }

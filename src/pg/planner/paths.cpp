@@ -103,8 +103,8 @@ GpuJoinPath* make_path(const JoinCall& call, const JoinInputs& inputs, const Joi
     set_join_conditions(custom, call.extra->restrictlist);
     add_disabled_nodes(&custom->path, inputs.probe);
     add_disabled_nodes(&custom->path, inputs.build);
-    result->kind = inputs.kind;
-    result->clauses = inputs.clauses;
+    result->kind = inputs.facts->kind;
+    result->clauses = inputs.facts->clauses;
     result->costs = estimate.terms;
     result->shares = inputs.sharing == Sharing::OneBuild ? parallel_shares(inputs.workers) : 1;
     return result;
@@ -129,7 +129,8 @@ bool may_be_kept(const JoinCall& call, const JoinInputs& inputs, const JoinEstim
 
 // A join on ranges alone that a nested loop with an index would do better.
 bool is_for_lookups(const JoinCall& call, const Proposal& proposal, const JoinInputs& inputs) {
-    if (setting_force || inputs.clauses->equalities != NIL || inputs.clauses->ranges == NIL) return false;
+    if (setting_force || inputs.facts->clauses->equalities != NIL || inputs.facts->clauses->ranges == NIL)
+        return false;
     JoinEstimate cost = estimate(call, inputs);
     bool may_loop_inner = proposal.jointype == JOIN_INNER || proposal.jointype == JOIN_RIGHT;
     bool may_loop_outer = proposal.jointype != JOIN_RIGHT && proposal.jointype != JOIN_FULL;
@@ -200,7 +201,7 @@ bool wants_matched_row(const JoinCall& call) {
 
 // A batch of the build side has a column for each key and each column that may be wanted above.
 bool fits_batches(const JoinInputs& inputs) {
-    const JoinClauses* clauses = inputs.clauses;
+    const JoinClauses* clauses = inputs.facts->clauses;
     const JoinFilter& filter = filter_of(clauses);
     int keys = list_length(clauses->equalities) + list_length(clauses->ranges) +
                list_length(clauses->filters) + Max(filter.probe.values.count, filter.build.values.count);
@@ -245,10 +246,12 @@ void propose(const JoinCall& call, const Proposal& proposal) {
     if (proposal.kind == JoinKind::RightSemi && wants_matched_row(call)) return;
     RelOptInfo* probe_rel = proposal.builds_outer ? call.inner : call.outer;
     RelOptInfo* build_rel = proposal.builds_outer ? call.outer : call.inner;
+    JoinFacts facts = {};
+    facts.kind = proposal.kind;
+    facts.probe_columns = proposal.builds_outer ? call.inner_columns : call.outer_columns;
+    facts.build_columns = proposal.builds_outer ? call.outer_columns : call.inner_columns;
     JoinInputs inputs = {};
-    inputs.kind = proposal.kind;
-    inputs.probe_columns = proposal.builds_outer ? call.inner_columns : call.outer_columns;
-    inputs.build_columns = proposal.builds_outer ? call.outer_columns : call.inner_columns;
+    inputs.facts = &facts;
     inputs.probe = probe_rel->cheapest_total_path;
     inputs.build = build_rel->cheapest_total_path;
     inputs.rows = call.joinrel->rows;
@@ -258,19 +261,14 @@ void propose(const JoinCall& call, const Proposal& proposal) {
     Ways ways = ways_to_run(call, proposal, inputs, probe_rel, build_rel);
     if (ways.count == 0 || hides_names(call) || is_left_to_lookups(call)) return;
 
-    inputs.clauses = classify_clauses(
+    facts.clauses = classify_clauses(
         call.extra->restrictlist,
         {call.root, proposal.jointype, call.joinrel->relids, probe_rel->relids, build_rel->relids});
-    if (!inputs.clauses || !fits_batches(inputs)) return;
-    inputs.probe_keys = key_shape(inputs.clauses, false);
-    inputs.build_keys = key_shape(inputs.clauses, true);
+    if (!facts.clauses || !fits_batches(inputs)) return;
+    facts.probe_keys = key_shape(facts.clauses, false);
+    facts.build_keys = key_shape(facts.clauses, true);
     if (is_for_lookups(call, proposal, inputs)) return;
-    for (JoinInputs& way : std::span(ways.inputs, ways.count)) {
-        way.clauses = inputs.clauses;
-        way.probe_keys = inputs.probe_keys;
-        way.build_keys = inputs.build_keys;
-        add_join_path(call, way);
-    }
+    for (const JoinInputs& way : std::span(ways.inputs, ways.count)) add_join_path(call, way);
 }
 
 // What a participant of a parallel join may have to read at least.
