@@ -15,6 +15,7 @@
 #include "server/connection.h"
 #include "server/reserver.h"
 #include "server/task.h"
+#include "server/unfinished_open.h"
 
 namespace gpujoin {
 
@@ -66,6 +67,7 @@ class Participant {
     void drop_blocks();
 
     Connection connection;
+    std::unique_ptr<UnfinishedOpen> unfinished_open;  // before it has a session
     Session* session = nullptr;
     std::deque<std::unique_ptr<Task>> tasks;  // the first may be under way
     bool greeted = false;                     // has said Hello

@@ -241,6 +241,7 @@ void Server::receive(const std::shared_ptr<Participant>& participant) {
 
 Status Server::handle(const std::shared_ptr<Participant>& participant, const Message& message) {
     MessageType type = message.header->type;
+    if (participant->unfinished_open) return receive_open_part(participant, message);
     if (type == MessageType::GetDevices) {
         send_devices(*participant, message.header->sequence);
         return {};
@@ -256,11 +257,9 @@ Status Server::handle(const std::shared_ptr<Participant>& participant, const Mes
     }
     if (participant->session) return participant->session->receive(*participant, message);
     if (type == MessageType::Hello) return welcome(*participant, message.as<HelloBody>());
-    if (participant->greeted && type == MessageType::Open)
-        return open_session(participant, message.as<OpenBody>());
+    if (participant->greeted && type == MessageType::Open) return receive_open(participant, message);
     if (participant->greeted && type == MessageType::Attach) return attach(participant, message);
-    return failure(Fault::Protocol, "08P01", "unexpected message")
-        .with_detail("A session must be opened first.");
+    return unexpected("A session must be opened first.");
 }
 
 Status Server::welcome(Participant& participant, const HelloBody& hello) {
@@ -271,12 +270,33 @@ Status Server::welcome(Participant& participant, const HelloBody& hello) {
     return {};
 }
 
-Status Server::open_session(const std::shared_ptr<Participant>& participant, const OpenBody& spec) {
-    GPUJOIN_RETURN_IF_FAILED(validate(spec));
+// Specs that come whole are not kept.
+Status Server::receive_open(const std::shared_ptr<Participant>& participant, const Message& message) {
+    const auto& body = message.as<OpenBody>();
+    if (message.packed.size() == body.bytes) return open_session(participant, body.stages, message.packed);
+    participant->unfinished_open = std::make_unique<UnfinishedOpen>(body, &host_memory_);
+    return participant->unfinished_open->add(message.packed);
+}
+
+Status Server::receive_open_part(const std::shared_ptr<Participant>& participant, const Message& message) {
+    if (message.header->type != MessageType::OpenPart)
+        return unexpected("The session is not opened completely yet.");
+    GPUJOIN_RETURN_IF_FAILED(participant->unfinished_open->add(message.packed));
+    if (!participant->unfinished_open->is_complete()) return {};
+    auto open = std::move(participant->unfinished_open);
+    return open_session(participant, open->stages(), open->packed());
+}
+
+Status Server::open_session(const std::shared_ptr<Participant>& participant, uint32_t stages,
+                            std::span<const std::byte> packed) {
+    std::vector<JoinSpec> specs(stages);
+    GPUJOIN_RETURN_IF_FAILED(unpack(packed, specs));
+    for (const JoinSpec& spec : specs) GPUJOIN_RETURN_IF_FAILED(validate(spec));
+    if (stages > 1) return failure(Fault::Error, "0A000", "sessions of several joins are not supported");
     uint64_t id = next_session_++;
     Resources resources{arena_.get(),   &host_memory_,   devices_.get(),
                         workers_.get(), reserver_.get(), &mailbox_};
-    auto entry = sessions_.emplace(id, std::make_unique<Session>(id, resources, spec)).first;
+    auto entry = sessions_.emplace(id, std::make_unique<Session>(id, resources, specs.front())).first;
     Status status = without_exceptions([&] { return entry->second->open(participant); });
     if (!status.ok() && !participant->session) sessions_.erase(entry);
     return status;
@@ -367,6 +387,7 @@ void Server::finish_calibration(const Calibration& calibration) {
 
 void Server::fail(Participant& participant, const Status& status) {
     if (participant.session) return participant.session->fail(status);
+    participant.unfinished_open.reset();
     participant.connection.send(MessageType::Failed, 0, 0, &status);
     participant.connection.finish();
 }

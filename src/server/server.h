@@ -8,6 +8,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,7 +60,10 @@ class Server {
     void receive(const std::shared_ptr<Participant>& participant);
     Status handle(const std::shared_ptr<Participant>& participant, const Message& message);
     Status welcome(Participant& participant, const HelloBody& hello);
-    Status open_session(const std::shared_ptr<Participant>& participant, const OpenBody& spec);
+    Status receive_open(const std::shared_ptr<Participant>& participant, const Message& message);
+    Status receive_open_part(const std::shared_ptr<Participant>& participant, const Message& message);
+    Status open_session(const std::shared_ptr<Participant>& participant, uint32_t stages,
+                        std::span<const std::byte> packed);
     Status attach(const std::shared_ptr<Participant>& participant, const Message& message);
     void calibrate(const std::shared_ptr<Participant>& participant, uint64_t sequence);
     struct Calibration;

@@ -40,6 +40,11 @@ inline Status session_is_over(uint64_t id) {
         .with_hint("Retry the query.");
 }
 
+// What one is told who sends a message that is well-formed but out of place.
+inline Status unexpected(const char* detail) {
+    return failure(Fault::Protocol, "08P01", "unexpected message").with_detail("%s", detail);
+}
+
 class Session {
   public:
     Session(uint64_t id, const Resources& resources, const JoinSpec& spec);

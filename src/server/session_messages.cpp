@@ -9,10 +9,6 @@ namespace gpujoin {
 
 namespace {
 
-Status unexpected(const char* detail) {
-    return failure(Fault::Protocol, "08P01", "unexpected message").with_detail("%s", detail);
-}
-
 std::unique_ptr<Task> make_task(const Message& message) {
     auto task = std::make_unique<Task>();
     task->type = message.header->type;

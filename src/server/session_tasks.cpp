@@ -27,8 +27,7 @@ bool Session::may_start(const Participant& participant) const {
 Status Session::check_phase(const Task& task) const {
     bool builds = task.type == MessageType::Append || task.type == MessageType::Seal;
     if (builds == (phase_ == Phase::Building)) return {};
-    return failure(Fault::Protocol, "08P01", "unexpected message")
-        .with_detail(builds ? "The build side is sealed already." : "The build side is not sealed yet.");
+    return unexpected(builds ? "The build side is sealed already." : "The build side is not sealed yet.");
 }
 
 TaskContext Session::context() {

@@ -1,6 +1,6 @@
 // JoinSpec: what to join and what to give back, in terms both sides understand: columns of canonical bytes,
-// and comparisons between one probe column and one build column. No SQL types. Plain and of fixed size: it
-// travels as it is, and is checked by validate() before use.
+// and comparisons between one probe column and one build column. No SQL types. Plain and of fixed size; it
+// travels packed (wire/spec_codec.h), and is checked by validate() before use.
 //
 // The probe side is the left (outer) input, the build side the right (inner) one.
 #pragma once

@@ -1,5 +1,5 @@
 // Encoding and checking of messages. The sizes of bodies are fixed by their types, so that checking a packet
-// is arithmetic on its header.
+// is arithmetic on its header, and on the counts that say how long its tail is.
 #include "wire/message.h"
 
 #include <cstring>
@@ -12,7 +12,8 @@ namespace {
 
 static_assert(sizeof(MessageHeader) + sizeof(BatchBody) + kMaxColumns * sizeof(ColumnBuffers) <=
               kMaxMessageBytes);
-static_assert(sizeof(MessageHeader) + sizeof(JoinSpec) <= kMaxMessageBytes);
+static_assert(sizeof(MessageHeader) + sizeof(OpenBody) + kMaxPackedSpecBytes <= kMaxMessageBytes,
+              "the spec of one join needs no OpenPart");
 static_assert(sizeof(MessageHeader) % 8 == 0 && sizeof(BatchBody) % 8 == 0, "bodies and columns are aligned");
 
 Status malformed(const char* what, uint64_t value) {
@@ -32,6 +33,10 @@ bool carries_columns(MessageType type) {
     return type == MessageType::Append || type == MessageType::Probe || type == MessageType::Result;
 }
 
+bool carries_specs(MessageType type) {
+    return type == MessageType::Open || type == MessageType::OpenPart;
+}
+
 template <size_t size>
 bool is_terminated(const char (&text)[size]) {
     return memchr(text, '\0', size) != nullptr;
@@ -49,10 +54,19 @@ bool texts_are_terminated(const DevicesBody& devices) {
     return true;
 }
 
+Status check_open(const OpenBody& body, size_t here) {
+    if (body.stages == 0 || body.stages > kMaxStages) return malformed("The number of stages", body.stages);
+    if (body.bytes > kMaxOpenBytes || body.bytes < here)
+        return malformed("The size of the specifications", body.bytes);
+    return {};
+}
+
 // Checks what a receiver could not without knowing the type: texts end, counts are within their arrays.
 Status check_body(const Message& message) {
     bool texts = true;
     switch (message.header->type) {
+        case MessageType::Open:
+            return check_open(message.as<OpenBody>(), message.packed.size());
         case MessageType::Opened:
             texts = is_terminated(message.as<OpenedBody>().device);
             break;
@@ -112,6 +126,7 @@ uint32_t body_bytes(MessageType type) {
             return sizeof(DevicesBody);
         case MessageType::Failed:
             return sizeof(Status);
+        case MessageType::OpenPart:
         case MessageType::Appended:
         case MessageType::Seal:
         case MessageType::Marked:
@@ -144,23 +159,24 @@ Status decode(std::span<const std::byte> packet, Message* message) {
     decoded.body = packet.data() + sizeof(MessageHeader);
     uint64_t columns = carries_columns(header->type) ? decoded.as<BatchBody>().columns : 0;
     if (columns > kMaxColumns) return malformed("The number of columns", columns);
-    if (body != fixed + columns * sizeof(ColumnBuffers))
+    std::span<const std::byte> tail = packet.subspan(sizeof(MessageHeader) + fixed);
+    if (carries_specs(header->type))
+        decoded.packed = tail;
+    else if (tail.size() != columns * sizeof(ColumnBuffers))
         return malformed("The size of the packet", packet.size());
-    auto* first = reinterpret_cast<const ColumnBuffers*>(packet.data() + sizeof(MessageHeader) + fixed);
-    if (columns > 0) decoded.columns = {first, columns};
+    if (columns > 0) decoded.columns = {reinterpret_cast<const ColumnBuffers*>(tail.data()), columns};
     GPUJOIN_RETURN_IF_FAILED(check_body(decoded));
     *message = decoded;
     return {};
 }
 
 uint32_t encode(MessageType type, uint64_t session, uint64_t sequence, const void* body, uint32_t body_size,
-                std::span<const ColumnBuffers> columns, std::byte* buffer) {
-    auto column_bytes = static_cast<uint32_t>(columns.size_bytes());
-    uint32_t bytes = sizeof(MessageHeader) + body_size + column_bytes;
+                std::span<const std::byte> tail, std::byte* buffer) {
+    uint32_t bytes = sizeof(MessageHeader) + body_size + static_cast<uint32_t>(tail.size());
     MessageHeader header{kMessageMagic, kProtocolVersion, type, bytes, 0, kBuildId, session, sequence};
     memcpy(buffer, &header, sizeof header);
     if (body_size > 0) memcpy(buffer + sizeof header, body, body_size);
-    if (column_bytes > 0) memcpy(buffer + sizeof header + body_size, columns.data(), column_bytes);
+    if (!tail.empty()) memcpy(buffer + sizeof header + body_size, tail.data(), tail.size());
     return bytes;
 }
 

@@ -1,15 +1,17 @@
 // Messages between a client (a PostgreSQL backend) and the server, over a UNIX socket of type SOCK_SEQPACKET:
-// one message a packet, never split. Each is a MessageHeader, a fixed body, and for batches an array of
-// ColumnBuffers. All of it is plain bytes of the host's own layout, since both ends are built together: every
-// header says of which build it is, and others are refused. Whoever receives a message copies it first and
-// checks it with the decode functions below.
+// one message a packet, never split. Each is a MessageHeader, a fixed body, and a tail: for batches an array
+// of ColumnBuffers, for Open packed join specs. All of it is plain bytes of the host's own layout, since both
+// ends are built together: every header says of which build it is, and others are refused. Whoever receives a
+// message copies it first and checks it with the decode functions below.
 //
 // One connection is one participant of one session (one running join). Closing it is the only clean-up
 // signal.
 //
 //   client                         server
 //   Hello                          Welcome (+ the arena's descriptor unless the client has it mapped)
-//   Open (JoinSpec)                Opened: session, secret, the participant's two input blocks
+//   Open (packed JoinSpecs)        Opened: session, secret, the participant's two input blocks
+//   OpenPart                       none: more packed bytes of an Open that did not hold all; nothing else may
+//                                  come until all have
 //   Attach (session, secret)       Opened: the same for a further participant (a parallel worker); followed
 //                                  by Sealed where the session is sealed already
 //   Reserve (bytes)                Grant: one more input block, of at least so many bytes (0: the ordinary
@@ -39,7 +41,7 @@
 #include <span>
 
 #include "wire/batch.h"
-#include "wire/join_spec.h"
+#include "wire/spec_codec.h"
 #include "wire/stats.h"
 #include "wire/status.h"
 
@@ -49,11 +51,14 @@ inline constexpr uint32_t kMessageMagic = 0x4e4a5047;  // "GPJN"
 inline constexpr uint16_t kProtocolVersion = 2;        // of the header up to its build
 inline constexpr uint32_t kMaxMessageBytes = 96u << 10;
 inline constexpr uint32_t kMaxDevices = 32;
+inline constexpr uint32_t kMaxStages = 16;
+inline constexpr uint32_t kMaxOpenBytes = kMaxStages * kMaxPackedSpecBytes;
 
 enum class MessageType : uint16_t {
     Hello = 1,
     Welcome,
     Open,
+    OpenPart,
     Attach,
     Opened,
     Reserve,
@@ -111,7 +116,11 @@ struct WelcomeBody {
     uint64_t block_bytes;  // of a pinned block
 };
 
-using OpenBody = JoinSpec;
+// Followed by packed specs, or by the first bytes of them; OpenParts bring the others.
+struct OpenBody {
+    uint32_t stages;  // joins, each with a spec
+    uint32_t bytes;   // of all specs, packed
+};
 
 struct AttachBody {
     uint8_t secret[16];
@@ -192,6 +201,7 @@ struct Message {
     const MessageHeader* header = nullptr;
     const void* body = nullptr;
     std::span<const ColumnBuffers> columns;  // Append, Probe, Result
+    std::span<const std::byte> packed;       // Open, OpenPart
 
     template <typename Body>
     const Body& as() const {
@@ -205,9 +215,9 @@ struct Message {
 Status decode(std::span<const std::byte> packet, Message* message);
 
 // Writes a message into buffer (aligned to 8 bytes, at least kMaxMessageBytes) and returns its size.
-// body_bytes is the size of the fixed body of that type; columns only for batches.
+// body_bytes is the size of the fixed body of that type; a tail only where the type has one.
 uint32_t encode(MessageType type, uint64_t session, uint64_t sequence, const void* body, uint32_t body_bytes,
-                std::span<const ColumnBuffers> columns, std::byte* buffer);
+                std::span<const std::byte> tail, std::byte* buffer);
 
 // Size of the fixed body of a type, UINT32_MAX for an unknown type.
 uint32_t body_bytes(MessageType type);

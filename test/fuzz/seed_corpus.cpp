@@ -12,10 +12,10 @@ using namespace gpujoin;
 namespace {
 
 void write_packet(const std::string& folder, MessageType type, const void* body,
-                  std::span<const ColumnBuffers> columns) {
+                  std::span<const std::byte> tail) {
     std::vector<uint64_t> buffer(kMaxMessageBytes / 8);
     auto* bytes = reinterpret_cast<std::byte*>(buffer.data());
-    uint32_t size = encode(type, 1, 1, body, body_bytes(type), columns, bytes);
+    uint32_t size = encode(type, 1, 1, body, body_bytes(type), tail, bytes);
     std::string name = folder + "/message-" + std::to_string(static_cast<int>(type));
     FILE* file = fopen(name.c_str(), "wb");
     if (!file || fwrite(bytes, 1, size, file) != size) perror(name.c_str());
@@ -41,8 +41,11 @@ int main(int argc, char** argv) {
     spec->program.step[0] = {FilterOpcode::Load, FilterType::Int64, FilterSource::Probe, 0, 0, 0};
     spec->program.step[1] = {FilterOpcode::Subtract, FilterType::Int64, FilterSource::Build, 0, 0, 0};
     spec->program.step[2] = {FilterOpcode::Less, FilterType::Int64, FilterSource::Constant, 0, 0, 0};
-    write_packet(argv[1], MessageType::Open, spec.get(), {});
+    std::vector<std::byte> packed(packed_bytes(*spec));
+    OpenBody open{1, pack(*spec, packed.data())};
+    write_packet(argv[1], MessageType::Open, &open, packed);
+    write_packet(argv[1], MessageType::OpenPart, nullptr, packed);
     BatchBody batch{{0, 4096}, 8, 2, 0, 0, 4, 0};
-    write_packet(argv[1], MessageType::Append, &batch, columns);
+    write_packet(argv[1], MessageType::Append, &batch, std::as_bytes(std::span(columns)));
     return 0;
 }

@@ -1,6 +1,7 @@
 // Fuzz target: a packet from the other side, as the server takes it in. Whatever decode() and the validators
 // let pass must be safe to use as they promise: every buffer inside its block, every offset inside its data.
 // Built with libFuzzer, or with standalone.cpp where that is not to be had.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -72,6 +73,19 @@ void use_spec(const JoinSpec& spec) {
     }
 }
 
+// Whatever is taken in packed is given out packed.
+void use_specs(const Message& message) {
+    std::vector<JoinSpec> specs(message.as<OpenBody>().stages);
+    if (!unpack(message.packed, specs).ok()) return;
+    std::vector<std::byte> again;
+    for (const JoinSpec& spec : specs) {
+        again.resize(again.size() + packed_bytes(spec));
+        pack(spec, again.data() + again.size() - packed_bytes(spec));
+        use_spec(spec);
+    }
+    require(std::ranges::equal(message.packed, again));
+}
+
 }  // namespace
 
 }  // namespace gpujoin
@@ -84,6 +98,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (!decode({reinterpret_cast<const std::byte*>(aligned.data()), size}, &message).ok()) return 0;
     require(message.header->bytes == size);
     if (!message.columns.empty()) use_batch(message);
-    if (message.header->type == MessageType::Open) use_spec(message.as<OpenBody>());
+    if (message.header->type == MessageType::Open) use_specs(message);
     return 0;
 }

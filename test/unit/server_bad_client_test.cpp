@@ -163,10 +163,7 @@ TEST(ServerBadClient, MessagesOutOfTurnAreRefused) {
             HelloBody hello{};
             c.send(MessageType::Hello, 0, &hello);
         },
-        [](TestClient& c) {
-            JoinSpec spec = key_payload_spec();
-            c.send(MessageType::Open, 0, &spec);
-        },
+        [](TestClient& c) { c.send_open(key_payload_spec()); },
         [](TestClient& c) {
             c.seal();
             MarkMatchedBody marks{c.opened.input[0], 1};  // the client does not decide
@@ -179,8 +176,7 @@ TEST(ServerBadClient, MessagesOutOfTurnAreRefused) {
         expect_protocol_failure(client);
     }
     TestClient client = server.connect();
-    JoinSpec spec = key_payload_spec();
-    client.send(MessageType::Open, 0, &spec);  // before Hello
+    client.send_open(key_payload_spec());  // before Hello
     expect_protocol_failure(client);
     EXPECT_TRUE(server.becomes_clean());
 }
@@ -206,7 +202,7 @@ TEST(ServerBadClient, InvalidSpecsAreRefused) {
     client.hello();
     JoinSpec spec = key_payload_spec();
     spec.output[0] = 2;
-    client.send(MessageType::Open, 0, &spec);
+    client.send_open(spec);
     expect_protocol_failure(client);
 }
 
@@ -234,8 +230,7 @@ TEST(ServerBadClient, ClientsMayDieAtAnyStage) {
         [](TestClient& c) { c.hello(); },
         [](TestClient& c) {
             c.hello();
-            JoinSpec spec = key_payload_spec();
-            c.send(MessageType::Open, 0, &spec);
+            c.send_open(key_payload_spec());
         },
         [](TestClient& c) { c.open(key_payload_spec()); },
         [](TestClient& c) {
@@ -282,8 +277,7 @@ TEST(ServerBadClient, ClosingCancelsWhatIsUnderWay) {
         server.cpu.hang_in = call;
         TestClient client = server.connect();
         client.hello();
-        JoinSpec spec = key_payload_spec();
-        client.send(MessageType::Open, 0, &spec);
+        client.send_open(key_payload_spec());
         auto is_hanging = [&] { return server.cpu.hanging == 1; };
         if (call != FakeControls::Open) {
             Received opened = client.expect(MessageType::Opened);

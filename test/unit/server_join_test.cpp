@@ -289,8 +289,7 @@ TEST(ServerJoin, BlocksRunOutWithoutADeadlock) {
     }
     TestClient refused = server.connect();
     refused.hello();
-    JoinSpec spec = key_payload_spec();
-    refused.send(MessageType::Open, 0, &spec);
+    refused.send_open(key_payload_spec());
     EXPECT_STREQ(refused.expect(MessageType::Failed).message.as<Status>().sqlstate, "53200");
     EXPECT_TRUE(clients[0].reserve(0));  // the last 256 KiB
     EXPECT_FALSE(clients[0].reserve(0));

@@ -96,8 +96,7 @@ void expect_refusal(TestClient* client) {
 
 void send_open(TestClient* client) {
     client->hello();
-    JoinSpec spec = key_payload_spec();
-    client->send(MessageType::Open, 0, &spec);
+    client->send_open(key_payload_spec());
 }
 
 // All that a session may ask for, unless the server refuses some of it or cuts somebody off.

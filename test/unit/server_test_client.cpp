@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -104,10 +105,10 @@ bool TestClient::send_packet(const void* packet, size_t bytes) {
 }
 
 bool TestClient::send(MessageType type, uint64_t sequence, const void* body,
-                      std::span<const ColumnBuffers> columns) {
+                      std::span<const std::byte> tail) {
     std::vector<uint64_t> buffer(kMaxMessageBytes / 8);
     auto* bytes = reinterpret_cast<std::byte*>(buffer.data());
-    uint32_t size = encode(type, session, sequence, body, body_bytes(type), columns, bytes);
+    uint32_t size = encode(type, session, sequence, body, body_bytes(type), tail, bytes);
     return send_packet(bytes, size);
 }
 
@@ -176,9 +177,21 @@ void TestClient::hello() {
     ASSERT_NE(memory_, nullptr);
 }
 
+void TestClient::send_open(std::span<const JoinSpec> specs, size_t at_once) {
+    at_once = std::min(at_once, kMaxMessageBytes - sizeof(MessageHeader) - sizeof(OpenBody));
+    std::vector<std::byte> packed(specs.size() * kMaxPackedSpecBytes);
+    size_t bytes = 0;
+    for (const JoinSpec& spec : specs) bytes += pack(spec, packed.data() + bytes);
+    OpenBody body{static_cast<uint32_t>(specs.size()), static_cast<uint32_t>(bytes)};
+    for (size_t sent = 0; sent == 0 || sent < bytes; sent += at_once) {
+        std::span<const std::byte> part(packed.data() + sent, std::min(at_once, bytes - sent));
+        send(sent == 0 ? MessageType::Open : MessageType::OpenPart, 0, &body, part);
+    }
+}
+
 void TestClient::open(const JoinSpec& spec) {
     hello();
-    send(MessageType::Open, 0, &spec);
+    send_open(spec);
     Received answer = expect(MessageType::Opened);
     session = answer.message.header->session;
     opened = answer.message.as<OpenedBody>();

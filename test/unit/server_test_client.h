@@ -44,8 +44,11 @@ class TestClient {
 
     // Raw packets. send_packet is false when the server has ended the connection or does not read.
     bool send_packet(const void* packet, size_t bytes);
+    bool send(MessageType type, uint64_t sequence, const void* body, std::span<const std::byte> tail);
     bool send(MessageType type, uint64_t sequence, const void* body,
-              std::span<const ColumnBuffers> columns = {});
+              std::span<const ColumnBuffers> columns = {}) {
+        return send(type, sequence, body, std::as_bytes(columns));
+    }
     // The next message; nothing at the end of the connection or after the timeout.
     std::optional<Received> receive(std::chrono::milliseconds timeout = kPatience);
     // Fails the test, and throws, when the next message is of another type.
@@ -59,6 +62,9 @@ class TestClient {
 
     // The steps of a conversation.
     void hello();
+    // What does not fit the Open, or is beyond `at_once` bytes, follows in parts of as many at most.
+    void send_open(std::span<const JoinSpec> specs, size_t at_once = kMaxMessageBytes);
+    void send_open(const JoinSpec& spec) { send_open({&spec, 1}); }
     void open(const JoinSpec& spec);
     void attach(const TestClient& other);
     uint64_t append(const BlockRange& block, const std::vector<BuildRow>& rows, ColumnType payload);

@@ -186,9 +186,10 @@ void channel_wait(Channel* channel, uint32 events, long timeout_ms) {
     CHECK_FOR_INTERRUPTS();
 }
 
-Reply channel_ask(Channel* channel, TimestampTz deadline, MessageType question, uint64 session,
-                  const void* body, MessageType expected, Message* answer, int* descriptor, Status* why) {
-    uint32 bytes = encode(question, session, 0, body, body_bytes(question), {}, outgoing);
+Reply channel_ask(Channel* channel, TimestampTz deadline, const Question& question, MessageType expected,
+                  Message* answer, int* descriptor, Status* why) {
+    uint32 bytes = encode(question.type, question.session, 0, question.body, body_bytes(question.type),
+                          question.tail, outgoing);
     bool sent = false;
     for (;;) {
         Reply reply = sent ? channel_receive(channel, answer, descriptor, why) : channel_send(channel, bytes);

@@ -49,10 +49,17 @@ void channel_wait(Channel* channel, uint32 events, long timeout_ms);
 // How long to wait at a time: then whoever waits looks whether the server is still alive.
 inline constexpr long kLookMs = 1000;
 
+struct Question {
+    MessageType type;
+    const void* body = nullptr;
+    std::span<const std::byte> tail = {};
+    uint64 session = 0;
+};
+
 // Sends a message and waits for its answer, of type `expected`: for the time when nothing else can arrive.
 // Nothing: the deadline has passed.
-Reply channel_ask(Channel* channel, TimestampTz deadline, MessageType question, uint64 session,
-                  const void* body, MessageType expected, Message* answer, int* descriptor, Status* why);
+Reply channel_ask(Channel* channel, TimestampTz deadline, const Question& question, MessageType expected,
+                  Message* answer, int* descriptor, Status* why);
 
 // The failures of a conversation.
 Status server_lost();

@@ -274,8 +274,8 @@ void wait_for_messages(Client* client) {
 
 void send_message(Client* client, MessageType type, uint64 sequence, const void* body,
                   std::span<const ColumnBuffers> columns = {}) {
-    uint32 bytes =
-        encode(type, client->key.session, sequence, body, body_bytes(type), columns, packet_buffer());
+    uint32 bytes = encode(type, client->key.session, sequence, body, body_bytes(type), std::as_bytes(columns),
+                          packet_buffer());
     for (;;) {
         Reply reply = channel_send(&client->channel, bytes);
         if (reply == Reply::Got) return;
@@ -361,22 +361,22 @@ void accept_session(Client* client, const Message& message) {
 }
 
 // Connects, says hello, maps the arena, and asks for a session.
-Reply try_to_open(Client* client, const ServerFacts& server, TimestampTz deadline, MessageType question,
-                  const void* body, uint64 session, Status* why) {
+Reply try_to_open(Client* client, const ServerFacts& server, TimestampTz deadline, const Question& question,
+                  Status* why) {
     Reply reply = channel_connect(&client->channel, server, why);
     if (reply != Reply::Got) return reply;
 
     Message message;
     int descriptor;
     HelloBody hello = {MyProcPid, 0, mapped_arena()};
-    reply = channel_ask(&client->channel, deadline, MessageType::Hello, 0, &hello, MessageType::Welcome,
+    reply = channel_ask(&client->channel, deadline, {MessageType::Hello, &hello}, MessageType::Welcome,
                         &message, &descriptor, why);
     if (reply != Reply::Got) return reply;
     client->arena = acquire_arena(message.as<WelcomeBody>(), descriptor, why);
     if (!client->arena) return Reply::Failed;
 
-    reply = channel_ask(&client->channel, deadline, question, session, body, MessageType::Opened, &message,
-                        &descriptor, why);
+    reply =
+        channel_ask(&client->channel, deadline, question, MessageType::Opened, &message, &descriptor, why);
     if (reply == Reply::Got) accept_session(client, message);
     return reply;
 }
@@ -395,12 +395,12 @@ bool ask_devices(Channel* channel, const ServerFacts& server, TimestampTz deadli
     int descriptor;
     HelloBody hello = {MyProcPid, 0, mapped_arena()};
     if (channel_connect(channel, server, why) != Reply::Got ||
-        channel_ask(channel, deadline, MessageType::Hello, 0, &hello, MessageType::Welcome, &message,
+        channel_ask(channel, deadline, {MessageType::Hello, &hello}, MessageType::Welcome, &message,
                     &descriptor, why) != Reply::Got)
         return false;
     if (descriptor >= 0) close(descriptor);
-    if (channel_ask(channel, deadline, question, 0, nullptr, MessageType::Devices, &message, &descriptor,
-                    why) != Reply::Got)
+    if (channel_ask(channel, deadline, {question}, MessageType::Devices, &message, &descriptor, why) !=
+        Reply::Got)
         return false;
     *devices = message.as<DevicesBody>();
     return true;
@@ -421,8 +421,8 @@ bool ask_on_own_connection(MessageType question, int patience_ms, DevicesBody* d
 
 // Opens or attaches, with patience while a server is being started: nothing has been read yet. nullptr, with
 // the reason in *refusal, when a server refuses; an error where refusal is nullptr.
-Client* connect_client(MemoryContext parent, const JoinSpec* spec, MessageType question, const void* body,
-                       uint64 session, Status* refusal) {
+Client* connect_client(MemoryContext parent, const JoinSpec* spec, const Question& question,
+                       Status* refusal) {
     Client* client = make_client(parent);
     remember_columns(client, spec);
     TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), kConnectPatienceMs);
@@ -431,7 +431,7 @@ Client* connect_client(MemoryContext parent, const JoinSpec* spec, MessageType q
         read_server_facts(&facts);
         Status why = server_is_down(facts);
         if (facts.phase == ServerPhase::Ready) {
-            Reply reply = try_to_open(client, facts, deadline, question, body, session, &why);
+            Reply reply = try_to_open(client, facts, deadline, question, &why);
             if (reply == Reply::Got) return client;
             disconnect(client);
             if (reply != Reply::Failed) doubt_server(facts.generation);
@@ -539,13 +539,18 @@ void view_result(const Client* client, const QueuedResult* result, ResultView* v
 }  // namespace
 
 Client* client_open(MemoryContext context, const JoinSpec* spec) {
-    return connect_client(context, spec, MessageType::Open, spec, 0, nullptr);
+    OpenBody body = {1, packed_bytes(*spec)};
+    auto* packed = unset<std::byte>(body.bytes);
+    pack(*spec, packed);
+    Client* client = connect_client(context, spec, {MessageType::Open, &body, {packed, body.bytes}}, nullptr);
+    pfree(packed);
+    return client;
 }
 
 Client* client_attach(MemoryContext context, const SessionKey* key, const JoinSpec* spec, Status* refusal) {
     AttachBody body;
     memcpy(body.secret, key->secret, sizeof body.secret);
-    return connect_client(context, spec, MessageType::Attach, &body, key->session, refusal);
+    return connect_client(context, spec, {MessageType::Attach, &body, {}, key->session}, refusal);
 }
 
 SessionKey client_key(const Client* client) {

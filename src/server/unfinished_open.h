@@ -1,0 +1,32 @@
+// UnfinishedOpen: the packed specs of an Open that come in parts, until all have. Held in private memory,
+// which is charged as a whole from the first part on: a client may never send the last.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/ledger.h"
+#include "wire/message.h"
+
+namespace gpujoin {
+
+class UnfinishedOpen {
+  public:
+    UnfinishedOpen(const OpenBody& body, Ledger* memory) : body_(body), memory_(body.bytes, memory) {}
+
+    // The next bytes: no more than the Open said (08P01), and only where there is memory for all (53200).
+    Status add(std::span<const std::byte> part);
+    bool is_complete() const { return packed_.size() == body_.bytes; }
+
+    uint32_t stages() const { return body_.stages; }
+    std::span<const std::byte> packed() const { return packed_; }
+
+  private:
+    const OpenBody body_;
+    Ledger memory_;
+    std::vector<std::byte> packed_;
+};
+
+}  // namespace gpujoin
