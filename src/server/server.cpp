@@ -241,6 +241,8 @@ void Server::receive(const std::shared_ptr<Participant>& participant) {
 
 Status Server::handle(const std::shared_ptr<Participant>& participant, const Message& message) {
     MessageType type = message.header->type;
+    size_t stages = participant->session ? participant->session->stages() : 1;
+    if (message.header->stage >= stages) return unexpected("It names a stage that does not exist.");
     if (participant->unfinished_open) return receive_open_part(participant, message);
     if (type == MessageType::GetDevices) {
         send_devices(*participant, message.header->sequence);
@@ -296,7 +298,7 @@ Status Server::open_session(const std::shared_ptr<Participant>& participant, uin
     uint64_t id = next_session_++;
     Resources resources{arena_.get(),   &host_memory_,   devices_.get(),
                         workers_.get(), reserver_.get(), &mailbox_};
-    auto entry = sessions_.emplace(id, std::make_unique<Session>(id, resources, specs.front())).first;
+    auto entry = sessions_.emplace(id, std::make_unique<Session>(id, resources, specs)).first;
     Status status = without_exceptions([&] { return entry->second->open(participant); });
     if (!status.ok() && !participant->session) sessions_.erase(entry);
     return status;

@@ -11,11 +11,11 @@
 
 namespace gpujoin {
 
-Session::Session(uint64_t id, const Resources& resources, const JoinSpec& spec)
-    : id_(id),
-      resources_(resources),
-      spec_(std::make_unique<const JoinSpec>(spec)),
-      host_memory_(resources.host_memory->limit(), resources.host_memory) {}
+Session::Session(uint64_t id, const Resources& resources, std::span<const JoinSpec> specs)
+    : id_(id), resources_(resources), host_memory_(resources.host_memory->limit(), resources.host_memory) {
+    stages_.reserve(specs.size());
+    for (const JoinSpec& spec : specs) stages_.push_back({spec});
+}
 
 Session::~Session() {
     if (device_) device_->sessions--;
@@ -164,8 +164,22 @@ Mailbox::Letters Session::letter(std::function<void()> then) {
     return letters;
 }
 
+// Makes fresh joins of all stages on a device, or of none.
+Status Session::open_stages(Device& device) {
+    Status status;
+    for (Stage& stage : stages_)
+        if (status.ok()) status = device.engine->open(stage.spec, limits_on(device), &stage.fresh_join);
+    if (!status.ok())
+        for (Stage& stage : stages_) stage.fresh_join.reset();
+    return status;
+}
+
+void Session::take_fresh_joins() {
+    for (Stage& stage : stages_) stage.join = std::move(stage.fresh_join);
+}
+
 void Session::start_open() {
-    auto work = [this] { return device_->engine->open(*spec_, limits_on(*device_), &fresh_join_); };
+    auto work = [this] { return open_stages(*device_); };
     run(work, [this](const Status& status) {
         if (phase_ == Phase::Over) return;
         if (status.fault == Fault::DeviceMemory && !device_->is_cpu()) {
@@ -174,29 +188,35 @@ void Session::start_open() {
             return start_open();
         }
         if (!status.ok()) return fail(status);
-        join_ = std::move(fresh_join_);
+        take_fresh_joins();
         phase_ = Phase::Building;
         send_welcome(*participants_.front());
     });
 }
 
-// With no task running: hands the build side to a join on the CPU engine. Probes that were begun start again.
+// With no task running: hands each build side to a join on the CPU engine. Probes that were begun start
+// again.
 void Session::start_move() {
     log_line(LogLevel::Log, "join session %llu moves to the CPU: no room on %s",
              static_cast<unsigned long long>(id_), device_->label.c_str());
-    auto old_join = std::make_shared<std::unique_ptr<Join>>(std::move(join_));
-    auto cursors = std::make_shared<std::vector<std::unique_ptr<Cursor>>>();  // gone before their join
+    auto old_joins = std::make_shared<std::vector<std::unique_ptr<Join>>>(stages_.size());
+    auto cursors = std::make_shared<std::vector<std::unique_ptr<Cursor>>>();  // gone before their joins
     for (const auto& participant : participants_)
         if (participant->holds_cursor()) cursors->push_back(std::move(participant->tasks.front()->cursor));
+    for (size_t i = 0; i < stages_.size(); i++) (*old_joins)[i] = std::move(stages_[i].join);
 
-    auto work = [this, cursors, old_join, is_sealed = phase_ == Phase::Sealed]() -> Status {
+    auto work = [this, cursors, old_joins, is_sealed = phase_ == Phase::Sealed]() -> Status {
         cursors->clear();
-        Device& cpu = resources_.devices->cpu();
-        GPUJOIN_RETURN_IF_FAILED(cpu.engine->open(*spec_, limits_on(cpu), &fresh_join_));
-        auto append = [this](const BatchView& batch) { return fresh_join_->append(batch); };
-        GPUJOIN_RETURN_IF_FAILED((*old_join)->export_build(append));
-        old_join->reset();
-        return is_sealed ? fresh_join_->seal(&fresh_report_) : Status{};
+        GPUJOIN_RETURN_IF_FAILED(open_stages(resources_.devices->cpu()));
+        for (size_t i = 0; i < stages_.size(); i++) {
+            Stage& stage = stages_[i];
+            std::unique_ptr<Join> old_join = std::move((*old_joins)[i]);
+            auto append = [&stage](const BatchView& batch) { return stage.fresh_join->append(batch); };
+            GPUJOIN_RETURN_IF_FAILED(old_join->export_build(append));
+            old_join.reset();
+            if (is_sealed) GPUJOIN_RETURN_IF_FAILED(stage.fresh_join->seal(&stage.fresh_report));
+        }
+        return {};
     };
     run(work, [this](const Status& status) {
         wants_move_ = false;
@@ -204,28 +224,30 @@ void Session::start_move() {
         // With what is left of the join there is no second attempt.
         if (!status.ok()) return end_for(status);
         use_device(resources_.devices->cpu());
-        join_ = std::move(fresh_join_);
+        take_fresh_joins();
         moved_ = true;
-        if (phase_ == Phase::Sealed) seal_report_ = fresh_report_;  // for participants that come later
+        if (phase_ != Phase::Sealed) return;
+        for (Stage& stage : stages_) stage.report = stage.fresh_report;  // for participants that come later
     });
 }
 
 // With no task running: destroys all that the engine has of this session.
 void Session::start_winding_down() {
     struct Remains {
-        std::unique_ptr<Join> join;
-        std::unique_ptr<Join> fresh_join;
+        std::vector<std::unique_ptr<Join>> joins;
         std::vector<std::deque<std::unique_ptr<Task>>> tasks;
     };
     auto remains = std::make_shared<Remains>();
+    remains->joins.reserve(2 * stages_.size());
     for (const auto& participant : participants_)
         remains->tasks.push_back(std::exchange(participant->tasks, {}));
-    remains->join = std::move(join_);
-    remains->fresh_join = std::move(fresh_join_);
+    for (Stage& stage : stages_) {
+        remains->joins.push_back(std::move(stage.join));
+        remains->joins.push_back(std::move(stage.fresh_join));
+    }
     auto work = [remains]() -> Status {
         remains->tasks.clear();
-        remains->join.reset();
-        remains->fresh_join.reset();
+        remains->joins.clear();
         return {};
     };
     run(work, [this](const Status&) { wound_down_ = true; });

@@ -1,5 +1,6 @@
-// Session: one running join and its participants. All of it belongs to the event thread; workers are handed
-// one task of a participant at a time and report back through the mailbox.
+// Session: running joins (its stages, of which there is one so far) and their participants. All of it belongs
+// to the event thread; workers are handed one task of a participant at a time and report back through the
+// mailbox.
 //
 //   opening → building → sealed → over → wound down → erased by the server
 //
@@ -25,6 +26,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "engine/engine.h"
@@ -47,7 +49,7 @@ inline Status unexpected(const char* detail) {
 
 class Session {
   public:
-    Session(uint64_t id, const Resources& resources, const JoinSpec& spec);
+    Session(uint64_t id, const Resources& resources, std::span<const JoinSpec> specs);
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
@@ -66,11 +68,21 @@ class Session {
     void advance();
 
     uint64_t id() const { return id_; }
+    size_t stages() const { return stages_.size(); }
     // Nothing is left to wait for: to be erased.
     bool is_finished() const { return wound_down_ && participants_.empty(); }
 
   private:
     enum class Phase { Opening, Building, Sealed, Over };
+
+    // One join of the session. What a worker makes is fresh until it has reported back.
+    struct Stage {
+        JoinSpec spec;
+        std::unique_ptr<Join> join = nullptr;
+        std::unique_ptr<Join> fresh_join = nullptr;
+        SealReport report{};
+        SealReport fresh_report{};
+    };
 
     // session_messages.cpp: what clients ask for.
     Status receive_batch(Participant& participant, const Message& message);
@@ -101,7 +113,7 @@ class Session {
     void answer(Participant& participant, const Task& task);
     void pop_task(Participant& participant);
     void discard(Participant& participant, std::deque<std::unique_ptr<Task>> tasks);
-    TaskContext context();
+    TaskContext context(const Task& task);
 
     // session.cpp: life and death.
     void start_what_may();
@@ -109,6 +121,8 @@ class Session {
     void run(std::function<Status()> work, std::function<void(const Status&)> then);
     void reserve(Participant& participant, std::function<void(const Status&)> then);
     Mailbox::Letters letter(std::function<void()> then);
+    Status open_stages(Device& device);
+    void take_fresh_joins();
     void start_open();
     void start_move();
     void start_winding_down();
@@ -119,18 +133,14 @@ class Session {
     const uint64_t id_;
     const Resources resources_;
     const WorkerThreads::Share share_ = WorkerThreads::make_share();  // of the workers' time
-    const std::unique_ptr<const JoinSpec> spec_;
     std::array<uint8_t, 16> secret_{};
     std::atomic<bool> cancel_{false};
     Ledger host_memory_;
     Device* device_ = nullptr;
     std::unique_ptr<Ledger> device_memory_;
-    std::unique_ptr<Join> join_;
-    std::unique_ptr<Join> fresh_join_;  // being made by a worker, to become join_
-    SealReport fresh_report_{};         // of a seal by a worker, to become seal_report_
+    std::vector<Stage> stages_;  // as many as there are specs
 
     Phase phase_ = Phase::Opening;
-    SealReport seal_report_{};
     bool wants_move_ = false;  // a task has failed for lack of device memory
     bool moved_ = false;
     bool answered_ = false;  // results or marks were acknowledged: too late to move

@@ -12,6 +12,7 @@ namespace {
 std::unique_ptr<Task> make_task(const Message& message) {
     auto task = std::make_unique<Task>();
     task->type = message.header->type;
+    task->stage = message.header->stage;
     task->sequence = message.header->sequence;
     return task;
 }
@@ -77,8 +78,9 @@ Status Session::queue(Participant& participant, std::unique_ptr<Task> task) {
 Status Session::receive_batch(Participant& participant, const Message& message) {
     auto task = make_task(message);
     task->batch = message.as<BatchBody>();
-    auto columns = task->type == MessageType::Append ? std::span(spec_->build, spec_->build_columns)
-                                                     : std::span(spec_->probe, spec_->probe_columns);
+    const JoinSpec& spec = stages_[task->stage].spec;
+    auto columns = task->type == MessageType::Append ? std::span(spec.build, spec.build_columns)
+                                                     : std::span(spec.probe, spec.probe_columns);
     GPUJOIN_RETURN_IF_FAILED(
         validate_buffers(columns, message.columns, task->batch.rows, task->batch.block.bytes));
     GPUJOIN_RETURN_IF_FAILED(participant.hand_over(task->batch.block));
@@ -89,7 +91,8 @@ Status Session::receive_batch(Participant& participant, const Message& message) 
 Status Session::receive_marks(Participant& participant, const Message& message) {
     auto task = make_task(message);
     task->marks = message.as<MarkMatchedBody>();
-    if (!spec_->client_decides) return unexpected("The client does not decide on matches in this join.");
+    if (!stages_[task->stage].spec.client_decides)
+        return unexpected("The client does not decide on matches in this join.");
     if (task->marks.rows > task->marks.block.bytes / sizeof(uint64_t))
         return unexpected("It reports more matches than its block holds.");
     GPUJOIN_RETURN_IF_FAILED(participant.hand_over(task->marks.block));
@@ -146,7 +149,7 @@ void Session::send_welcome(Participant& participant) {
 }
 
 void Session::send_sealed(Participant& participant) {
-    send(participant, MessageType::Sealed, 0, &seal_report_);
+    send(participant, MessageType::Sealed, 0, &stages_.front().report);
 }
 
 void Session::send_result(Participant& participant, const Task& task, const Delivery& delivery) {
@@ -169,7 +172,7 @@ void Session::send_result(Participant& participant, const Task& task, const Deli
 
 void Session::send_stats(Participant& participant, uint64_t sequence) {
     JoinStats stats{};
-    if (join_) stats = join_->stats();
+    if (const auto& join = stages_.front().join) stats = join->stats();
     stats.moved = moved_;
     copy_text(device_->label, stats.device);
     send(participant, MessageType::Stats, sequence, &stats);

@@ -30,15 +30,17 @@ Status Session::check_phase(const Task& task) const {
     return unexpected(builds ? "The build side is sealed already." : "The build side is not sealed yet.");
 }
 
-TaskContext Session::context() {
-    return {spec_.get(), resources_.arena, &host_memory_, join_.get(), seal_report_.build_rows};
+TaskContext Session::context(const Task& task) {
+    const Stage& stage = stages_[task.stage];
+    return {&stage.spec, resources_.arena, &host_memory_, stage.join.get(), stage.report.build_rows};
 }
 
 void Session::start_task(Participant& participant) {
     Task& task = *participant.tasks.front();
     if (Status status = check_phase(task); !status.ok()) return fail(status);
     if (task.gives_results()) return start_cursor(participant, task);
-    run([this, context = context(), &task] { return execute(context, task, &fresh_report_); },
+    SealReport* report = &stages_[task.stage].fresh_report;
+    run([context = context(task), report, &task] { return execute(context, task, report); },
         [this, &participant](const Status& status) { finish_task(participant, status); });
     participant.running = true;
 }
@@ -52,7 +54,8 @@ void Session::start_cursor(Participant& participant, Task& task) {
     auto post = [this, &participant, &task](const Delivery& delivery) {
         resources_.mailbox->post([=, this, &participant, &task] { deliver(participant, task, delivery); });
     };
-    run([=, context = context(), &task] { return execute_cursor(context, task, blocks, post, last.get()); },
+    run([=, context = context(task),
+         &task] { return execute_cursor(context, task, blocks, post, last.get()); },
         [this, &participant, last](const Status& status) {
             if (status.ok())
                 finish_cursor(participant, *last);
@@ -135,7 +138,7 @@ void Session::answer(Participant& participant, const Task& task) {
             break;
     }
     phase_ = Phase::Sealed;
-    seal_report_ = fresh_report_;
+    stages_[task.stage].report = stages_[task.stage].fresh_report;
     for (const auto& everyone : participants_)
         if (everyone->welcome) send_sealed(*everyone);
 }

@@ -50,6 +50,7 @@ struct Delivery {
 
 struct Task {
     MessageType type;
+    uint32_t stage = 0;
     uint64_t sequence = 0;
     BatchBody batch{};                   // Append, Probe
     std::vector<ColumnBuffers> buffers;  // Append, Probe

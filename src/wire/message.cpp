@@ -150,7 +150,6 @@ Status decode(std::span<const std::byte> packet, Message* message) {
     if (header->bytes != packet.size()) return malformed("The size given in the header", header->bytes);
     uint32_t fixed = body_bytes(header->type);
     if (fixed == UINT32_MAX) return malformed("The message type", static_cast<uint64_t>(header->type));
-    if (header->stage != 0) return malformed("The stage", header->stage);
     uint64_t body = packet.size() - sizeof(MessageHeader);
     if (body < fixed) return malformed("The size of the packet", packet.size());
 

@@ -91,7 +91,7 @@ struct MessageHeader {
     uint16_t version;
     MessageType type;
     uint32_t bytes;     // of the whole message
-    uint32_t stage;     // 0: a session has one join
+    uint32_t stage;     // of the session, whose joins count from 0; else 0
     uint64_t build;     // kBuildId
     uint64_t session;   // 0 before Opened
     uint64_t sequence;  // Append, Probe, ScanBuild, MarkMatched and Reserve take increasing numbers from one

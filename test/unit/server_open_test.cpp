@@ -1,4 +1,4 @@
-// Opening with specs that come in parts: they are gathered in turn and accounted for until all have come.
+// Opening: specs that come in parts are gathered in turn, and accounted for until all have come.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -129,6 +129,19 @@ TEST(ServerOpen, OpensThatAreNotCompletedInTurnAreRefused) {
         expect_refusal(client, "08P01");
     }
     EXPECT_TRUE(server.becomes_clean());
+}
+
+TEST(ServerOpen, MessagesNameAStageThatExists) {
+    TestServer server;
+    for (MessageType type :
+         {MessageType::Seal, MessageType::Rewind, MessageType::GetStats, MessageType::Ping}) {
+        TestClient client = server.connect_and_open(key_payload_spec());
+        alignas(8) std::byte packet[sizeof(MessageHeader)];
+        uint32_t bytes = encode(type, client.session, 0, nullptr, 0, {}, packet);
+        reinterpret_cast<MessageHeader*>(packet)->stage = 1;
+        ASSERT_TRUE(client.send_packet(packet, bytes));
+        expect_refusal(client, "08P01");
+    }
 }
 
 }  // namespace gpujoin::test

@@ -167,6 +167,8 @@ Reply channel_receive(Channel* channel, Message* message, int* descriptor, Statu
         *why = malformed_answer("It is too long.");
     else if (Status checked = decode({incoming, static_cast<size_t>(bytes)}, message); !checked.ok())
         *why = unfit(checked);
+    else if (message->header->stage != 0)
+        *why = malformed_answer("It names a stage that does not exist.");
     else
         return Reply::Got;
     if (*descriptor >= 0) close(*descriptor);
