@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cuda/index/range_sample.h"
+#include "engine/algorithm.h"
 #include "engine/turn.h"
 
 namespace gpujoin::cuda {
@@ -103,7 +104,7 @@ RadixInput SealedJoin::radix_input(bool build, const DeviceColumn* views, const 
 }
 
 bool SealedJoin::merges_unordered() const {
-    return plan.merge && spec.order == OutputOrder::None && !spec.client_decides && !plan.tests_candidates();
+    return plan.merge && gives_any_order(spec) && !plan.tests_candidates();
 }
 
 // Joins that mark build rows, give back some without a partner or test candidates need row numbers.
@@ -113,8 +114,8 @@ PayloadSource SealedJoin::lookup_payload() const {
     return choose_payload(build_views.data(), spec.output, spec.outputs);
 }
 
-OutputOrder SealedJoin::result_order() const {
-    return radix_bits || merges_unordered() ? OutputOrder::None : OutputOrder::Probe;
+ResultOrder SealedJoin::result_order() const {
+    return radix_bits || merges_unordered() ? ResultOrder::Any : ResultOrder::Ascending;
 }
 
 ProbeWork SealedJoin::probe_work(const DeviceColumn* probe, uint64_t rows) const {

@@ -45,7 +45,7 @@ struct SealedJoin {
     bool merges_unordered() const;
     // What the lookup structure may have in the place of build row numbers.
     PayloadSource lookup_payload() const;
-    OutputOrder result_order() const;
+    ResultOrder result_order() const;
     ProbeWork probe_work(const DeviceColumn* probe, uint64_t rows) const;
     uint64_t row_data() const;
     // Brings what probing has marked into matched.

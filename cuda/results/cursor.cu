@@ -56,8 +56,7 @@ Status CudaCursor::queue_lookup(const WorkContext& context, uint64_t rows) {
                                                         : make_exact_source;
     GPUJOIN_RETURN_IF_FAILED(make_source(context, std::move(work), &source_));
     writer_ = std::make_unique<ResultWriter>(join_->spec, join_->build_views.data(), probe_.views().data(),
-                                             join_->row_data(), join_->result_order(),
-                                             join_->lookup.holds_values());
+                                             join_->row_data(), join_->lookup.holds_values());
     return {};
 }
 
@@ -65,8 +64,8 @@ Status CudaCursor::start_scan(bool matched) {
     GPUJOIN_RETURN_IF_FAILED(join_->acquire_stream({join_->build.rows()}, &stream_));
     GPUJOIN_RETURN_IF_FAILED(join_->collect_marks(join_->work(stream_)));
     source_ = make_scan_source(join_->matched.data(), matched, join_->build.rows());
-    writer_ = std::make_unique<ResultWriter>(join_->spec, join_->build_views.data(), nullptr,
-                                             join_->row_data(), join_->result_order());
+    writer_ =
+        std::make_unique<ResultWriter>(join_->spec, join_->build_views.data(), nullptr, join_->row_data());
     return {};
 }
 

@@ -49,8 +49,8 @@ Status find_cut(const WorkContext& context, const ResultShape& shape, const Data
 }  // namespace
 
 ResultWriter::ResultWriter(const JoinSpec& spec, const DeviceColumn* build, const DeviceColumn* probe,
-                           uint64_t row_data, OutputOrder order, bool held_values)
-    : probe_rows_(probe && order == OutputOrder::Probe),
+                           uint64_t row_data, bool held_values)
+    : probe_rows_(probe && spec.names_probe_rows),
       build_rows_(spec.client_decides),
       held_values_(held_values),
       row_data_(row_data) {

@@ -28,9 +28,13 @@ Algorithm choose_algorithm(const JoinSpec& spec, uint64_t build_rows) {
     return can_execute(Algorithm::Hash, spec) ? Algorithm::Hash : Algorithm::NestedLoop;
 }
 
+bool gives_any_order(const JoinSpec& spec) {
+    return spec.order == ResultOrder::Any && !spec.names_probe_rows;
+}
+
 bool may_partition(const JoinSpec& spec) {
-    return spec.order == OutputOrder::None && spec.kind == JoinKind::Inner && !spec.client_decides &&
-           spec.equalities > 0 && spec.ranges + spec.filters + spec.program.steps == 0;
+    return gives_any_order(spec) && spec.kind == JoinKind::Inner && spec.equalities > 0 &&
+           spec.ranges + spec.filters + spec.program.steps == 0;
 }
 
 bool partitioning_pays(uint64_t build_rows, uint64_t probe_rows) {

@@ -44,7 +44,7 @@ struct ResultBatch {
     bool done = false;          // the cursor has no more rows
     bool undecided = false;     // the filter program may have left some of the pairs undecided
     uint64_t bytes_needed = 0;  // > 0, with no rows: the next row alone needs a sink of this many bytes
-    // uint32[rows]: row number in the probe batch; absent in scan_build and in OutputOrder::None
+    // uint32[rows]: row number in the probe batch; only where they are named, and not in scan_build
     uint64_t probe_rows = kNoBuffer;
     uint64_t build_rows = kNoBuffer;     // uint64[rows]: only with client_decides
     uint64_t bytes = 0;                  // of the sink that were used

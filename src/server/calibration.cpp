@@ -58,6 +58,7 @@ struct Times {
 
 std::unique_ptr<JoinSpec> spec_of(const Shape& shape) {
     auto spec = std::make_unique<JoinSpec>();
+    spec->names_probe_rows = 1;
     spec->probe_columns = spec->equalities = 1;
     spec->build_columns = static_cast<uint16_t>(1 + shape.payload_columns);
     spec->outputs = static_cast<uint16_t>(shape.payload_columns);

@@ -69,8 +69,7 @@ Status validate_counts(const JoinSpec& spec) {
     GPUJOIN_RETURN_IF_FAILED(at_most("The number of ranges", spec.ranges, kMaxTerms));
     GPUJOIN_RETURN_IF_FAILED(at_most("The number of filters", spec.filters, kMaxTerms));
     GPUJOIN_RETURN_IF_FAILED(at_most("The number of outputs", spec.outputs, kMaxColumns));
-    uint16_t carry_limit = spec.order == OutputOrder::None ? kMaxColumns : 0;
-    GPUJOIN_RETURN_IF_FAILED(at_most("The number of carried columns", spec.carried, carry_limit));
+    GPUJOIN_RETURN_IF_FAILED(at_most("The number of carried columns", spec.carried, kMaxColumns));
     return at_most("The number of result columns", uint64_t{spec.outputs} + spec.carried, kMaxColumns);
 }
 
@@ -79,8 +78,12 @@ Status validate_counts(const JoinSpec& spec) {
 Status validate(const JoinSpec& spec) {
     GPUJOIN_RETURN_IF_FAILED(in_enum("The join kind", spec.kind, JoinKind::RightAnti));
     GPUJOIN_RETURN_IF_FAILED(in_enum("The algorithm", spec.algorithm, Algorithm::NestedLoop));
-    GPUJOIN_RETURN_IF_FAILED(in_enum("The output order", spec.order, OutputOrder::None));
+    GPUJOIN_RETURN_IF_FAILED(in_enum("The result order", spec.order, ResultOrder::Any));
+    GPUJOIN_RETURN_IF_FAILED(at_most("The names_probe_rows flag", spec.names_probe_rows, 1));
     GPUJOIN_RETURN_IF_FAILED(at_most("The client_decides flag", spec.client_decides, 1));
+    if (spec.client_decides && (spec.order == ResultOrder::Any || !spec.names_probe_rows))
+        return failure(Fault::Protocol, "08P01", "malformed join specification")
+            .with_detail("The client decides, but cannot tell the candidates of a probe row.");
     GPUJOIN_RETURN_IF_FAILED(validate_counts(spec));
     GPUJOIN_RETURN_IF_FAILED(validate_columns({spec.probe, spec.probe_columns}));
     GPUJOIN_RETURN_IF_FAILED(validate_columns({spec.build, spec.build_columns}));

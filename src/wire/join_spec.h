@@ -19,9 +19,9 @@ inline constexpr uint32_t kMaxTerms = 64;
 
 enum class Algorithm : uint8_t { Auto, Hash, SortMerge, Index, NestedLoop };
 
-// probe: results stream back in probe order, naming probe rows by number; none: any order, wanted probe
-// columns are carried through the join.
-enum class OutputOrder : uint8_t { Probe, None };
+// The order of results in which probe rows come: ascending by their numbers; all results of a probe row one
+// after the other; any. An engine may give more order than was asked for.
+enum class ResultOrder : uint8_t { Ascending, Grouped, Any };
 
 enum class Comparison : uint8_t { Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual };
 
@@ -36,10 +36,11 @@ struct Term {
 struct JoinSpec {
     JoinKind kind;
     Algorithm algorithm;  // Auto, or the one to force
-    OutputOrder order;
+    ResultOrder order;
     // 1: results carry build row numbers (8 bytes a row), and every candidate pair comes back, because the
     // client decides on a further condition itself: Left and Full give no NULL-extended rows, Semi and Anti
-    // give pairs like Inner, and build rows count as matched only by mark_matched().
+    // give pairs like Inner, and build rows count as matched only by mark_matched(). It needs the candidates
+    // of a probe row together, and the names of probe rows.
     uint8_t client_decides;
     uint16_t probe_columns;
     uint16_t build_columns;
@@ -48,13 +49,15 @@ struct JoinSpec {
     uint16_t filters;  // like ranges, NotEqual allowed; never drive the search
     uint16_t outputs;
     uint16_t carried;
-    uint16_t reserved[3];
+    uint8_t names_probe_rows;  // 1: results say by number which probe row each is of
+    uint8_t reserved[5];
     uint64_t estimated_probe_rows;
     Term equality[kMaxTerms];  // comparison == Equal
     Term range[kMaxTerms];     // Less, LessEqual, Greater, GreaterEqual
     Term filter[kMaxTerms];
     uint16_t output[kMaxColumns];  // build columns to gather into results, in this order
-    uint16_t carry[kMaxColumns];   // probe columns to carry, OutputOrder::None only
+    uint16_t
+        carry[kMaxColumns];  // probe columns to give back with results, in this order, behind the outputs
     ColumnSpec probe[kMaxColumns];
     ColumnSpec build[kMaxColumns];
     // A further condition; like filters. Pairs that it leaves undecided come back like those that match, in

@@ -10,7 +10,7 @@ namespace gpujoin {
 
 struct SealReport {
     Algorithm algorithm;
-    OutputOrder order;  // of results; Probe may be given where None was asked for
+    ResultOrder order;  // of results
     uint8_t reserved[6];
     uint64_t build_rows;
 };

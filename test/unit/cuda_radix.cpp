@@ -130,7 +130,7 @@ JoinSpec radix_spec(const Shape& shape, const Relation& build, const Relation& p
     JoinSpec spec{};
     spec.kind = JoinKind::Inner;
     spec.algorithm = shape.algorithm;
-    spec.order = OutputOrder::None;
+    spec.order = ResultOrder::Any;
     spec.build_columns = spec.probe_columns = 3;
     for (uint16_t i = 0; i < 3; i++) {
         spec.build[i] = column_of(i ? shape.build_bytes : shape.key_bytes, i == 0 && !build.null.empty());
@@ -200,7 +200,7 @@ class CudaRadixTest : public EngineTest {
         ASSERT_OK(join->append(build_columns.view()));
         SealReport report;
         ASSERT_OK(join->seal(&report));
-        ASSERT_EQ(report.order, OutputOrder::None) << "the build side is neither partitioned nor sorted";
+        ASSERT_EQ(report.order, ResultOrder::Any) << "the build side is neither partitioned nor sorted";
         ASSERT_EQ(report.algorithm, shape.algorithm == Algorithm::Auto ? Algorithm::Hash : shape.algorithm);
         Columns probe_columns(probe, shape.key_bytes, shape.probe_bytes, shape.memory, shape.split);
         std::unique_ptr<Cursor> cursor;
@@ -348,7 +348,7 @@ TEST_P(CudaRadixTest, SmallBatchesAfterPartitioning) {
     ASSERT_OK(join->append(build_columns.view()));
     SealReport report;
     ASSERT_OK(join->seal(&report));
-    ASSERT_EQ(report.order, OutputOrder::None);
+    ASSERT_EQ(report.order, ResultOrder::Any);
     Columns probe_columns(probe, 4, 4, Memory::Host);
     for (int repeat = 0; repeat < 2; repeat++) {
         std::unique_ptr<Cursor> cursor;

@@ -16,7 +16,7 @@ JoinSpec equality_spec(JoinKind kind, Algorithm algorithm, const TablePair& tabl
 
 class EqualityJoin : public EngineTest {
   protected:
-    // One case in every kind of join with every algorithm, in both orders of results.
+    // One case in every kind of join with every algorithm, in every order of results.
     void run(const KeyCase& key, uint64_t probe_rows, uint64_t build_rows, const Pacing& pacing = {}) {
         run(key.name, make_tables(key.columns, probe_rows, build_rows, probe_rows * 31 + build_rows),
             key.columns.size(), pacing);
@@ -27,9 +27,9 @@ class EqualityJoin : public EngineTest {
                      std::to_string(tables.build.rows()) + " rows");
         const auto candidates = equal_rows(tables.probe, tables.build, keys);
         for (JoinKind kind : kKinds) {
-            for (OutputOrder order : {OutputOrder::Probe, OutputOrder::None}) {
+            for (ResultOrder order : kOrders) {
                 JoinSpec spec = equality_spec(kind, Algorithm::Auto, tables, keys);
-                if (order == OutputOrder::None) carry_all(spec);
+                if (order != ResultOrder::Ascending) carry_all(spec, order);
                 run(spec, tables, candidates, pacing);
                 if (HasFatalFailure()) return;
             }
@@ -114,6 +114,21 @@ TEST_P(EqualityJoin, AwkwardSizes) {
         for (size_t i = 0; i < sizes.size(); i++) {
             run(key, sizes[i], sizes[i]);
             run(key, sizes[(i + 1) % sizes.size()], sizes[i]);
+        }
+    }
+}
+
+// Results name probe rows where that was asked for, whatever their order, and never else.
+TEST_P(EqualityJoin, OrderAndNamesAreAskedForApart) {
+    const TablePair tables = make_tables(key_cases(100, 0.05).front().columns, 300, 200, 21);
+    const auto candidates = equal_rows(tables.probe, tables.build, 1);
+    for (JoinKind kind : kKinds) {
+        for (ResultOrder order : kOrders) {
+            JoinSpec spec = equality_spec(kind, Algorithm::Auto, tables, 1);
+            carry_all(spec, order);
+            spec.names_probe_rows = !spec.names_probe_rows;
+            run(spec, tables, candidates, {.probe_batch = 120, .sink_bytes = 4 << 10});
+            if (HasFatalFailure()) return;
         }
     }
 }

@@ -319,7 +319,7 @@ TEST_P(Contract, ReportsAndStats) {
     JoinSpec spec = equality_spec(JoinKind::Inner, tables, Algorithm::Hash);
     build(spec, tables.build, 100);
     EXPECT_EQ(report_.algorithm, Algorithm::Hash);
-    EXPECT_EQ(report_.order, OutputOrder::Probe);
+    EXPECT_EQ(report_.order, ResultOrder::Ascending);
     EXPECT_EQ(report_.build_rows, 500u);
     probe(spec, tables.probe, {.probe_batch = 100});
     auto bytes_of = [](std::span<const ColumnSpec> columns, const Table& table) {

@@ -171,15 +171,14 @@ inline void run_join(Engine& engine, const JoinSpec& spec, const Limits& limits,
     probe_all(*join, spec, probe, pacing, rows);
     if (testing::Test::HasFatalFailure()) return;
     scan_all(*join, spec, pacing, rows);
-    // An engine may give probe order, and name probe rows, where any order was asked for.
-    if (spec.order == OutputOrder::None)
-        for (ResultRow& row : *rows) row.probe_row = -1;
     std::sort(rows->begin(), rows->end());
 }
 
 inline std::string describe(const JoinSpec& spec) {
     return std::string(name_of(spec.kind)) + " join, " + name_of(spec.algorithm) +
-           (spec.order == OutputOrder::None ? ", in any order" : "");
+           (spec.order == ResultOrder::Any ? ", in any order"
+            : spec.carried                 ? ", carrying"
+                                           : "");
 }
 
 // Compares sorted results, and shows the first difference rather than everything.

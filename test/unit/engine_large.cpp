@@ -204,14 +204,14 @@ Expected expect(const Numbers& build, const Numbers& probe, uint64_t band) {
 struct Case {
     JoinKind kind = JoinKind::Inner;
     Algorithm algorithm = Algorithm::Hash;
-    OutputOrder order = OutputOrder::Probe;
+    ResultOrder order = ResultOrder::Ascending;
     bool is_band = false;
     uint64_t batch_rows = 200'000;
     uint64_t sink_bytes = 3u << 20;
 };
 
 // In any order: the whole probe side at once, so that both sides may be partitioned.
-constexpr Case kUnordered{.order = OutputOrder::None, .batch_rows = kMillion};
+constexpr Case kUnordered{.order = ResultOrder::Any, .batch_rows = kMillion};
 
 class LargeJoin : public EngineTest {
   protected:
@@ -222,6 +222,7 @@ class LargeJoin : public EngineTest {
         spec.kind = c.kind;
         spec.algorithm = c.algorithm;
         spec.order = c.order;
+        spec.names_probe_rows = c.order != ResultOrder::Any;
         const uint16_t keys = form.columns();
         for (uint16_t i = 0; i < keys; i++) {
             const bool bytes = form.type_of(i) == ColumnType::Bytes;
@@ -239,7 +240,7 @@ class LargeJoin : public EngineTest {
             spec = with_equalities_as_ranges(spec, keys - 1);
         }
         spec.output[spec.outputs++] = keys;
-        if (c.order == OutputOrder::None) {
+        if (c.order == ResultOrder::Any) {
             spec.carry[spec.carried++] = keys;
             spec.estimated_probe_rows = kMillion;
         }

@@ -24,10 +24,9 @@ class CpuRadixJoin final : public Join {
     }
     Status append(const BatchView& batch) override { return join_.context.build.append(batch); }
     Status seal(SealReport* report) override {
-        join_.order = OutputOrder::None;
         *report = {};
         report->algorithm = Algorithm::Hash;
-        report->order = OutputOrder::None;
+        report->order = ResultOrder::Any;
         report->build_rows = join_.context.build.rows();
         return cpu::make_radix_join(join_.context, &radix_);
     }
@@ -123,7 +122,7 @@ class RadixJoin : public EngineTest {
             std::vector<ResultRow> actual;
             run_join(*engine_, spec, limits(), tables.probe, tables.build, pacing, &actual, &report);
             if (HasFatalFailure()) return;
-            EXPECT_TRUE(report.order == OutputOrder::None || tables.build.rows() == 0)
+            EXPECT_TRUE(report.order == ResultOrder::Any || tables.build.rows() == 0)
                 << "the build side is not partitioned";
             expect_same(reference_join(spec, tables.probe, tables.build, candidates), actual,
                         "wanted " + std::to_string(static_cast<int>(wanted)));

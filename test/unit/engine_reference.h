@@ -245,8 +245,7 @@ std::vector<ResultRow> reference_join(const JoinSpec& spec, const Table& probe, 
         for (uint32_t c = 0; c < spec.carried; c++)
             probe_row >= 0 ? add(probe.columns[spec.carry[c]], static_cast<uint64_t>(probe_row))
                            : row.values.push_null();
-        // In any order probe rows are not named.
-        if (spec.order == OutputOrder::None) row.probe_row = -1;
+        if (!spec.names_probe_rows) row.probe_row = -1;
         return row;
     };
     std::vector<ResultRow> rows;

@@ -159,14 +159,14 @@ TablePair close_tables(const std::vector<Close>& columns, uint64_t probe_rows, u
 
 class SpanJoin : public EngineTest {
   protected:
-    // A spec in the given kinds of join with every algorithm, in both orders of results.
+    // A spec in the given kinds of join with every algorithm, in every order of results.
     void run(JoinSpec spec, const TablePair& tables, const std::vector<JoinKind>& kinds) {
         const auto matches = matching_rows(spec, tables.probe, tables.build, all_rows(tables.build));
         for (JoinKind kind : kinds) {
-            for (OutputOrder order : {OutputOrder::Probe, OutputOrder::None}) {
+            for (ResultOrder order : kOrders) {
                 JoinSpec ordered = spec;
                 ordered.kind = kind;
-                if (order == OutputOrder::None) carry_all(ordered);
+                if (order != ResultOrder::Ascending) carry_all(ordered, order);
                 auto expected = reference_join(ordered, tables.probe, tables.build, matches);
                 for (Algorithm algorithm : kAlgorithms) {
                     ordered.algorithm = algorithm;

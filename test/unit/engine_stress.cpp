@@ -64,8 +64,6 @@ Status run_once(Engine& engine, const StressCase& stress, const Limits& limits,
         GPUJOIN_RETURN_IF_FAILED(join->scan_build(spec.kind == JoinKind::RightSemi, &cursor));
         GPUJOIN_RETURN_IF_FAILED(read(*cursor));
     }
-    if (spec.order == OutputOrder::None)
-        for (ResultRow& row : *rows) row.probe_row = -1;
     std::sort(rows->begin(), rows->end());
     return {};
 }

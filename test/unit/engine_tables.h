@@ -78,6 +78,7 @@ inline JoinSpec make_spec(JoinKind kind, Algorithm algorithm, const Table& probe
     JoinSpec spec{};
     spec.kind = kind;
     spec.algorithm = algorithm;
+    spec.names_probe_rows = 1;
     spec.probe_columns = static_cast<uint16_t>(probe.columns.size());
     spec.build_columns = static_cast<uint16_t>(build.columns.size());
     spec.outputs = spec.build_columns;
@@ -89,9 +90,12 @@ inline JoinSpec make_spec(JoinKind kind, Algorithm algorithm, const Table& probe
     return spec;
 }
 
-// Asks for results in any order, with every probe column.
-inline void carry_all(JoinSpec& spec) {
-    spec.order = OutputOrder::None;
+inline constexpr ResultOrder kOrders[] = {ResultOrder::Ascending, ResultOrder::Grouped, ResultOrder::Any};
+
+// Asks for results in an order, with every probe column; in any order without naming probe rows.
+inline void carry_all(JoinSpec& spec, ResultOrder order = ResultOrder::Any) {
+    spec.order = order;
+    spec.names_probe_rows = order != ResultOrder::Any;
     spec.estimated_probe_rows = ~uint32_t{0};
     for (uint16_t i = 0; i < spec.probe_columns; i++) spec.carry[spec.carried++] = i;
 }

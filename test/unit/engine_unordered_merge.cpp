@@ -1,4 +1,4 @@
-// sort_merge with results in any order, as OutputOrder::None allows: joins of every kind on equalities and
+// sort_merge with results in any order, as ResultOrder::Any allows: joins of every kind on equalities and
 // ranges against the reference. Probe rows are told apart by a column that is carried along.
 #include "engine_harness.h"
 #include "engine_tables.h"
@@ -31,7 +31,8 @@ class UnorderedMerge : public EngineTest {
 
     static JoinSpec spec_of(const TablePair& tables, Wanted wanted) {
         JoinSpec spec = make_spec(JoinKind::Inner, Algorithm::SortMerge, tables.probe, tables.build);
-        spec.order = OutputOrder::None;
+        spec.order = ResultOrder::Any;
+        spec.names_probe_rows = 0;
         auto number = static_cast<uint16_t>(spec.probe_columns - 1);
         spec.outputs = 0;
         spec.output[spec.outputs++] = number;
@@ -47,7 +48,8 @@ class UnorderedMerge : public EngineTest {
     static std::vector<ResultRow> expected_rows(const JoinSpec& spec, const TablePair& tables,
                                                 const Candidates& candidates) {
         JoinSpec ordered = spec;
-        ordered.order = OutputOrder::Probe;
+        ordered.order = ResultOrder::Ascending;
+        ordered.names_probe_rows = 1;
         ordered.carried = 0;
         auto rows = reference_join(ordered, tables.probe, tables.build, candidates);
         for (ResultRow& row : rows) {

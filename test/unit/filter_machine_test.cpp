@@ -487,7 +487,7 @@ TEST(FilterProgram, MalformedOnesAreRefused) {
     }
     JoinSpec decided = good();
     decided.kind = JoinKind::Left;
-    decided.client_decides = 1;
+    decided.client_decides = decided.names_probe_rows = 1;
     EXPECT_TRUE(validate(decided).ok());
 }
 

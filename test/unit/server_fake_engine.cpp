@@ -88,7 +88,7 @@ class FakeJoin : public Join {
 
     Status seal(SealReport* report) override {
         GPUJOIN_RETURN_IF_FAILED(interfere(FakeControls::Seal));
-        *report = SealReport{Algorithm::NestedLoop, OutputOrder::Probe, {}, build_.size()};
+        *report = SealReport{Algorithm::NestedLoop, ResultOrder::Ascending, {}, build_.size()};
         return {};
     }
 

@@ -65,6 +65,7 @@ ColumnBuffers write_payloads(BlockWriter* writer, const std::vector<BuildRow>& r
 
 JoinSpec key_payload_spec(ColumnType payload) {
     JoinSpec spec{};
+    spec.names_probe_rows = 1;
     spec.probe_columns = 1;
     spec.build_columns = 2;
     spec.equalities = 1;

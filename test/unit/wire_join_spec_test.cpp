@@ -31,26 +31,39 @@ TEST(JoinSpec, GoodOnesPass) {
     JoinSpec empty{};  // a cross join of nothing
     EXPECT_TRUE(validate(empty).ok());
     JoinSpec carrying = good_spec();
-    carrying.order = OutputOrder::None;
     carrying.carried = 1;
-    EXPECT_TRUE(validate(carrying).ok());
+    for (uint8_t named : {0, 1}) {
+        carrying.names_probe_rows = named;
+        for (ResultOrder order : {ResultOrder::Ascending, ResultOrder::Grouped, ResultOrder::Any}) {
+            carrying.order = order;
+            EXPECT_TRUE(validate(carrying).ok());
+        }
+    }
+    JoinSpec deciding = good_spec();
+    deciding.client_decides = deciding.names_probe_rows = 1;
+    EXPECT_TRUE(validate(deciding).ok());
+    deciding.order = ResultOrder::Grouped;
+    EXPECT_TRUE(validate(deciding).ok());
 }
 
 TEST(JoinSpec, SpoiledOnesAreRefused) {
     const std::function<void(JoinSpec&)> spoilers[] = {
         [](JoinSpec& s) { s.kind = static_cast<JoinKind>(8); },
         [](JoinSpec& s) { s.algorithm = static_cast<Algorithm>(5); },
-        [](JoinSpec& s) { s.order = static_cast<OutputOrder>(2); },
-        [](JoinSpec& s) { s.client_decides = 2; },
+        [](JoinSpec& s) { s.order = static_cast<ResultOrder>(3); },
+        [](JoinSpec& s) { s.names_probe_rows = 2; },
+        [](JoinSpec& s) { s.client_decides = 1; },  // of rows without a name
+        [](JoinSpec& s) { s.client_decides = s.names_probe_rows = 1, s.order = ResultOrder::Any; },
+        [](JoinSpec& s) { s.names_probe_rows = 1, s.client_decides = 2; },
         [](JoinSpec& s) { s.probe_columns = kMaxColumns + 1; },
         [](JoinSpec& s) { s.build_columns = 65535; },
         [](JoinSpec& s) { s.equalities = kMaxTerms + 1; },
         [](JoinSpec& s) { s.ranges = kMaxTerms + 1; },
         [](JoinSpec& s) { s.filters = kMaxTerms + 1; },
         [](JoinSpec& s) { s.outputs = kMaxColumns + 1; },
-        [](JoinSpec& s) { s.carried = 1; },  // in probe order
-        [](JoinSpec& s) { s.order = OutputOrder::None, s.carried = s.outputs = 1000; },
-        [](JoinSpec& s) { s.order = OutputOrder::None, s.carried = 1, s.carry[0] = 2; },
+        [](JoinSpec& s) { s.carried = kMaxColumns + 1; },
+        [](JoinSpec& s) { s.carried = s.outputs = 1000; },
+        [](JoinSpec& s) { s.carried = 1, s.carry[0] = 2; },
         [](JoinSpec& s) { s.output[0] = 3; },
         [](JoinSpec& s) { s.equality[0].comparison = Comparison::Less; },
         [](JoinSpec& s) { s.range[0].comparison = Comparison::NotEqual; },

@@ -54,7 +54,7 @@ class CpuJoin final : public Join {
         GPUJOIN_RETURN_IF_FAILED(guarded([&] { return build(); }));
         *report = {};
         report->algorithm = join_.counters.algorithm;
-        report->order = join_.order;
+        report->order = radix_ ? ResultOrder::Any : ResultOrder::Ascending;
         report->build_rows = join_.context.build.rows();
         return {};
     }
@@ -118,7 +118,6 @@ class CpuJoin final : public Join {
         const bool sorts_by_range = chosen == Algorithm::Index || chosen == Algorithm::SortMerge;
         if (chosen == Algorithm::Hash && radix_applies(context)) {
             GPUJOIN_RETURN_IF_FAILED(make_radix_join(context, &radix_));
-            join_.order = OutputOrder::None;
         } else if (!sorts_by_range || !has_range_choice(context.spec)) {
             GPUJOIN_RETURN_IF_FAILED(build_matcher(chosen));
         }

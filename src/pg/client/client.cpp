@@ -68,7 +68,7 @@ struct Client {
     uint16 build_columns;
     ColumnSpec* result_columns;
     int result_column_count;
-    bool is_in_probe_order;
+    bool names_probe_rows;
     bool has_build_rows;
 
     uint64 last_sequence;
@@ -122,7 +122,7 @@ Client* make_client(MemoryContext parent) {
 void remember_columns(Client* client, const JoinSpec* spec) {
     client->probe_columns = spec->probe_columns;
     client->build_columns = spec->build_columns;
-    client->is_in_probe_order = spec->order == OutputOrder::Probe;
+    client->names_probe_rows = spec->names_probe_rows != 0;
     client->has_build_rows = spec->client_decides != 0;
     client->result_column_count = spec->outputs + spec->carried;
     client->result_columns = zeroed_in<ColumnSpec>(client->context, client->result_column_count);
@@ -345,7 +345,7 @@ uint64 send_batch(Client* client, MessageType type, const Block* block, uint32 r
     body.columns = static_cast<uint16>(columns.size());
     body.probe_rows = body.build_rows = kNoBuffer;
     uint64 sequence = hand_over(client, block, type);
-    if (type == MessageType::Probe) add_unfinished(client, sequence, client->is_in_probe_order);
+    if (type == MessageType::Probe) add_unfinished(client, sequence, client->names_probe_rows);
     send_message(client, type, sequence, &body, columns);
     return sequence;
 }

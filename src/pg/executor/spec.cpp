@@ -260,7 +260,8 @@ void set_facts(const GpuJoinState* state, const JoinStage* stage) {
     const StagePlan* plan = stage->plan;
     spec->kind = plan->kind;
     spec->algorithm = static_cast<Algorithm>(setting_algorithm);
-    spec->order = state->probe.carries ? OutputOrder::None : OutputOrder::Probe;
+    spec->order = state->probe.carries ? ResultOrder::Any : ResultOrder::Ascending;
+    spec->names_probe_rows = !state->probe.carries;
     spec->client_decides = must_decide(stage);
     spec->equalities = static_cast<uint16_t>(plan->equalities);
     spec->ranges = static_cast<uint16_t>(plan->ranges);

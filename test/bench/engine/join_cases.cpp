@@ -74,7 +74,7 @@ void add_join(Session& session, const JoinCase& join_case, const char* engine, R
                 name_of(join_case.algorithm),
                 engine,
                 name_of(join_case.transport),
-                join_case.order == OutputOrder::None ? "unordered" : ""};
+                join_case.order == ResultOrder::Any ? "unordered" : ""};
     add_case(session, label, [&session, join_case, runner](benchmark::State& state) {
         JoinCase timed_case = join_case;
         timed_case.timeout = session.options.timeout;
@@ -89,7 +89,7 @@ void add_orders(Session& session, JoinCase join_case, const char* engine, Runner
     bool has_it =
         join_case.algorithm == Algorithm::Hash || (join_case.algorithm == Algorithm::SortMerge && on_device);
     if (!join_case.workload->unordered || join_case.is_streamed() || !has_it) return;
-    join_case.order = OutputOrder::None;
+    join_case.order = ResultOrder::Any;
     add_join(session, join_case, engine, runner);
 }
 
@@ -97,7 +97,7 @@ void add_device_joins(Session& session, const Workload& workload) {
     constexpr uint32_t kStreams = 8;
     for (Transport transport : workload.transports) {
         for (Algorithm algorithm : workload.algorithms) {
-            JoinCase join_case{&workload, algorithm, OutputOrder::Probe, transport};
+            JoinCase join_case{&workload, algorithm, ResultOrder::Ascending, transport};
             if (join_case.is_streamed()) join_case.threads = kStreams;
             if (transport != Transport::Resident) {
                 add_join(session, join_case, "cuda", run_on_device);

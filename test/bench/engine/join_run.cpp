@@ -62,6 +62,7 @@ JoinSpec make_spec(const JoinCase& join_case) {
     spec.kind = JoinKind::Inner;
     spec.algorithm = join_case.algorithm;
     spec.order = join_case.order;
+    spec.names_probe_rows = join_case.order != ResultOrder::Any;
     spec.probe[spec.probe_columns++] = key_column(workload.format);
     spec.build[spec.build_columns++] = key_column(workload.format);
     if (workload.is_filter) {
@@ -76,7 +77,7 @@ JoinSpec make_spec(const JoinCase& join_case) {
     } else {
         spec.equality[spec.equalities++] = {0, 0, Comparison::Equal, {}};
     }
-    if (join_case.order == OutputOrder::None) {
+    if (join_case.order == ResultOrder::Any) {
         spec.carry[spec.carried++] = spec.probe_columns;
         spec.probe[spec.probe_columns++] = id_column(workload.id_width);
     }

@@ -32,7 +32,7 @@ Inputs make_inputs(const Workload& workload, Place& place);
 struct JoinCase {
     const Workload* workload = nullptr;
     Algorithm algorithm = Algorithm::Auto;
-    OutputOrder order = OutputOrder::Probe;
+    ResultOrder order = ResultOrder::Ascending;
     Transport transport = Transport::Whole;
     uint32_t threads = 1;  // that append and probe at once; 1 unless in batches
     double timeout = 20;   // seconds after which a run is cancelled

@@ -15,7 +15,7 @@ uint64_t probe_rows(const Workload& workload) {
 uint64_t probe_row_bytes(const JoinCase& join_case) {
     const Workload& workload = *join_case.workload;
     uint64_t keys = width_of(workload.format) * (workload.is_band ? 2 : 1);
-    return keys + (join_case.order == OutputOrder::None ? workload.id_width : 0);
+    return keys + (join_case.order == ResultOrder::Any ? workload.id_width : 0);
 }
 
 // Bits in which keys differ: all, unless they are integers that lie close together.
@@ -74,7 +74,7 @@ uint64_t input_bytes(const JoinCase& join_case) {
 
 uint64_t result_bytes(const JoinCase& join_case, uint64_t rows) {
     uint64_t id_width = join_case.workload->id_width;
-    return rows * (id_width + (join_case.order == OutputOrder::None ? id_width : sizeof(uint32_t)));
+    return rows * (id_width + (join_case.order == ResultOrder::Any ? id_width : sizeof(uint32_t)));
 }
 
 double device_limit(const JoinCase& join_case, uint64_t result_rows, const Bandwidths& bandwidths) {

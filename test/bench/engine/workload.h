@@ -37,7 +37,7 @@ struct Workload {
     bool is_filter = false;  // the condition as a filter program that comes down to equality
     std::vector<Algorithm> algorithms;
     std::vector<Transport> transports;
-    bool unordered = false;    // also OutputOrder::None
+    bool unordered = false;    // also ResultOrder::Any
     bool writes_most = false;  // results on a device are also set against the rate at which it writes
     uint32_t repeats = 1;      // how often the probe side is streamed past the build side
 

@@ -160,7 +160,6 @@ class QueuedRadixCursor final : public QueueCursor {
         return {};
     }
     bool exhausted() const override { return probe_->is_done(); }
-    bool extended() const override { return false; }
 
     std::unique_ptr<RadixProbe> probe_;
 };

@@ -53,7 +53,6 @@ struct SealedJoin {
     std::unique_ptr<Matcher> matcher;
     ClusteredColumns clustered;
     MatchFlags matched;
-    std::atomic<OutputOrder> order{OutputOrder::Probe};  // of results; None: they name no probe rows
 
     // A build column as probe cursors read it: by position where columns are clustered, else by row number.
     ColumnSource probed_source(uint32_t column) const {

@@ -41,7 +41,7 @@ GPUJOIN_VECTOR uint32_t list_kept(const uint8_t* keep, uint32_t candidates, uint
 class ProbeCursor final : public QueueCursor {
   public:
     ProbeCursor(SealedJoin& join, const BatchView& batch)
-        : QueueCursor(join, ResultWriter(output_columns(join, &batch), join.order == OutputOrder::Probe,
+        : QueueCursor(join, ResultWriter(output_columns(join, &batch), join.context.spec.names_probe_rows,
                                          join.context.spec.client_decides, row_of_number(join))),
           reader_(join.context.probe_reader(batch)),
           gives_(rows_of_probing(join.context.spec)),
@@ -72,7 +72,6 @@ class ProbeCursor final : public QueueCursor {
     Status produce() override;
     bool exhausted() const override { return begin_ + row_ >= rows_; }
     bool undecided() const override { return undecided_; }
-    bool extended() const override { return gives_.unmatched_probe_rows || gives_.matched_probe_rows; }
 
     Status find_block();
     void finish_row();

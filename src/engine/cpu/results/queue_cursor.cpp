@@ -56,7 +56,7 @@ Status QueueCursor::fill(const Sink& sink, ResultBatch* result) {
         return {};
     }
     if (writer_.taken() > 0) {
-        writer_.write(queue, extended(), sink.memory, result);
+        writer_.write(queue, sink.memory, result);
         queue.pop(writer_.taken());
     }
     result->done = exhausted() && queue.size() == 0;
@@ -66,16 +66,18 @@ Status QueueCursor::fill(const Sink& sink, ResultBatch* result) {
 
 std::vector<OutputColumn> output_columns(const SealedJoin& join, const BatchView* batch) {
     const JoinSpec& spec = join.context.spec;
+    const JoinRows gives = rows_of_probing(spec);
+    const bool may_lack_build_row = batch && (gives.unmatched_probe_rows || gives.matched_probe_rows);
     std::vector<OutputColumn> columns;
     for (uint32_t i = 0; i < spec.outputs; i++) {
         ColumnSource source =
             batch ? join.probed_source(spec.output[i]) : join.context.build.source(spec.output[i]);
-        columns.push_back({source, false, result_column(spec, i)});
+        columns.push_back({source, false, may_lack_build_row, result_column(spec, i)});
     }
     for (uint32_t i = 0; i < spec.carried; i++) {
         const ColumnSpec& column = spec.probe[spec.carry[i]];
         ColumnView view = batch ? batch->columns[spec.carry[i]] : ColumnView{};
-        columns.push_back({probe_source(column, view), true, carried_column(spec, i, batch)});
+        columns.push_back({probe_source(column, view), true, !batch, carried_column(spec, i, batch)});
     }
     return columns;
 }

@@ -23,8 +23,6 @@ class QueueCursor : public Cursor {
     virtual Status produce() = 0;
     // produce() has nothing more to add.
     virtual bool exhausted() const = 0;
-    // Whether pairs may lack a build row.
-    virtual bool extended() const = 0;
     // Whether one of the pairs so far may be undecided.
     virtual bool undecided() const { return false; }
 

@@ -46,9 +46,9 @@ void gather_bytes(const ColumnSource& source, const uint32_t* rows, uint64_t cou
 }
 
 // Writes the validity bits; false if no row is NULL.
-bool gather_validity(const ColumnSource& source, const uint32_t* rows, uint64_t count, bool extended,
+bool gather_validity(const ColumnSource& source, const uint32_t* rows, uint64_t count, bool may_lack_row,
                      std::byte* out) {
-    if (!extended && !source.has_nulls()) return false;
+    if (!may_lack_row && !source.has_nulls()) return false;
     uint8_t* bits = reinterpret_cast<uint8_t*>(out);
     bool any_null = false;
     for (uint64_t first = 0; first < count; first += 8) {
@@ -137,7 +137,7 @@ uint64_t ResultWriter::bytes_of_first(const PairQueue& queue) const {
     return bytes;
 }
 
-void ResultWriter::write(const PairQueue& queue, bool extended, std::byte* sink, ResultBatch* result) {
+void ResultWriter::write(const PairQueue& queue, std::byte* sink, ResultBatch* result) {
     std::vector<uint64_t> data_bytes(columns_.size());
     for (size_t c = 0; c < columns_.size(); c++) {
         const OutputColumn& column = columns_[c];
@@ -158,15 +158,14 @@ void ResultWriter::write(const PairQueue& queue, bool extended, std::byte* sink,
         const OutputColumn& column = columns_[c];
         ColumnBuffers& buffers = result->columns[c];
         const uint32_t* rows = column.from_probe ? queue.probe() : queue.build();
-        bool missing = extended && (!column.from_probe || !probe_rows_);
         if (column.shape.type == ColumnType::Bytes) {
             gather_bytes(column.source, rows, taken_, reinterpret_cast<uint32_t*>(sink + buffers.values),
                          sink + buffers.data);
         } else {
-            gather_values(column.source, rows, taken_, missing, sink + buffers.values);
+            gather_values(column.source, rows, taken_, column.may_lack_row, sink + buffers.values);
         }
         if (buffers.validity != kNoBuffer &&
-            !gather_validity(column.source, rows, taken_, missing, sink + buffers.validity))
+            !gather_validity(column.source, rows, taken_, column.may_lack_row, sink + buffers.validity))
             buffers.validity = kNoBuffer;
     }
 }

@@ -14,6 +14,7 @@ namespace gpujoin::cpu {
 struct OutputColumn {
     ColumnSource source;
     bool from_probe;
+    bool may_lack_row;  // some results have no row on this side: their values are NULL
     ResultColumn shape;
 };
 
@@ -30,8 +31,8 @@ class ResultWriter {
     // full.
     bool take(const PairQueue& queue);
 
-    // Writes the pairs taken, which stay in the queue. `extended`: some have no build row.
-    void write(const PairQueue& queue, bool extended, std::byte* sink, ResultBatch* result);
+    // Writes the pairs taken, which stay in the queue.
+    void write(const PairQueue& queue, std::byte* sink, ResultBatch* result);
 
     uint64_t taken() const { return taken_; }
 

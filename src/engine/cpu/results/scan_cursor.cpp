@@ -28,8 +28,6 @@ class ScanCursor final : public QueueCursor {
         return {};
     }
     bool exhausted() const override { return row_ == rows_; }
-    // Carried probe columns are NULL.
-    bool extended() const override { return join_.context.spec.carried > 0; }
 
     const bool matched_;
     const uint64_t rows_;
