@@ -186,7 +186,7 @@ TablePair interval_tables(const ColumnSpec& column, uint64_t rows, uint64_t seed
 // wider than what an index can hold.
 TEST_P(RangeJoin, LongAndReversedIntervals) {
     for (ColumnType type : {ColumnType::Fixed8, ColumnType::Fixed16}) {
-        TablePair tables = interval_tables(fixed_column(type), 2200, 13);
+        TablePair tables = interval_tables(fixed_column(type), 1100, 13);
         for (bool end_first : {false, true}) {
             JoinSpec overlap = spec_of(tables);
             if (end_first) add_range(overlap, 0, Comparison::LessEqual, 1);
@@ -372,7 +372,7 @@ TEST_P(RangeJoin, AwkwardSizesOfEveryWidth) {
         {fixed_column(Fixed16), 1000, false, 0.05},
         {bytes_column(), 1000, true, 0.05},
     };
-    const uint64_t sizes[] = {0, 1, 31, 32, 33, 1000};
+    const uint64_t sizes[] = {0, 1, 31, 32, 33, 600};
     for (const ColumnPlan& plan : plans) {
         for (uint64_t probe_rows : sizes) {
             for (uint64_t build_rows : sizes) {
