@@ -127,6 +127,14 @@ class House:
                        for room in ROOMS)
 
 
+def messages_mistaken():
+    """The fake server of the TAP tests numbers messages by their places in a list: that of the server."""
+    server = re.search(r"enum class MessageType[^{]*{(.*?)}", (top / "src/wire/message.h").read_text(), re.S).group(1)
+    fake = re.search(r"^\((HELLO.*?)\) = range", (top / "test/tap/fake_server.py").read_text(), re.S | re.M).group(1)
+    right = [re.sub(r"(?<=[a-z])(?=[A-Z])", "_", word).upper() for word in re.findall(r"[A-Z]\w+", server)]
+    return [] if right == re.findall(r"\w+", fake) else [f"test/tap/fake_server.py has other messages than {', '.join(right)}"]
+
+
 def main():
     house = House()
     text = design.read_text()
@@ -139,6 +147,7 @@ def main():
               ("both engines have the same folders",
                [f"cuda or src/engine/cpu lacks {concept}" for concept in sorted(concepts("cuda") ^ concepts("src/engine/cpu"))]),
               ("sources that know of injected faults say so", house.hidden_faults()),
+              ("tests know the messages by their numbers", messages_mistaken()),
               ("the picture in docs/design.md is true", [] if picture == house.picture() else ["run test/structure.py --write"]))
     for number, (text, problems) in enumerate(checks, 1):
         print(f"{'not ' if problems else ''}ok {number} - {text}")

@@ -19,7 +19,11 @@ sub misbehave
 	append_to_file("$file.new", $_[0]);
 	rename "$file.new", $file;
 }
-sub is_down { return wait_until(sub { status($node, "server = 'down' AND reason ~ '$_[0]'") eq 't' }); }
+sub is_down
+{
+	my ($reason) = @_;
+	return wait_until(sub { status($node, "server = 'down' AND reason ~ '$reason'") eq 't' });
+}
 
 # As after an upgrade of the package, without a restart of PostgreSQL.
 misbehave('devices:build');
