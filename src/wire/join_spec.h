@@ -56,8 +56,7 @@ struct JoinSpec {
     Term range[kMaxTerms];     // Less, LessEqual, Greater, GreaterEqual
     Term filter[kMaxTerms];
     uint16_t output[kMaxColumns];  // build columns to gather into results, in this order
-    uint16_t
-        carry[kMaxColumns];  // probe columns to give back with results, in this order, behind the outputs
+    uint16_t carry[kMaxColumns];   // probe columns to give back, in this order, behind the outputs
     ColumnSpec probe[kMaxColumns];
     ColumnSpec build[kMaxColumns];
     // A further condition; like filters. Pairs that it leaves undecided come back like those that match, in
