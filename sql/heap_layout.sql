@@ -93,7 +93,7 @@ SELECT * FROM compare('SELECT x.k FROM grown x JOIN grown y ON x.z = y.k');
 SELECT * FROM compare('SELECT x.ctid, y.ctid, x.tableoid, y.xmin FROM grown x JOIN grown y ON x.k = y.k');
 SELECT * FROM compare('SELECT x.k, y FROM grown x JOIN grown y ON x.ctid = y.ctid AND x.k = y.k');
 
--- Values that are compressed, out of line, and short, as keys and as payload, with headers of both lengths.
+-- Values that are compressed, out of line, and short, as keys and as output columns, with headers of both lengths.
 CREATE TABLE toasted (k int, plain text, compressed text, apart text, either text);
 ALTER TABLE toasted ALTER plain SET STORAGE PLAIN, ALTER compressed SET STORAGE MAIN, ALTER apart SET STORAGE EXTERNAL;
 INSERT INTO toasted SELECT i, repeat(chr(97 + i % 26), i % 150), repeat('compress' || i, 900),

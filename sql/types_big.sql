@@ -1,4 +1,4 @@
--- Big values: keys and payloads that are compressed, stored out of line, or of tens of MB, rows wider than a block, on
+-- Big values: keys and output columns that are compressed, stored out of line, or of tens of MB, rows wider than a block, on
 -- both sides and in every kind of join; and rows of very many columns.
 \set ECHO none
 \i sql/include/compare.sql
@@ -22,7 +22,7 @@ SELECT * FROM compare('SELECT md5(a.external) AS e FROM stored a WHERE EXISTS (S
 SELECT * FROM compare('SELECT md5(a::text) AS e FROM stored a WHERE NOT EXISTS (SELECT FROM same b WHERE a.external = b.external AND b.k % 2 = 0)');
 SELECT * FROM compare('SELECT a.k, md5(b.external) AS e FROM stored a LEFT JOIN same b ON b.external COLLATE "C" BETWEEN a.external AND a.external || ''zzz''');
 
--- A value of 32 MB among small ones, stored and computed: as payload of either side, as key, in residuals.
+-- A value of 32 MB among small ones, stored and computed: as output column of either side, as key, in residuals.
 CREATE TABLE huge AS SELECT i AS k, CASE WHEN i = 7 THEN repeat(md5(i::text), 1000000) ELSE 'small ' || i END AS t FROM generate_series(1, 30) AS i;
 ANALYZE huge;
 SELECT max(length(t)) FROM huge;

@@ -2,8 +2,8 @@
 // worker must find them), the join hook. In the postmaster also: shared memory and the supervisor. Loaded
 // later than shared_preload_libraries there is no server, and the planner declines every join.
 #include "pg/compat.h"
+#include "pg/entry_points.h"
 #include "pg/join_hook.h"
-#include "pg/nodes.h"
 #include "pg/settings.h"
 #include "pg/shared_state.h"
 #include "pg/supervisor.h"
@@ -30,7 +30,7 @@ void _PG_init(void) {
     using namespace gpujoin;
     register_node();
     define_settings();
-    install_witnessed_join_hook();
+    install_noted_join_hook();
     if (!process_shared_preload_libraries_in_progress) return;
     install_shared_state();
     if (!IsBinaryUpgrade) register_supervisor();

@@ -22,7 +22,7 @@ enum NodeSlot {
     kVersion,
     kMayCarry,
     kIsBounded,
-    kHasDearFilter,
+    kHasDearConditions,
     kFirstEstimate,
 };
 constexpr int kEstimates = 1 + kCostTermCount;
@@ -81,7 +81,7 @@ void estimate_places(PlanData* data, double* (*places)[kEstimates]) {
 
 List* node_to_list(const PlanData* data) {
     List* list = list_make4_int(kLayoutVersion, int{data->may_carry}, int{data->is_bounded},
-                                int{data->has_dear_filter});
+                                int{data->has_dear_conditions});
     double* estimates[kEstimates];
     estimate_places(const_cast<PlanData*>(data), &estimates);
     for (const double* estimate : estimates) list = append_word(list, estimate);
@@ -94,7 +94,7 @@ void node_from_list(const List* list, PlanData* data) {
         elog(ERROR, "GPU Join plan of an unknown layout");
     data->may_carry = integer_at(list, kMayCarry) != 0;
     data->is_bounded = integer_at(list, kIsBounded) != 0;
-    data->has_dear_filter = integer_at(list, kHasDearFilter) != 0;
+    data->has_dear_conditions = integer_at(list, kHasDearConditions) != 0;
     double* estimates[kEstimates];
     estimate_places(data, &estimates);
     for (int i = 0; i < kEstimates; i++) word_at(list, kFirstEstimate + kSlotsPerWord * i, estimates[i]);

@@ -25,19 +25,19 @@ using Clock = std::chrono::steady_clock;
 constexpr uint32_t kLeastRounds = 3;                       // the first loads code and touches memory
 constexpr auto kPatience = std::chrono::milliseconds(60);  // no further round begins after that
 
-constexpr uint32_t kPayloadColumns = 2;  // of a wide row, 16 bytes each
-constexpr uint64_t kPayloadBytes = kPayloadColumns * 16;
+constexpr uint32_t kOutputColumns = 2;  // of a wide row, 16 bytes each
+constexpr uint64_t kOutputBytes = kOutputColumns * 16;
 
 // A join of `rows` rows on each side, a power of two, in one batch.
 struct Shape {
     uint32_t rows;
-    uint32_t payload_columns;
+    uint32_t output_columns;
 };
 constexpr Shape kEmpty = {1, 0};
 constexpr Shape kNarrow = {kTargetBatchRows, 0};
 constexpr Shape kThin = {64u << 10, 0};
-constexpr Shape kWide = {64u << 10, kPayloadColumns};
-static_assert(kWide.rows * (2 * sizeof(uint32_t) + kPayloadBytes) <= kCalibrationBytes);
+constexpr Shape kWide = {64u << 10, kOutputColumns};
+static_assert(kWide.rows * (2 * sizeof(uint32_t) + kOutputBytes) <= kCalibrationBytes);
 static_assert(kNarrow.rows * sizeof(uint32_t) <= kCalibrationBytes);
 
 // Nanoseconds, without making up the rows; the best so far.
@@ -60,11 +60,11 @@ std::unique_ptr<JoinSpec> spec_of(const Shape& shape) {
     auto spec = std::make_unique<JoinSpec>();
     spec->names_probe_rows = 1;
     spec->probe_columns = spec->equalities = 1;
-    spec->build_columns = static_cast<uint16_t>(1 + shape.payload_columns);
-    spec->outputs = static_cast<uint16_t>(shape.payload_columns);
+    spec->build_columns = static_cast<uint16_t>(1 + shape.output_columns);
+    spec->outputs = static_cast<uint16_t>(shape.output_columns);
     spec->estimated_probe_rows = shape.rows;
     spec->probe[0] = spec->build[0] = {ColumnType::Fixed4, ValueOrder::Unsigned, 0, 0};
-    for (uint16_t i = 0; i < shape.payload_columns; i++) {
+    for (uint16_t i = 0; i < shape.output_columns; i++) {
         spec->build[1 + i] = {ColumnType::Fixed16, ValueOrder::Bytes, 0, 0};
         spec->output[i] = static_cast<uint16_t>(1 + i);
     }
@@ -81,7 +81,7 @@ class CalibrationJoin {
         std::unique_ptr<Join> join;
         Times now{0, 0, 0, 0};
         GPUJOIN_RETURN_IF_FAILED(timed(&now.all, [&] { return engine_.open(*spec, limits_, &join); }));
-        BatchView batch = make_batch(0, kBuildStride, 1 + shape_.payload_columns);
+        BatchView batch = make_batch(0, kBuildStride, 1 + shape_.output_columns);
         GPUJOIN_RETURN_IF_FAILED(timed(&now.build, [&] { return build(*join, batch); }));
         batch = make_batch(0, kProbeStride, 1);
         GPUJOIN_RETURN_IF_FAILED(timed(&now.match, [&] { return probe(*join, batch); }));
@@ -130,7 +130,7 @@ class CalibrationJoin {
         return {};
     }
 
-    // Keys of the rows from `first` on, then payload of any value.
+    // Keys of the rows from `first` on, then output columns of any value.
     BatchView make_batch(uint32_t first, uint32_t stride, uint32_t columns) {
         for (uint32_t row = 0; row < shape_.rows; row++) {
             uint32_t key = first + (row * stride & (shape_.rows - 1));
@@ -149,7 +149,7 @@ class CalibrationJoin {
     const Limits& limits_;
     const CalibrationSpace& space_;
     const Shape shape_;
-    std::array<ColumnView, 1 + kPayloadColumns> columns_;
+    std::array<ColumnView, 1 + kOutputColumns> columns_;
 };
 
 }  // namespace
@@ -169,7 +169,7 @@ Status measure_rates(Engine& engine, const Limits& limits, const CalibrationSpac
     rates->probe_ns = std::max(0.0, narrow.miss - empty.miss) / kNarrow.rows;
     rates->match_ns = std::max(0.0, narrow.match - narrow.miss) / kNarrow.rows;
     rates->transfer_ns =
-        std::max(0.0, wide.all - thin.all) / (2.0 * static_cast<double>(kWide.rows * kPayloadBytes));
+        std::max(0.0, wide.all - thin.all) / (2.0 * static_cast<double>(kWide.rows * kOutputBytes));
     return {};
 }
 

@@ -7,8 +7,9 @@
 //              NULL rows are empty
 //   data       Bytes only
 //
-// Values that a client later points into (payload Datums) are padded by the client to a multiple of 8 bytes,
-// so that gathered values stay 8-byte aligned: data buffers start aligned and engines copy whole values.
+// Values that a client later points into (Datums of output columns) are padded by the client to a multiple of
+// 8 bytes, so that gathered values stay 8-byte aligned: data buffers start aligned and engines copy whole
+// values.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-# Values of a gigabyte, the most that PostgreSQL has: as payload of both sides, stored and computed, as key and in
+# Values of a gigabyte, the most that PostgreSQL has: as output columns of both sides, stored and computed, as key and in
 # what PostgreSQL decides. Takes minutes, and 12 GB of memory and 4 of disk, so only PG_TEST_EXTRA=huge runs it.
 use strict;
 use warnings;
@@ -22,8 +22,8 @@ $node->safe_psql('postgres', q{
 # The sums of lengths of both sides, and hashes of where values end.
 my $sums = join ', ', 'SELECT count(*)', map { "sum(length($_)::bigint), sum(hashtext(right($_, 30))::bigint)" } qw(a.t b.t);
 my %joins = (
-	'stored, as payload' => 'huge a JOIN huge b USING (k)',
-	'computed, as payload' => 'huge a FULL JOIN (SELECT k + 1 AS k, substr(t, 2) AS t FROM huge OFFSET 0) b ON a.k = b.k',
+	'stored, as output column' => 'huge a JOIN huge b USING (k)',
+	'computed, as output column' => 'huge a FULL JOIN (SELECT k + 1 AS k, substr(t, 2) AS t FROM huge OFFSET 0) b ON a.k = b.k',
 	'as key' => 'huge a JOIN huge b ON a.t = b.t',
 	'in a residual' => q{huge a LEFT JOIN huge b ON a.k = b.k AND a.t < b.t || 'x'});
 for my $name (sort keys %joins)

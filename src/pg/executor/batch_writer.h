@@ -42,7 +42,7 @@ struct InputColumn {
     AttrNumber attribute;   // of the child's slot; 0: evaluate the expression
     ExprState* expression;  // over the child's slot
     bool may_overflow;      // the expression, which is NULL then (overflow.h)
-    int16 type_length;      // payload: pg_type.typlen
+    int16 type_length;      // output columns: pg_type.typlen
     KeyHash* hash;          // keys that are encoded by their hash
     KeyShift* shift;        // keys that are an attribute plus or minus constants
     KeyBound* bound;        // keys that are bounds of ranges, or are compared with some

@@ -118,7 +118,7 @@ void add_emitter_column(GpuJoinState* state, int entry, int target) {
     int attribute = column.attribute - 1;
     TupleDesc desc = ExecGetResultType(of_probe ? probe->side.plan : stage->build.plan);
     int result = of_probe ? probe->result_of[attribute] : stage->result_of[attribute];
-    PayloadForm form = payload_form(TupleDescAttr(desc, attribute));
+    OutputForm form = output_form(TupleDescAttr(desc, attribute));
     emitter->result[emitter->result_count++] = {target, result, form, nullptr, nullptr, nullptr};
 }
 
@@ -192,7 +192,7 @@ void begin_node(CustomScanState* node, EState* estate, int eflags) {
     build_spec(state, only_stage(state));
     init_emitter(state);
     probe->reads_on_demand = reads_with_effects(probe->side.plan);
-    if (!probe->reads_on_demand && !state->plan.has_dear_filter) side_choose_source(&probe->side);
+    if (!probe->reads_on_demand && !state->plan.has_dear_conditions) side_choose_source(&probe->side);
     for (int i = 0; i < state->plan.stage_count; i++) {
         side_choose_source(&state->stages[i].build);
         state->stages[i].build_uses_params = build_uses_params(&state->stages[i]);

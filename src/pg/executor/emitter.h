@@ -4,7 +4,7 @@
 #pragma once
 
 #include "pg/client/client.h"
-#include "pg/executor/payload.h"
+#include "pg/executor/output_column.h"
 #include "pg/executor/probe_batch.h"
 
 namespace gpujoin {
@@ -19,7 +19,7 @@ struct EmitProbeColumn {
 struct EmitResultColumn {
     int target;
     int column;  // of results
-    PayloadForm form;
+    OutputForm form;
     const std::byte* values;
     const uint8_t* validity;
     const std::byte* data;
@@ -46,17 +46,17 @@ Wire value_at(const EmitResultColumn* column, uint32_t row) {
 // A value of the bound result: Datums as heap_deform_tuple() would make them (sign-extended).
 inline Datum datum_at(const EmitResultColumn* column, uint32_t row) {
     switch (column->form) {
-        case PayloadForm::Value1:
+        case OutputForm::Value1:
             return CharGetDatum(value_at<char>(column, row));
-        case PayloadForm::Value2:
+        case OutputForm::Value2:
             return Int16GetDatum(value_at<int16>(column, row));
-        case PayloadForm::Value4:
+        case OutputForm::Value4:
             return Int32GetDatum(value_at<int32>(column, row));
-        case PayloadForm::Value8:
+        case OutputForm::Value8:
             return value_at<Datum>(column, row);
-        case PayloadForm::Pointer16:
+        case OutputForm::Pointer16:
             return PointerGetDatum(column->values + uint64_t{16} * row);
-        case PayloadForm::PointerBytes:
+        case OutputForm::PointerBytes:
             break;
     }
     return PointerGetDatum(column->data + value_at<uint32_t>(column, row));

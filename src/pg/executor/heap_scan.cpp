@@ -4,7 +4,7 @@
 
 #include "pg/allocate.h"
 #include "pg/executor/heap_deform.h"
-#include "pg/executor/heap_filter.h"
+#include "pg/executor/scan_conditions.h"
 #include "pg/executor/heap_scan.h"
 
 extern "C" {
@@ -22,9 +22,9 @@ namespace gpujoin {
 struct HeapScan {
     SeqScanState* node;
     HeapDeformer* deformer;
-    HeapFilter* filter;  // nullptr: no condition
-    bool running;        // between the first page and the end or a reset
-    uint32 count;        // rows of the current page, and how many of them were taken
+    ScanConditions* conditions;  // nullptr: no condition
+    bool running;                // between the first page and the end or a reset
+    uint32 count;                // rows of the current page, and how many of them were taken
     uint32 taken;
     RowSet rows;  // those that were not taken; the arrays are its
     const Datum** values;
@@ -172,9 +172,9 @@ void read_rows(HeapScan* scan, HeapScanDesc heap) {
     prefetch_half(ahead, tuples, visible, true);
     scan->count = visible;
     count_rows_fetched(heap->rs_base.rs_rd, visible);
-    if (!scan->filter || visible == 0) return;
+    if (!scan->conditions || visible == 0) return;
     uint16 passed[MaxHeapTuplesPerPage];
-    scan->count = heap_filter_rows(scan->filter, &heap->rs_base, heap->rs_vistuples, visible, passed);
+    scan->count = scan_conditions_rows(scan->conditions, &heap->rs_base, heap->rs_vistuples, visible, passed);
     if (scan->count == visible) return;
     InstrCountFiltered1(&scan->node->ss.ps, visible - scan->count);
     heap_keep_rows(scan->deformer, passed, scan->count);
@@ -206,7 +206,7 @@ bool next_instrumented_page(HeapScan* scan) {
 
 void start_scan(HeapScan* scan) {
     if (scan->node->ss.ps.chgParam) ExecReScan(&scan->node->ss.ps);
-    if (scan->filter) heap_filter_reset(scan->filter);
+    if (scan->conditions) scan_conditions_reset(scan->conditions);
     scan->running = true;
 }
 
@@ -227,11 +227,11 @@ HeapScan* heap_scan_create(PlanState* child, const Bitmapset* wanted) {
     if (!can_read(child)) return nullptr;
     auto* scan = zeroed<HeapScan>();
     scan->node = reinterpret_cast<SeqScanState*>(child);
-    Bitmapset* columns = heap_filter_columns(scan->node, nullptr);
+    Bitmapset* columns = scan_conditions_columns(scan->node, nullptr);
     for (int member = -1; (member = bms_next_member(wanted, member)) >= 0;)
         columns = bms_add_member(columns, table_attribute(scan->node, static_cast<AttrNumber>(member)));
     scan->deformer = heap_deformer_create(RelationGetDescr(scan->node->ss.ss_currentRelation), columns);
-    scan->filter = heap_filter_create(scan->node, scan->deformer);
+    scan->conditions = scan_conditions_create(scan->node, scan->deformer);
     init_rows(scan, wanted);
     return scan;
 }

@@ -1,7 +1,7 @@
 // The GPU Join node: the callbacks by which PostgreSQL's executor runs it. The node has a loop of its own
 // rather than ExecScan()'s, which does not work for scans of no relation under EvalPlanQual; the node needs
 // nothing special there, since its children give the rows to be rechecked.
-#include "pg/nodes.h"
+#include "pg/entry_points.h"
 
 #include "pg/allocate.h"
 #include "pg/executor/decide.h"

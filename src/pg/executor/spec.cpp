@@ -5,7 +5,7 @@
 #include "pg/compat.h"
 
 #include "pg/executor/encoders.h"
-#include "pg/executor/payload.h"
+#include "pg/executor/output_column.h"
 #include "pg/overflow.h"
 #include "pg/settings.h"
 
@@ -223,7 +223,7 @@ int* add_results(Collected* columns, const Bitmapset* emitted, int first, uint16
         int number = column_that_holds(columns, attribute);
         if (number < 0) {
             number = side->writer.column_count++;
-            init_payload_column(&side->writer.columns[number], attribute);
+            init_output_column(&side->writer.columns[number], attribute);
             columns->specs[number] = side->writer.columns[number].spec;
             side_want(side, attribute->attnum);
         }

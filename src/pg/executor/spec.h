@@ -1,5 +1,5 @@
-// From the plan to the join spec: which wire columns each side has (key columns first, then payload), how
-// each is encoded, and the terms between them.
+// From the plan to the join spec: which wire columns each side has (key columns first, then output columns),
+// how each is encoded, and the terms between them.
 #pragma once
 
 #include "pg/executor/state.h"

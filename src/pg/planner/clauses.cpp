@@ -4,11 +4,11 @@
 
 #include "pg/allocate.h"
 #include "pg/planner/distances.h"
-#include "pg/planner/offsets.h"
+#include "pg/planner/error_free.h"
+#include "pg/planner/overflow_free.h"
 #include "pg/planner/range_types.h"
 #include "pg/planner/symmetric.h"
 #include "pg/planner/test_order.h"
-#include "pg/planner/total.h"
 #include "pg/shifted_column.h"
 
 extern "C" {

@@ -1,9 +1,9 @@
 // The cost model: every row and byte is charged once for each thing that happens to it, each to a term of its
 // own (see CostTerm) that EXPLAIN VERBOSE shows.
 //
-//   set-up      gpujoin.startup_cost, and an empty join in the engine. With a machine to itself a join takes
-//               a sixth of that by default, but each process that has a part in it may have to wait for a
-//               processor that other sessions use
+//   set-up      gpujoin.startup_cost, and an empty join in the engine. That is more than a join takes which
+//               has a machine to itself: each process that has a part in it may have to wait for a processor
+//               that other sessions use
 //   workers     the same round trips once more, where workers attach
 //   read        what core charges for the input, less what is saved where tables are read from their pages
 //   encode      gpujoin.encode_cost a value, and kCopyCost for the bytes of values that have no fixed width
@@ -15,23 +15,21 @@
 //               measure that probing costs less there
 //   emission    gpujoin.emit_cost a row, what is computed on it, and the residual for each candidate
 //
-// Units are the planner's: what core's hash join takes kNanosecondsPerUnit for. That was measured on the
-// machine of docs/performance.md where both ways to run a join take about the same time, since only there the
-// choice is close: core takes 3.5 to 5.5 microseconds a unit for joins of up to 10^5 rows, and 6 to 25 for
-// larger ones that miss the caches. What the executor does has constants here or in settings; what the engine
-// does has been measured on the device in use (calibration, see server/calibration.h) unless a setting says
-// otherwise.
+// Units are the planner's: what core's hash join takes kNanosecondsPerUnit for where both ways to run a join
+// take about the same time, since only there the choice is close. What the executor does has constants here
+// or in settings; what the engine does has been measured on the device in use (calibration, see
+// server/calibration.h) unless a setting says otherwise. What the constants were taken from is in
+// docs/measurements/tried.md.
 //
-// Reading a row from its page takes us a quarter to two fifths of what it takes core's scan, which
-// cpu_tuple_cost stands for, whatever the columns lie behind. Pages cost as core says: nothing is saved on
-// them. Less than that would not show where one input is read by one process or by the other's plan alike,
-// but a serial GPU Join would seem to read as quickly as eight of core's workers.
+// A row that is read from its page is charged kDirectReadShare of cpu_tuple_cost, which stands for core's
+// scan. Pages cost as core says: nothing is saved on them, or a serial GPU Join would seem to read as quickly
+// as eight of core's workers.
 //
 // In parallel plans a participant is charged for its part of the rows, but for all of the server's work: the
 // server is one for all, and each of them waits for it.
 //
-// What a range returns is nearly unknown to core (13.9 G rows estimated, 1.1 M found), so beyond
-// kTrustedFanout results an input row its estimate is not charged for: the inputs' sizes decide first.
+// What a range returns is nearly unknown to core, so beyond kTrustedFanout results an input row its estimate
+// is not charged for: the inputs' sizes decide first.
 #include "pg/planner/cost.h"
 
 #include <algorithm>
@@ -116,7 +114,7 @@ bool needs_columns(const JoinClauses* clauses) {
 }
 
 // Wanted columns travel with the build side, unless only whether a row matched matters.
-RowShape payload_shape(const JoinInputs& inputs) {
+RowShape output_shape(const JoinInputs& inputs) {
     if (rows_of(inputs.facts->kind).is_decided_by_first_match() && !needs_columns(inputs.facts->clauses))
         return {};
     return inputs.facts->build_columns;
@@ -279,7 +277,7 @@ Cost reading_cost(const Path* input) {
 
 JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const JoinInputs& inputs,
                            const EngineCosts& engine) {
-    RowShape payload = payload_shape(inputs);
+    RowShape output = output_shape(inputs);
     double build_rows = inputs.build->rows;
     double probe_rows = inputs.probe->rows;
     double results = engine_results(root, inputs);
@@ -297,14 +295,14 @@ JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const Jo
     terms[kWorkersTerm] = inputs.workers > 0 ? set_up_cost(engine) : 0;
     terms[kReadBuildTerm] = reading_cost(inputs.build);
     terms[kEncodeBuildTerm] =
-        encode_cost(build_rows, inputs.facts->build_keys) + encode_cost(build_rows, payload);
+        encode_cost(build_rows, inputs.facts->build_keys) + encode_cost(build_rows, output);
     terms[kTransferBuildTerm] =
-        built_rows * (inputs.facts->build_keys.bytes + payload.bytes) / kMegabyte * engine.megabyte;
+        built_rows * (inputs.facts->build_keys.bytes + output.bytes) / kMegabyte * engine.megabyte;
     terms[kBuildTerm] = built_rows * engine.build_row * depth;
     terms[kReadProbeTerm] = reading_cost(inputs.probe);
     terms[kEncodeProbeTerm] = encode_cost(probe_rows, inputs.facts->probe_keys) +
                               encode_cost(probe_rows, inputs.facts->probe_columns);
-    terms[kTransferProbeTerm] = (probe_rows * inputs.facts->probe_keys.bytes + results * payload.bytes) *
+    terms[kTransferProbeTerm] = (probe_rows * inputs.facts->probe_keys.bytes + results * output.bytes) *
                                 shares / kMegabyte * engine.megabyte;
     terms[kProbeTerm] = probe_rows * shares * engine.probe_row * depth;
     terms[kExpansionTerm] = results * shares * engine.match + tested_pairs(inputs, shares) * engine.pair;
@@ -317,7 +315,7 @@ JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const Jo
     estimate.startup_cost = emits_at_end ? before_emission : before_probe + inputs.probe->startup_cost;
     estimate.total_cost = before_emission + terms[kEmissionTerm];
     estimate.server_bytes =
-        built_rows * (inputs.facts->build_keys.bytes + payload.bytes + kServerBytesPerBuildRow);
+        built_rows * (inputs.facts->build_keys.bytes + output.bytes + kServerBytesPerBuildRow);
     return estimate;
 }
 

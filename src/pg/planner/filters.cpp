@@ -15,8 +15,8 @@
 #include "pg/allocate.h"
 #include "pg/overflow.h"
 #include "pg/planner/distances.h"
+#include "pg/planner/error_free.h"
 #include "pg/planner/filter_operations.h"
-#include "pg/planner/total.h"
 
 extern "C" {
 #include "access/stratnum.h"

@@ -30,8 +30,8 @@ Expr* integer_sum(Expr* base, int64 offset);
 OpExpr* compare_integers(Expr* left, int strategy, Expr* right);
 
 // The integer expression with its sums, differences, products, quotients and the like computed in bigint: of
-// int2 and int4 they can hardly overflow then, which is for cannot_fail() to say (total.h). The expression
-// itself where it is no such operation.
+// int2 and int4 they can hardly overflow then, which is for cannot_fail() to say (error_free.h). The
+// expression itself where it is no such operation.
 Expr* in_bigint(Expr* expression);
 
 }  // namespace gpujoin

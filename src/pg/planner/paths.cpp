@@ -11,7 +11,7 @@
 
 #include "pg/allocate.h"
 #include "pg/compat.h"
-#include "pg/nodes.h"
+#include "pg/entry_points.h"
 #include "pg/planner/cost.h"
 #include "pg/planner/forced_paths.h"
 #include "pg/planner/lookups.h"

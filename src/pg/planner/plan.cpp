@@ -2,10 +2,10 @@
 
 #include <initializer_list>
 
-#include "pg/nodes.h"
+#include "pg/entry_points.h"
 #include "pg/plan_data.h"
-#include "pg/planner/nulling.h"
 #include "pg/planner/join_path.h"
+#include "pg/planner/nulling.h"
 #include "pg/planner/row_identity.h"
 #include "pg/settings.h"
 
@@ -58,18 +58,19 @@ bool is_bounded(const PlannerInfo* root) {
 
 // Whether a plan's own conditions take long, or those of one that setrefs may put in its place. Asked while
 // there is a PlannerInfo: PostgreSQL 17.0 crashes when it is to cost some conditions without one.
-bool filters_dearly(PlannerInfo* root, const Plan* plan) {
+bool tests_dear_conditions(PlannerInfo* root, const Plan* plan) {
     QualCost cost;
     cost_qual_eval(&cost, plan->qual, root);
     if (cost.per_tuple > kDearOperators * cpu_operator_cost) return true;
     if (IsA(plan, SubqueryScan)) {
         auto* scan = reinterpret_cast<const SubqueryScan*>(plan);
-        return filters_dearly(find_base_rel(root, static_cast<int>(scan->scan.scanrelid))->subroot,
-                              scan->subplan);
+        return tests_dear_conditions(find_base_rel(root, static_cast<int>(scan->scan.scanrelid))->subroot,
+                                     scan->subplan);
     }
     if (!IsA(plan, Append)) return false;
     const List* children = reinterpret_cast<const Append*>(plan)->appendplans;
-    return list_length(children) == 1 && filters_dearly(root, static_cast<const Plan*>(linitial(children)));
+    return list_length(children) == 1 &&
+           tests_dear_conditions(root, static_cast<const Plan*>(linitial(children)));
 }
 
 // probe_entries: how many of the scan tuple's come before those of the build child.
@@ -98,7 +99,7 @@ PlanData plan_data_of(PlannerInfo* root, const GpuJoinPath* path, const Plan* pr
     set_stage(path, list_length(probe->targetlist), stage);
     PlanData data = {};
     data.estimated_probe_rows = static_cast<Path*>(linitial(path->path.custom_paths))->rows * path->shares;
-    data.has_dear_filter = filters_dearly(root, probe);
+    data.has_dear_conditions = tests_dear_conditions(root, probe);
     data.may_carry = setting_carry;
     data.is_bounded = is_bounded(root);
     data.costs = path->costs;

@@ -1,6 +1,6 @@
-// See payload.h. By-value types travel by width, 16-byte types as Fixed16, all others as Bytes padded to a
-// multiple of 8, so that a Datum may point at them after the engine has gathered them.
-#include "pg/executor/payload.h"
+// See output_column.h. By-value types travel by width, 16-byte types as Fixed16, all others as Bytes padded
+// to a multiple of 8, so that a Datum may point at them after the engine has gathered them.
+#include "pg/executor/output_column.h"
 
 #include "pg/executor/by_reference.h"
 
@@ -34,7 +34,7 @@ struct FormTraits {
     Encoder encoder;
 };
 
-// By PayloadForm.
+// By OutputForm.
 constexpr FormTraits kForms[] = {
     {ColumnType::Fixed1, encoder_of<put_by_value<uint8_t>>},
     {ColumnType::Fixed2, encoder_of<put_by_value<uint16_t>>},
@@ -46,23 +46,23 @@ constexpr FormTraits kForms[] = {
 
 }  // namespace
 
-PayloadForm payload_form(Form_pg_attribute attribute) {
+OutputForm output_form(Form_pg_attribute attribute) {
     if (!attribute->attbyval)
-        return attribute->attlen == 16 ? PayloadForm::Pointer16 : PayloadForm::PointerBytes;
+        return attribute->attlen == 16 ? OutputForm::Pointer16 : OutputForm::PointerBytes;
     switch (attribute->attlen) {
         case 1:
-            return PayloadForm::Value1;
+            return OutputForm::Value1;
         case 2:
-            return PayloadForm::Value2;
+            return OutputForm::Value2;
         case 4:
-            return PayloadForm::Value4;
+            return OutputForm::Value4;
         default:
-            return PayloadForm::Value8;
+            return OutputForm::Value8;
     }
 }
 
-void init_payload_column(InputColumn* column, Form_pg_attribute attribute) {
-    const FormTraits& form = kForms[static_cast<int>(payload_form(attribute))];
+void init_output_column(InputColumn* column, Form_pg_attribute attribute) {
+    const FormTraits& form = kForms[static_cast<int>(output_form(attribute))];
     bool bytes = form.type == ColumnType::Bytes;
     column->spec = {form.type, bytes ? ValueOrder::Bytes : ValueOrder::Unsigned, 1, 0};
     column->encoder = form.encoder;

@@ -1,4 +1,5 @@
-// The hooks by which PostgreSQL reaches the planner and executor rooms; registered by module.cpp.
+// Where PostgreSQL enters the planner and executor rooms: the hook and the callbacks that module.cpp
+// registers.
 #pragma once
 
 extern "C" {

@@ -3,8 +3,8 @@
 \set ECHO none
 \i sql/include/compare.sql
 \set ECHO all
-CREATE SCHEMA heap_filter;
-SET search_path = heap_filter, public;
+CREATE SCHEMA heap_conditions;
+SET search_path = heap_conditions, public;
 CREATE TABLE f AS SELECT i AS k, CASE WHEN i % 10 <> 0 THEN (i - 50)::int2 END AS i2, i - 500 AS i4, (i - 500) * 10000000000 AS i8,
     i::oid AS o, CASE i % 6 WHEN 0 THEN 'NaN' WHEN 1 THEN 'Infinity' WHEN 2 THEN '-Infinity' WHEN 3 THEN -0.0 ELSE i - 500 END::float4 AS f4,
     CASE i % 7 WHEN 0 THEN 'NaN' WHEN 1 THEN '-0' WHEN 2 THEN NULL ELSE (i - 500) / 3.0 END::float8 AS f8,

@@ -5,7 +5,7 @@
 //                  compared by >= or < (the others with one less), one that may be below them all by <= or >
 //                  (with one more): so the extreme value answers as the true sum would.
 //   in equalities  the key is NULL where the sum is no bigint, which then equals nothing.
-#include "pg/planner/offsets.h"
+#include "pg/planner/overflow_free.h"
 
 #include "pg/planner/integers.h"
 

@@ -1,5 +1,7 @@
 -- Columns of every kind of type carried through a join on either side, also rows wider than a block.
 \set ECHO none
+\i sql/include/compare.sql
+\set ECHO all
 CREATE TABLE everything AS SELECT CASE WHEN i % 9 <> 0 THEN i % 30 END AS k,
     i::int2 AS i2, i AS i4, i::int8 AS i8, i % 2 = 0 AS b, chr(64 + i)::"char" AS c, (i / 3.0)::float4 AS f4, i / 3.0::float8 AS f8,
     (i / 7.0)::numeric AS num, date '2020-01-01' + i AS d, time '10:00' + i * interval '1 s' AS ti, ('10:00:00+0' || i % 5)::timetz AS tt,
@@ -15,77 +17,30 @@ ANALYZE everything;
 SELECT kind, c.*
 FROM unnest(ARRAY['INNER', 'LEFT', 'RIGHT', 'FULL']) AS kind,
      compare(format('SELECT x, y FROM everything x %s JOIN everything y ON x.k = y.k', kind)) AS c;
- kind  | taken | rows | missing | extra 
--------+-------+------+---------+-------
- INNER | t     |  122 |       0 |     0
- LEFT  | t     |  129 |       0 |     0
- RIGHT | t     |  129 |       0 |     0
- FULL  | t     |  136 |       0 |     0
-(4 rows)
-
 SELECT kind, c.*
 FROM unnest(ARRAY['INNER', 'LEFT', 'RIGHT', 'FULL']) AS kind,
      compare(format('SELECT a.*, b.i4 AS b1, b.na AS b2, b.iv AS b3, b.ar AS b4, b.pt AS b5, b.t AS b6, b.num AS b7, b.u AS b8, b.m AS b9, b.b AS b10, b.c AS b11, b.i2 AS b12, b.f4 AS b13, b.ct AS b14
     FROM everything a %s JOIN everything b ON a.k = b.k AND a.i4 + b.i4 > 40', kind)) AS c;
- kind  | taken | rows | missing | extra 
--------+-------+------+---------+-------
- INNER | t     |   84 |       0 |     0
- LEFT  | t     |   98 |       0 |     0
- RIGHT | t     |   98 |       0 |     0
- FULL  | t     |  112 |       0 |     0
-(4 rows)
 
 -- Columns that were dropped and added.
 ALTER TABLE everything DROP COLUMN f4, DROP COLUMN t;
 ALTER TABLE everything ADD COLUMN late text DEFAULT 'late', ADD COLUMN later integer;
 SELECT * FROM compare('SELECT x, y.late, y.later, x.js FROM everything x JOIN everything y ON x.i8 = y.i8');
- taken | rows | missing | extra 
--------+------+---------+-------
- t     |   62 |       0 |     0
-(1 row)
 
 -- Values computed by expanded objects, and cstrings.
 SELECT * FROM compare('SELECT a.k, b.grown FROM everything a JOIN (SELECT i4, array_append(ar, 7) AS grown, int4out(i4) AS cs FROM everything) b ON a.i4 = b.i4');
- taken | rows | missing | extra 
--------+------+---------+-------
- t     |   62 |       0 |     0
-(1 row)
 
--- A row of several MB among small ones, on both sides, as payload and as key.
+-- A row of several MB among small ones, on both sides, as output column and as key.
 CREATE TABLE huge AS SELECT i AS k, CASE i % 40 WHEN 7 THEN repeat(md5(i::text), 300000) ELSE 'small ' || i END AS t
 FROM generate_series(1, 100) AS i;
 SELECT count(*), sum(length(a.t)), sum(length(b.t)), bool_and(a.t = b.t) FROM huge a JOIN huge b USING (k);
- count |   sum    |   sum    | bool_and 
--------+----------+----------+----------
-   100 | 28800769 | 28800769 | t
-(1 row)
-
 SET gpujoin.force = on;
 SELECT count(*), sum(length(a.t)), sum(length(b.t)), bool_and(a.t = b.t) FROM huge a JOIN huge b USING (k);
- count |   sum    |   sum    | bool_and 
--------+----------+----------+----------
-   100 | 28800769 | 28800769 | t
-(1 row)
-
 SELECT count(*), sum(length(a.t)), bool_and(a.k = b.k) FROM huge a JOIN huge b USING (t);
- count |   sum    | bool_and 
--------+----------+----------
-   100 | 28800769 | t
-(1 row)
-
 SELECT count(*), sum(length(b.x)) FROM huge a JOIN (SELECT k, t || 'x' AS x FROM huge) b USING (k);
- count |   sum    
--------+----------
-   100 | 28800869
-(1 row)
-
 SELECT count(*), sum(length(b.x)) FROM huge a LEFT JOIN (SELECT k + 50 AS k, t || 'x' AS x, t FROM huge) b ON a.k = b.k AND a.t || 'x' <> b.x;
- count |   sum    
--------+----------
-   100 | 19200426
-(1 row)
-
 RESET gpujoin.force;
+
 -- Many columns.
 DO $$
 BEGIN
@@ -93,9 +48,4 @@ BEGIN
                     || ' FROM generate_series(1, 50) AS i' FROM generate_series(1, 700) AS n);
 END $$;
 SELECT * FROM compare('SELECT a.k, hashtext(a::text || b::text) FROM many a LEFT JOIN many b ON a.k = b.k + 3');
- taken | rows | missing | extra 
--------+------+---------+-------
- t     |   50 |       0 |     0
-(1 row)
-
 DROP TABLE everything, huge, many;

@@ -1,6 +1,6 @@
-// See heap_filter.h. Every comparison becomes "is the value, as an integer that orders like it, in a range?":
-// one loop a type.
-#include "pg/executor/heap_filter.h"
+// See scan_conditions.h. Every comparison becomes "is the value, as an integer that orders like it, in a
+// range?": one loop a type.
+#include "pg/executor/scan_conditions.h"
 
 #include <bit>
 #include <cmath>
@@ -174,7 +174,7 @@ void set_range(ColumnTest* test, int64 constant) {
 
 }  // namespace
 
-struct HeapFilter {
+struct ScanConditions {
     SeqScanState* node;
     bool complete;  // there are no other conditions
     int test_count;
@@ -223,7 +223,7 @@ uint32 test_others(SeqScanState* node, TableScanDesc scan, const OffsetNumber* l
 
 }  // namespace
 
-Bitmapset* heap_filter_columns(SeqScanState* node, Bitmapset* wanted) {
+Bitmapset* scan_conditions_columns(SeqScanState* node, Bitmapset* wanted) {
     ListCell* cell;
     foreach (cell, node->ss.ps.plan->qual) {
         Recognised found;
@@ -233,43 +233,43 @@ Bitmapset* heap_filter_columns(SeqScanState* node, Bitmapset* wanted) {
     return wanted;
 }
 
-HeapFilter* heap_filter_create(SeqScanState* node, const HeapDeformer* deformer) {
+ScanConditions* scan_conditions_create(SeqScanState* node, const HeapDeformer* deformer) {
     List* qual = node->ss.ps.plan->qual;
     if (qual == NIL) return nullptr;
-    auto* filter = zeroed<HeapFilter>();
-    filter->node = node;
-    filter->tests = zeroed<ColumnTest>(list_length(qual));
+    auto* conditions = zeroed<ScanConditions>();
+    conditions->node = node;
+    conditions->tests = zeroed<ColumnTest>(list_length(qual));
     ListCell* cell;
     foreach (cell, qual) {
         Recognised found;
         if (!recognise(static_cast<Node*>(lfirst(cell)), &found)) continue;
-        ColumnTest* test = &filter->tests[filter->test_count++];
+        ColumnTest* test = &conditions->tests[conditions->test_count++];
         test->column = deformer->attribute[found.attribute - 1].column;
         test->comparison = found.comparison;
         test->constant_type = found.constant_type;
         test->constant = ExecInitExpr(found.constant, &node->ss.ps);
         test->test = find_traits(found.column_type)->test;
     }
-    filter->complete = filter->test_count == list_length(qual);
-    return filter;
+    conditions->complete = conditions->test_count == list_length(qual);
+    return conditions;
 }
 
-void heap_filter_reset(HeapFilter* filter) {
-    for (int i = 0; i < filter->test_count; i++) filter->tests[i].prepared = false;
+void scan_conditions_reset(ScanConditions* conditions) {
+    for (int i = 0; i < conditions->test_count; i++) conditions->tests[i].prepared = false;
 }
 
-uint32 heap_filter_rows(HeapFilter* filter, TableScanDesc scan, const OffsetNumber* lines, uint32 rows,
-                        uint16* passed) {
+uint32 scan_conditions_rows(ScanConditions* conditions, TableScanDesc scan, const OffsetNumber* lines,
+                            uint32 rows, uint16* passed) {
     for (uint32 row = 0; row < rows; row++) passed[row] = static_cast<uint16>(row);
     uint32 count = rows;
-    for (int i = 0; i < filter->test_count && count > 0; i++) {
-        ColumnTest* test = &filter->tests[i];
-        if (!test->prepared) prepare(filter->node, test);
+    for (int i = 0; i < conditions->test_count && count > 0; i++) {
+        ColumnTest* test = &conditions->tests[i];
+        if (!test->prepared) prepare(conditions->node, test);
         if (test->never) return 0;
         count = test->test(test->column, test->low, test->span, test->outside, passed, count);
     }
-    if (filter->complete || count == 0) return count;
-    return test_others(filter->node, scan, lines, passed, count);
+    if (conditions->complete || count == 0) return count;
+    return test_others(conditions->node, scan, lines, passed, count);
 }
 
 }  // namespace gpujoin

@@ -1,4 +1,4 @@
-// HeapFilter: the conditions of a sequential scan on the rows of a page. Comparisons of a column with a
+// ScanConditions: those of a sequential scan, tested on the rows of a page. Comparisons of a column with a
 // constant or Param of integers, floats, oids, dates and times are tested column by column; where there are
 // others, rows that are left go through ExecQual().
 #pragma once
@@ -12,20 +12,20 @@ extern "C" {
 
 namespace gpujoin {
 
-struct HeapFilter;
+struct ScanConditions;
 
-// The table's columns that the filter of a scan reads from a deformer, added to `wanted`.
-Bitmapset* heap_filter_columns(SeqScanState* node, Bitmapset* wanted);
+// The table's columns that the conditions of a scan read from a deformer, added to `wanted`.
+Bitmapset* scan_conditions_columns(SeqScanState* node, Bitmapset* wanted);
 
 // nullptr where the scan has no condition. Allocates in the current memory context.
-HeapFilter* heap_filter_create(SeqScanState* node, const HeapDeformer* deformer);
+ScanConditions* scan_conditions_create(SeqScanState* node, const HeapDeformer* deformer);
 
 // To be called when a scan starts: values of Params may have changed.
-void heap_filter_reset(HeapFilter* filter);
+void scan_conditions_reset(ScanConditions* conditions);
 
 // Writes the numbers of the rows that meet all conditions, ascending, and returns how many they are. The
 // deformer holds `rows` rows of the scan's current page, the lines of which are given.
-uint32 heap_filter_rows(HeapFilter* filter, TableScanDesc scan, const OffsetNumber* lines, uint32 rows,
-                        uint16* passed);
+uint32 scan_conditions_rows(ScanConditions* conditions, TableScanDesc scan, const OffsetNumber* lines,
+                            uint32 rows, uint16* passed);
 
 }  // namespace gpujoin

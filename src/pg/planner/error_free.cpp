@@ -1,5 +1,5 @@
-// See total.h.
-#include "pg/planner/total.h"
+// See error_free.h.
+#include "pg/planner/error_free.h"
 
 #include "pg/compat.h"
 #include "pg/overflow.h"
@@ -21,7 +21,7 @@ namespace {
 using Magnitude = unsigned __int128;
 
 // Functions that are not marked leakproof, which says that too.
-bool is_known_as_total(Oid function) {
+bool is_known_as_error_free(Oid function) {
     switch (function) {
         case F_LOWER_ANYRANGE:
         case F_UPPER_ANYRANGE:
@@ -46,7 +46,7 @@ bool is_known_as_total(Oid function) {
 }
 
 bool may_fail(Oid function, void*) {
-    return !get_func_leakproof(function) && !is_known_as_total(function) && !may_overflow(function);
+    return !get_func_leakproof(function) && !is_known_as_error_free(function) && !may_overflow(function);
 }
 
 // Among which least() and greatest() choose.
