@@ -5,6 +5,7 @@
 #   make installcheck         pg_regress against a running server that preloads gpujoin
 #   make unit                 the unit and conformance tests ($(BUILD)/unit_tests)
 #   make bench                the engine benchmark ($(BUILD)/engine_bench)
+#   make tidy                 clang-tidy over all C++ but the benchmark
 #   make fuzz                 feeds malformed messages to the wire format for FUZZ_SECONDS (60); libFuzzer with clang
 #
 #   PG_CONFIG=...  NVCC=... (NVCC= for none)  CUDA_ARCHS="90"  BUILD=build  FAULTS=1 (fault injection)
@@ -147,6 +148,19 @@ fuzz: $(BUILD)/wire_fuzz $(BUILD)/seed_corpus
 	$(BUILD)/wire_fuzz $(if $(findstring clang,$(FUZZ_CXX)),-max_total_time=$(FUZZ_SECONDS) -max_len=98304 \
 		-verbosity=0 -print_final_stats=1 $(BUILD)/corpus,$(BUILD)/corpus/*)
 .PHONY: fuzz
+
+# clang-tidy, without the CUDA engine and with injected faults, which need nothing that is not here.
+CLANG_TIDY ?= clang-tidy
+tidy_pg = $(pg_sources:%=tidy/%)
+tidy_others = $(patsubst %,tidy/%,$(shared_sources) $(engine_sources) $(server_sources) src/server/main.cpp \
+	$(unit_sources) $(wildcard test/fuzz/*.cpp))
+$(tidy_pg): tidy_flags = -fPIC -isystem $(includedir_server) -D_GNU_SOURCE
+$(tidy_others): tidy_flags = -pthread -DGPUJOIN_FAULTS
+tidy/src/wire/build.cpp: tidy_flags += $(build_id_flag)
+$(tidy_pg) $(tidy_others): tidy/%: %
+	@$(CLANG_TIDY) --quiet $< -- $(filter-out -Werror,$(COMMON)) $(version_flag) $(tidy_flags) 2>&1 | { ! grep -v 'warnings* generated'; }
+tidy: $(tidy_pg) $(tidy_others)
+.PHONY: tidy $(tidy_pg) $(tidy_others)
 
 install: install-server
 install-server: $(BUILD)/gpujoin_server

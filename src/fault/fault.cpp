@@ -26,7 +26,7 @@ struct Countdowns {
             std::string_view item = rest.substr(0, rest.find(','));
             rest.remove_prefix(item.size() < rest.size() ? item.size() + 1 : item.size());
             size_t colon = item.find(':');
-            if (colon == item.npos) continue;
+            if (colon == std::string_view::npos) continue;
             for (size_t point = 0; point < kPointNames.size(); point++)
                 if (item.substr(0, colon) == kPointNames[point]) left[point] = atoll(item.data() + colon + 1);
         }

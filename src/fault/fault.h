@@ -20,9 +20,7 @@ struct FaultPause {
 constexpr bool fault_due(FaultPoint) {
     return false;
 }
-struct FaultPause {
-    FaultPause() {}
-};
+struct [[maybe_unused]] FaultPause {};
 #endif
 
 }  // namespace gpujoin

@@ -19,7 +19,8 @@ template <typename T>
 T* allocate(MemoryContext context, Size count, Size tail, int flags) {
     static_assert(std::is_trivially_destructible_v<T>, "nobody would call the destructor");
     static_assert(alignof(T) <= MAXIMUM_ALIGNOF, "memory contexts do not align better");
-    return static_cast<T*>(MemoryContextAllocExtended(context, sizeof(T) * count + tail, flags));
+    const Size bytes = sizeof(T) * count + tail;  // NOLINT(bugprone-sizeof-expression): T may be a pointer
+    return static_cast<T*>(MemoryContextAllocExtended(context, bytes, flags));
 }
 
 template <typename T>

@@ -29,19 +29,19 @@ uint64_t least_limit(const std::string& hierarchy, std::string group,
     for (;;) {
         for (const char* file : files) least = std::min(least, read_limit(hierarchy + group + "/" + file));
         if (group.empty()) return least;
-        group.resize(group.rfind('/') == group.npos ? 0 : group.rfind('/'));
+        group.resize(group.rfind('/') == std::string::npos ? 0 : group.rfind('/'));
     }
 }
 
 // A line of /proc/self/cgroup: "number:controllers:path"; of version 2 "0::path".
 uint64_t limit_of(const std::string& root, const std::string& line) {
     size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (first == line.npos || second == line.npos) return kUnlimited;
+    if (first == std::string::npos || second == std::string::npos) return kUnlimited;
     std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
     std::string group = line.substr(second + 1);
     if (controllers == ",,")
         return least_limit(root + "/sys/fs/cgroup", group, {"memory.max", "memory.high"});
-    if (controllers.find(",memory,") == controllers.npos) return kUnlimited;
+    if (controllers.find(",memory,") == std::string::npos) return kUnlimited;
     return least_limit(root + "/sys/fs/cgroup/memory", group, {"memory.limit_in_bytes"});
 }
 

@@ -45,7 +45,7 @@ Status parse_devices(std::string_view option, std::string_view value, Options* o
         if (!parse_number(rest.substr(0, comma), kMaxDeviceNumber, &number))
             return bad_value(option, value, "auto, cpu, or GPU numbers separated by commas");
         options->devices.push_back(number);
-        if (comma == rest.npos) return {};
+        if (comma == std::string_view::npos) return {};
         rest.remove_prefix(comma + 1);
     }
 }
@@ -91,7 +91,7 @@ Status parse_options(int argc, char* const* argv, Options* options) {
         if (parse_action(option, &options->action)) continue;
         size_t equals = option.find('=');
         std::string_view value;
-        if (equals != option.npos) {
+        if (equals != std::string_view::npos) {
             value = option.substr(equals + 1);
             option = option.substr(0, equals);
         } else if (i + 1 < argc) {

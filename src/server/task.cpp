@@ -51,7 +51,8 @@ Status mark_matched(const TaskContext& context, Task& task) {
     uint64_t count = task.marks.rows;
     auto* rows = task.copies.add<uint64_t>(count, context.host_memory);
     if (!rows) return out_of_host_memory();
-    auto* shared = reinterpret_cast<const volatile uint64_t*>(context.arena->at(task.marks.block.offset));
+    const auto* shared =
+        reinterpret_cast<const volatile uint64_t*>(context.arena->at(task.marks.block.offset));
     bool valid = true;
     for (uint64_t i = 0; i < count; i++) valid &= (rows[i] = shared[i]) < context.build_rows;
     if (!valid)

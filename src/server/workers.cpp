@@ -155,7 +155,7 @@ void WorkerThreads::start(const Share& share, bool opens, std::function<void()> 
     auto call = std::make_unique<Call>(this, share, opens, std::move(work));
     std::lock_guard lock(mutex_);
     schedule_.enter(call.get(), steady_clock::now());
-    call.release();  // serve() has it
+    static_cast<void>(call.release());  // serve() has it
     dispatch();
 }
 

@@ -66,7 +66,7 @@ struct BatchView {
 };
 
 // Bytes of a batch's buffers, without what aligns them.
-uint64_t batch_bytes(std::span<const ColumnSpec> columns, const BatchView& batch);
+uint64_t batch_bytes(std::span<const ColumnSpec> specs, const BatchView& batch);
 
 // Checks that the buffers of a batch of `rows` rows lie inside a block of `block_bytes` bytes and are
 // aligned, and that data buffers and rows are within limits. Does not read the block: offsets arrays are

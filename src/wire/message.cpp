@@ -144,7 +144,7 @@ uint32_t body_bytes(MessageType type) {
 
 Status decode(std::span<const std::byte> packet, Message* message) {
     if (packet.size() < sizeof(MessageHeader)) return malformed("The size of the packet", packet.size());
-    auto* header = reinterpret_cast<const MessageHeader*>(packet.data());
+    const auto* header = reinterpret_cast<const MessageHeader*>(packet.data());
     if (header->magic != kMessageMagic) return malformed("The magic number", header->magic);
     if (header->version != kProtocolVersion || header->build != kBuildId) return of_another_build(*header);
     if (header->bytes != packet.size()) return malformed("The size given in the header", header->bytes);

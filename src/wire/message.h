@@ -215,8 +215,8 @@ struct Message {
 Status decode(std::span<const std::byte> packet, Message* message);
 
 // Writes a message into buffer (aligned to 8 bytes, at least kMaxMessageBytes) and returns its size.
-// body_bytes is the size of the fixed body of that type; a tail only where the type has one.
-uint32_t encode(MessageType type, uint64_t session, uint64_t sequence, const void* body, uint32_t body_bytes,
+// body_size is that of the fixed body of that type; a tail only where the type has one.
+uint32_t encode(MessageType type, uint64_t session, uint64_t sequence, const void* body, uint32_t body_size,
                 std::span<const std::byte> tail, std::byte* buffer);
 
 // Size of the fixed body of a type, UINT32_MAX for an unknown type.

@@ -25,7 +25,7 @@ uint64_t read_column(const ColumnSpec& spec, const ColumnBuffers& buffers, uint6
                      const std::vector<std::byte>& block) {
     uint64_t sum = 0;
     auto read = [&](uint64_t offset, uint64_t bytes) {
-        for (uint64_t i = 0; i < bytes; i++) sum += static_cast<uint64_t>(block.data()[offset + i]);
+        for (uint64_t i = 0; i < bytes; i++) sum += static_cast<uint64_t>(block[offset + i]);
     };
     if (buffers.validity != kNoBuffer) read(buffers.validity, validity_bytes(rows));
     if (spec.type != ColumnType::Bytes) {
@@ -33,7 +33,7 @@ uint64_t read_column(const ColumnSpec& spec, const ColumnBuffers& buffers, uint6
         return sum;
     }
     std::vector<uint32_t> offsets(rows + 1);
-    auto* shared = reinterpret_cast<const uint32_t*>(block.data() + buffers.values);
+    const auto* shared = reinterpret_cast<const uint32_t*>(block.data() + buffers.values);
     if (!copy_offsets(shared, rows, buffers.data_bytes, offsets.data()).ok()) return sum;
     for (uint64_t row = 0; row < rows; row++) {
         require(offsets[row] <= offsets[row + 1] && offsets[row + 1] <= buffers.data_bytes);

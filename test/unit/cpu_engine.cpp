@@ -53,7 +53,7 @@ TEST(CpuEngine, OffsetsThatChangeInTheSinkAreNotRead) {
     for (uint64_t row = 0; row < kRows; row++) {
         std::string value;
         for (int i = 0; i < 32; i++) value += *value_of(uint64_t{0xfffffff0} << 32);
-        tables.build.columns[1].values.push_back(value);
+        tables.build.columns[1].values.emplace_back(value);
     }
     JoinSpec spec = make_spec(JoinKind::Inner, Algorithm::Hash, tables.probe, tables.build);
     add_equality(spec, 0, 0);

@@ -59,10 +59,10 @@ inline std::vector<CollidingKeys> colliding_keys(uint32_t n) {
         high8.column.values.push_back(value_of(unmix(kHash << 20 | i)));
         const uint64_t high = i;
         const uint64_t low = unmix(kHash) - mix(high ^ 0xa0761d6478bd642fu);
-        all16.column.values.push_back(*value_of(low) + *value_of(high));
+        all16.column.values.emplace_back(*value_of(low) + *value_of(high));
         // Two words: whatever the first, the second undoes it.
         const uint64_t first = mix(16 * 0x9e3779b97f4a7c15u ^ uint64_t{i});
-        texts.column.values.push_back(*value_of(uint64_t{i}) + *value_of(first ^ unmix(kHash)));
+        texts.column.values.emplace_back(*value_of(uint64_t{i}) + *value_of(first ^ unmix(kHash)));
     }
     return {low4, high4, low8, high8, all16, texts};
 }

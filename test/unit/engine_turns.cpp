@@ -156,7 +156,7 @@ TEST_P(EngineTurns, SkippedRowsStaySkippedInLaterTurns) {
         reference_join(joined, tables.probe, tables.build, equal_rows(tables.probe, tables.build, 1));
     std::sort(rows.begin(), rows.end());
     EXPECT_TRUE(std::includes(expected.begin(), expected.end(), rows.begin(), rows.end())) << "each row once";
-    auto is_skipped = [&](const ResultRow& row) { return skipped.count(row.probe_row) > 0; };
+    auto is_skipped = [&](const ResultRow& row) { return skipped.contains(row.probe_row); };
     std::erase_if(rows, is_skipped);
     std::erase_if(expected, is_skipped);
     expect_same(expected, rows, "rows of the others");

@@ -231,7 +231,7 @@ std::vector<Word> float_words() {
     for (Float number : {Limits::lowest(), Float(-2), Float(-0.5), Float(-0.0), Float(0),
                          Limits::denorm_min(), Limits::min(), Float(1), Float(3), Limits::max() / 2,
                          Limits::max(), Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN()})
-        words.push_back(std::bit_cast<int64_t>(static_cast<double>(number)));
+        words.emplace_back(std::bit_cast<int64_t>(static_cast<double>(number)));
     return words;
 }
 

@@ -35,7 +35,7 @@ struct TestArena {
 
 bool parses(std::vector<const char*> arguments, Options* options) {
     arguments.insert(arguments.begin(), "gpujoin_server");
-    auto argv = const_cast<char* const*>(arguments.data());
+    const auto* argv = const_cast<char* const*>(arguments.data());
     return parse_options(static_cast<int>(arguments.size()), argv, options).ok();
 }
 

@@ -43,12 +43,12 @@ bool gets_pages(int64_t bytes) {
 }  // namespace
 
 // In the place of the C library's.
-extern "C" int fallocate(int fd, int mode, off_t offset, off_t bytes) {
-    if (mode == 0 && !gets_pages(bytes)) {
+extern "C" int fallocate(int fd, int mode, off_t offset, off_t len) {
+    if (mode == 0 && !gets_pages(len)) {
         errno = ENOSPC;
         return -1;
     }
-    return static_cast<int>(syscall(SYS_fallocate, fd, mode, offset, bytes));
+    return static_cast<int>(syscall(SYS_fallocate, fd, mode, offset, len));
 }
 
 void* operator new(size_t bytes) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <list>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,7 @@ class ScheduleTest : public testing::Test {
         NamedCall& call = calls_.emplace_back();
         call.name = name;
         call.opens = opens;
-        auto& share = shares_[static_cast<unsigned char>(name[0])];
+        auto& share = shares_[name[0]];
         if (!share) share = std::make_shared<Schedule::Share>();
         call.share = share;
         schedule_.enter(&call, now_);
@@ -64,7 +65,7 @@ class ScheduleTest : public testing::Test {
     Schedule::Time now_{};
     std::list<NamedCall> calls_;
     std::list<NamedCall*> running_;
-    std::shared_ptr<Schedule::Share> shares_[256];
+    std::map<char, std::shared_ptr<Schedule::Share>> shares_;
 };
 
 }  // namespace

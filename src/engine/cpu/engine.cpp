@@ -169,7 +169,7 @@ std::string processor_name() {
     for (std::string line; std::getline(file, line);) {
         if (line.rfind("model name", 0) != 0) continue;
         size_t start = line.find_first_not_of(" \t:", line.find(':'));
-        if (start != line.npos) return line.substr(start);
+        if (start != std::string::npos) return line.substr(start);
     }
     return "CPU";
 }

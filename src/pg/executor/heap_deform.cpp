@@ -83,7 +83,7 @@ void read_values(HeapColumn* column, const char* const* starts, uint32 rows) {
     for (uint32 row = 0; row < rows; row++) {
         Stored value;
         memcpy(&value, starts[row] + offset, sizeof(value));
-        values[row] = static_cast<Datum>(value);  // sign-extended, as fetch_att() does
+        values[row] = static_cast<Datum>(int64{value});  // sign-extended, as fetch_att() does
     }
 }
 

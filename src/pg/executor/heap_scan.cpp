@@ -52,7 +52,7 @@ bool returns_plain_columns(const SeqScanState* node) {
 
 bool can_read(const PlanState* child) {
     if (!IsA(child, SeqScanState)) return false;
-    auto* node = reinterpret_cast<const SeqScanState*>(child);
+    const auto* node = reinterpret_cast<const SeqScanState*>(child);
     const EState* estate = child->state;
     return node->ss.ss_currentRelation->rd_tableam == GetHeapamTableAmRoutine() && !estate->es_epq_active &&
            estate->es_snapshot && IsMVCCSnapshot(estate->es_snapshot) && returns_plain_columns(node);

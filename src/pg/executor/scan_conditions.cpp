@@ -101,7 +101,7 @@ const TypeTraits* find_traits(Oid type) {
 }
 
 const Expr* strip_relabelling(const void* node) {
-    auto* expression = static_cast<const Expr*>(node);
+    const auto* expression = static_cast<const Expr*>(node);
     while (IsA(expression, RelabelType)) expression = reinterpret_cast<const RelabelType*>(expression)->arg;
     return expression;
 }
@@ -125,7 +125,7 @@ struct Recognised {
 
 bool recognise(const Node* clause, Recognised* found) {
     if (!IsA(clause, OpExpr)) return false;
-    auto* op = reinterpret_cast<const OpExpr*>(clause);
+    const auto* op = reinterpret_cast<const OpExpr*>(clause);
     OperatorEncoding encoding;
     if (list_length(op->args) != 2 || !find_operator_encoding(op->opno, op->inputcollid, &encoding) ||
         encoding.encoding == KeyEncoding::DateTimestamp || !find_traits(encoding.left_type) ||

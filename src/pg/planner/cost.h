@@ -72,8 +72,8 @@ struct EngineCosts {
     Cost megabyte;
 };
 
-// rates: of the device; all 0 where it was not measured.
-EngineCosts engine_costs(const EngineRates& rates);
+// measured: on the device; all 0 where it was not.
+EngineCosts engine_costs(const EngineRates& measured);
 
 // Where the clauses are not known, the least that the join costs whatever they are: looking at conditions
 // takes longer than all of this.

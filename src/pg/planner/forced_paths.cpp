@@ -60,7 +60,7 @@ List* copies(const List* paths) {
     List* result = NIL;
     ListCell* cell;
     foreach (cell, paths) {
-        auto* path = static_cast<const Path*>(lfirst(cell));
+        const auto* path = static_cast<const Path*>(lfirst(cell));
         result =
             lappend(result, IsA(path, AppendPath) ? copy_of<AppendPath>(path) : copy_of<GpuJoinPath>(path));
     }

@@ -17,8 +17,8 @@ bool is_same(const Node* one, const Node* other) {
     if (IsA(one, PlaceHolderVar))
         return reinterpret_cast<const PlaceHolderVar*>(one)->phid ==
                reinterpret_cast<const PlaceHolderVar*>(other)->phid;
-    auto* var = reinterpret_cast<const Var*>(one);
-    auto* other_var = reinterpret_cast<const Var*>(other);
+    const auto* var = reinterpret_cast<const Var*>(one);
+    const auto* other_var = reinterpret_cast<const Var*>(other);
     return var->varno == other_var->varno && var->varattno == other_var->varattno;
 }
 
@@ -29,7 +29,7 @@ Node* nulling_mutator(Node* node, void* reference) {
         return mutate_expression(node, nulling_mutator, reference);
     ListCell* cell;
     foreach (cell, static_cast<List*>(reference)) {
-        auto* found = static_cast<const Node*>(lfirst(cell));
+        const auto* found = static_cast<const Node*>(lfirst(cell));
         if (!is_same(node, found)) continue;
         auto* copy = static_cast<Node*>(copyObjectImpl(node));
         copy_nulling(copy, found);

@@ -63,7 +63,7 @@ bool tests_dear_conditions(PlannerInfo* root, const Plan* plan) {
     cost_qual_eval(&cost, plan->qual, root);
     if (cost.per_tuple > kDearOperators * cpu_operator_cost) return true;
     if (IsA(plan, SubqueryScan)) {
-        auto* scan = reinterpret_cast<const SubqueryScan*>(plan);
+        const auto* scan = reinterpret_cast<const SubqueryScan*>(plan);
         return tests_dear_conditions(find_base_rel(root, static_cast<int>(scan->scan.scanrelid))->subroot,
                                      scan->subplan);
     }

@@ -17,7 +17,7 @@ bool is_computed_below(const PlannerInfo* root, int relid) {
 
 bool is_unnamed_record(const PlannerInfo* root, const Node* node) {
     if (!IsA(node, Var)) return false;
-    auto* var = reinterpret_cast<const Var*>(node);
+    const auto* var = reinterpret_cast<const Var*>(node);
     return var->vartype == RECORDOID && var->varno > 0 && var->varno < root->simple_rel_array_size &&
            is_computed_below(root, static_cast<int>(var->varno));
 }

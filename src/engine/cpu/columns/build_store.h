@@ -30,7 +30,7 @@ class BuildStore {
     uint64_t rows() const { return rows_; }
 
     // A stored column, for reading once all appends have returned.
-    ColumnSource source(uint32_t column) const;
+    ColumnSource source(uint32_t number) const;
 
     // As Join::export_build.
     Status export_rows(const std::function<Status(const BatchView&)>& consumer) const;

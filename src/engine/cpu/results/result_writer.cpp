@@ -66,6 +66,7 @@ bool gather_validity(const ColumnSource& source, const uint32_t* rows, uint64_t 
 
 std::vector<ResultColumn> shapes_of(const std::vector<OutputColumn>& columns) {
     std::vector<ResultColumn> shapes;
+    shapes.reserve(columns.size());
     for (const OutputColumn& column : columns) shapes.push_back(column.shape);
     return shapes;
 }

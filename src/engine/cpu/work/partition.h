@@ -57,7 +57,7 @@ class CombiningWriter {
         // The first line of a bucket may begin with another chunk's tuples.
         if (start < firsts_[bucket]) return copy(line, firsts_[bucket], start + kTuples);
 #ifdef __SSE2__
-        auto* from = reinterpret_cast<const __m128i*>(&line);
+        const auto* from = reinterpret_cast<const __m128i*>(&line);
         auto* to = reinterpret_cast<__m128i*>(out_ + start);
         for (uint32_t i = 0; i < 4; i++) _mm_stream_si128(to + i, _mm_load_si128(from + i));
 #else
