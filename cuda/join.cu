@@ -24,14 +24,14 @@ Status set_flags(const WorkContext& context, const uint64_t* rows, uint64_t coun
 
 }  // namespace
 
-Status CudaJoin::append(const BatchView& batch) {
+Status CudaJoin::append(const BatchView& batch, uint64_t first_row) {
     return guarded([&]() -> Status {
         AddTime timer(&join_.counters.append_ns);
         GPUJOIN_RETURN_IF_FAILED(join_.device->use());
         GPUJOIN_RETURN_IF_FAILED(check_cancelled(join_.limits.cancel));
         StreamLease stream;
         GPUJOIN_RETURN_IF_FAILED(join_.acquire_stream({batch.rows}, &stream));
-        GPUJOIN_RETURN_IF_FAILED(join_.build.append(join_.work(stream).upload(), batch));
+        GPUJOIN_RETURN_IF_FAILED(join_.build.append(join_.work(stream).upload(), batch, first_row));
         join_.counters.add_build(join_.spec, batch);
         return {};
     });
@@ -194,7 +194,7 @@ Status CudaJoin::rewind() {
     });
 }
 
-Status CudaJoin::export_build(const std::function<Status(const BatchView&)>& consumer) {
+Status CudaJoin::export_build(const BuildConsumer& consumer) {
     return guarded([&]() -> Status {
         GPUJOIN_RETURN_IF_FAILED(join_.device->use());
         StreamLease stream;

@@ -1,7 +1,6 @@
 // A join on the device, as the contract has it.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <span>
 
@@ -14,13 +13,13 @@ class CudaJoin : public Join {
   public:
     CudaJoin(Device* device, const JoinSpec& spec, const Limits& limits) : join_(device, spec, limits) {}
 
-    Status append(const BatchView& batch) override;
+    Status append(const BatchView& batch, uint64_t first_row) override;
     Status seal(SealReport* report) override;
     Status probe(const BatchView& batch, std::unique_ptr<Cursor>* cursor) override;
     Status mark_matched(std::span<const uint64_t> build_rows) override;
     Status scan_build(bool matched, std::unique_ptr<Cursor>* cursor) override;
     Status rewind() override;
-    Status export_build(const std::function<Status(const BatchView&)>& consumer) override;
+    Status export_build(const BuildConsumer& consumer) override;
     JoinStats stats() const override;
 
   private:

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cuda/work/primitives.h"
+#include "engine/row_numbers.h"
 #include "engine/turn.h"
 
 namespace gpujoin::cuda {
@@ -19,8 +20,9 @@ Status copy_array(cudaStream_t stream, const T* piece, uint64_t count, T* target
 
 }  // namespace
 
-Status BuildSide::append(const UploadContext& context, const BatchView& batch) {
+Status BuildSide::append(const UploadContext& context, const BatchView& batch, uint64_t first_row) {
     Piece piece;
+    piece.first_row = first_row;
     piece.rows = batch.rows;
     GPUJOIN_RETURN_IF_FAILED(upload_columns(context, specs_, batch, &piece.columns));
     GPUJOIN_CHECK_CUDA(cudaStreamSynchronize(context.stream));
@@ -33,7 +35,20 @@ Status BuildSide::append(const UploadContext& context, const BatchView& batch) {
 }
 
 Status BuildSide::concatenate(const UploadContext& context) {
+    GPUJOIN_RETURN_IF_FAILED(order_pieces());
     for (size_t i = 0; i < specs_.size(); i++) GPUJOIN_RETURN_IF_FAILED(concatenate_column(context, i));
+    return {};
+}
+
+// Brings pieces into the order of their row numbers.
+Status BuildSide::order_pieces() {
+    std::vector<RowRun> runs;
+    for (const Piece& piece : pieces_) runs.push_back({piece.first_row, piece.rows, runs.size()});
+    GPUJOIN_RETURN_IF_FAILED(order_runs(&runs));
+    std::vector<Piece> ordered;
+    ordered.reserve(runs.size());
+    for (const RowRun& run : runs) ordered.push_back(std::move(pieces_[run.stored_at]));
+    pieces_ = std::move(ordered);
     return {};
 }
 
@@ -111,11 +126,11 @@ struct BuildSide::HostColumn {
 
 // Downloads rows [first, first + rows) of one piece. The rows' data lies in one stretch, since a piece keeps
 // its data as it came.
-Status BuildSide::download_column(const UploadContext& context, size_t number, size_t piece,
-                                  uint64_t piece_start, uint64_t first, uint64_t rows, HostColumn* host) {
+Status BuildSide::download_column(const UploadContext& context, size_t number, const Piece& piece,
+                                  uint64_t first, uint64_t rows, HostColumn* host) {
     bool in_piece = number >= whole_.size();
-    const OwnedColumn& source = in_piece ? pieces_[piece].columns[number] : whole_[number];
-    uint64_t row = in_piece ? first : piece_start + first;
+    const OwnedColumn& source = in_piece ? piece.columns[number] : whole_[number];
+    uint64_t row = in_piece ? first : piece.first_row + first;
     auto download = [&](void* target, const void* from, uint64_t bytes) {
         return context.transfer.download(context.stream, target, from, bytes, Memory::Host);
     };
@@ -141,21 +156,18 @@ Status BuildSide::download_column(const UploadContext& context, size_t number, s
     return download(host->data.data(), data, host->data.size());
 }
 
-Status BuildSide::export_rows(const UploadContext& context,
-                              const std::function<Status(const BatchView&)>& consumer) {
+Status BuildSide::export_rows(const UploadContext& context, const BuildConsumer& consumer) {
     std::vector<HostColumn> host(specs_.size());
     std::vector<ColumnView> views(specs_.size());
-    uint64_t piece_start = 0;
-    for (size_t piece = 0; piece < pieces_.size(); piece_start += pieces_[piece++].rows) {
-        for (uint64_t first = 0; first < pieces_[piece].rows; first += kMaxBatchRows) {
+    for (const Piece& piece : pieces_) {
+        for (uint64_t first = 0; first < piece.rows; first += kMaxBatchRows) {
             give_way();
-            uint64_t rows = std::min<uint64_t>(kMaxBatchRows, pieces_[piece].rows - first);
+            uint64_t rows = std::min<uint64_t>(kMaxBatchRows, piece.rows - first);
             for (size_t i = 0; i < specs_.size(); i++) {
-                GPUJOIN_RETURN_IF_FAILED(
-                    download_column(context, i, piece, piece_start, first, rows, &host[i]));
+                GPUJOIN_RETURN_IF_FAILED(download_column(context, i, piece, first, rows, &host[i]));
                 views[i] = host[i].view();
             }
-            GPUJOIN_RETURN_IF_FAILED(consumer({rows, views, Memory::Host}));
+            GPUJOIN_RETURN_IF_FAILED(consumer({rows, views, Memory::Host}, piece.first_row + first));
         }
     }
     return {};

@@ -1,4 +1,5 @@
-// The build side on the device: every batch that was appended, and from seal on each column in one piece.
+// The build side on the device: every batch that was appended, and from seal on each column in one piece, in
+// the order of row numbers.
 //
 // Appending uploads a batch into arrays of its own, so nothing is copied when the build side grows; fixed
 // columns that already lie on the device stay where they are. Sealing joins the pieces column by column and
@@ -7,12 +8,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <mutex>
 #include <span>
 #include <vector>
 
 #include "cuda/columns/columns.h"
+#include "engine/engine.h"
 
 namespace gpujoin::cuda {
 
@@ -21,13 +22,13 @@ class BuildSide {
     explicit BuildSide(std::span<const ColumnSpec> specs) : specs_(specs.begin(), specs.end()) {}
 
     // Adds a batch. Thread-safe; the context's stream has been waited for on return.
-    Status append(const UploadContext& context, const BatchView& batch);
+    Status append(const UploadContext& context, const BatchView& batch, uint64_t first_row);
 
-    // Brings every column into one piece. Not together with append().
+    // Brings every column into one piece, if all row numbers are there. Not together with append().
     Status concatenate(const UploadContext& context);
 
-    // Hands out every row in host memory, in row order, in batches of at most kMaxBatchRows.
-    Status export_rows(const UploadContext& context, const std::function<Status(const BatchView&)>& consumer);
+    // Hands out every row in host memory, in batches of at most kMaxBatchRows.
+    Status export_rows(const UploadContext& context, const BuildConsumer& consumer);
 
     uint64_t rows() const { return rows_; }
     uint64_t data_bytes() const { return data_bytes_; }  // of all Bytes columns
@@ -36,14 +37,16 @@ class BuildSide {
 
   private:
     struct Piece {
+        uint64_t first_row = 0;
         uint64_t rows = 0;
         std::vector<OwnedColumn> columns;
     };
     struct HostColumn;
 
+    Status order_pieces();
     Status concatenate_column(const UploadContext& context, size_t number);
-    Status download_column(const UploadContext& context, size_t number, size_t piece, uint64_t piece_start,
-                           uint64_t first, uint64_t rows, HostColumn* host);
+    Status download_column(const UploadContext& context, size_t number, const Piece& piece, uint64_t first,
+                           uint64_t rows, HostColumn* host);
 
     const std::vector<ColumnSpec> specs_;
     std::mutex mutex_;

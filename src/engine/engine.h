@@ -46,7 +46,7 @@ struct ResultBatch {
     uint64_t bytes_needed = 0;  // > 0, with no rows: the next row alone needs a sink of this many bytes
     // uint32[rows]: row number in the probe batch; only where they are named, and not in scan_build
     uint64_t probe_rows = kNoBuffer;
-    uint64_t build_rows = kNoBuffer;     // uint64[rows]: only with client_decides
+    uint64_t build_rows = kNoBuffer;     // uint64[rows]: row numbers; only with client_decides
     uint64_t bytes = 0;                  // of the sink that were used
     std::vector<ColumnBuffers> columns;  // one per spec.output (then one per spec.carry)
 };
@@ -67,23 +67,27 @@ class Cursor {
     virtual void skip(uint32_t probe_row) = 0;
 };
 
+// Takes a batch of build rows, and the number of its first row.
+using BuildConsumer = std::function<Status(const BatchView& batch, uint64_t first_row)>;
+
 class Join {
   public:
     virtual ~Join() = default;
 
-    // Adds build rows. Any thread, several at once. Batches are copied before it returns, but for fixed
-    // columns in device memory: their values must be there when it is called, and stay as they are, at
-    // multiples of 64 bytes, until the join is destroyed; they are not charged to it.
-    virtual Status append(const BatchView& batch) = 0;
+    // Adds build rows, numbered from first_row on. Any thread, several at once, in any order. Batches are
+    // copied before it returns, but for fixed columns in device memory: their values must be there when it is
+    // called, and stay as they are, at multiples of 64 bytes, until the join is destroyed; they are not
+    // charged to it. A batch that fails is left out as a whole.
+    virtual Status append(const BatchView& batch, uint64_t first_row) = 0;
 
     // Ends the build side: chooses the algorithm from counted facts and builds. Once, after every append
-    // returned.
+    // returned. Fails with XX000 unless the rows are numbered 0, 1 … n - 1, each once.
     virtual Status seal(SealReport* report) = 0;
 
     // Starts the join of a batch of probe rows. Several threads may probe at once.
     virtual Status probe(const BatchView& batch, std::unique_ptr<Cursor>* cursor) = 0;
 
-    // Marks build rows as matched (client_decides).
+    // Marks build rows as matched, by their numbers (client_decides).
     virtual Status mark_matched(std::span<const uint64_t> build_rows) = 0;
 
     // Starts the scan of the build rows that have (matched) or have not (!matched) found a match so far.
@@ -94,10 +98,10 @@ class Join {
     // Forgets all matches; the build side stays. No cursor may be left.
     virtual Status rewind() = 0;
 
-    // Hands every appended row out again, in batches of at most kMaxBatchRows in host memory, in build row
-    // order, and stops at the first failure. How a join that does not fit its device moves to the CPU engine;
-    // also after a failed append (whose batch is not included) or seal.
-    virtual Status export_build(const std::function<Status(const BatchView&)>& consumer) = 0;
+    // Hands every appended row out again, in batches of at most kMaxBatchRows in host memory, in any order,
+    // and stops at the first failure. How a join that does not fit its device moves to the CPU engine; also
+    // after a failed append (whose batch is not included) or seal.
+    virtual Status export_build(const BuildConsumer& consumer) = 0;
 
     // Figures so far. Any thread at any time, also during other calls; never waits for one.
     virtual JoinStats stats() const = 0;

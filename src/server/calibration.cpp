@@ -112,7 +112,7 @@ class CalibrationJoin {
     }
 
     static Status build(Join& join, const BatchView& batch) {
-        GPUJOIN_RETURN_IF_FAILED(join.append(batch));
+        GPUJOIN_RETURN_IF_FAILED(join.append(batch, 0));
         SealReport report;
         return join.seal(&report);
     }

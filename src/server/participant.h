@@ -77,6 +77,8 @@ class Participant {
     int reserving = 0;                        // requests for pages that are under way
 
     bool holds_cursor() const { return !tasks.empty() && tasks.front()->cursor != nullptr; }
+    // The first task's rows have their numbers.
+    bool is_appending() const { return !tasks.empty() && tasks.front()->first_row.has_value(); }
 
   private:
     enum class Use { ClientsInput, ServersInput, FreeResult, TakenResult, ClientsResult };

@@ -108,7 +108,7 @@ void Session::start_what_may() {
     for (size_t i = 0; i < participants_.size() && phase_ != Phase::Over; i++) {
         Participant& participant = *participants_[i];
         if (participant.running || participant.tasks.empty()) continue;
-        if (participant.gone)
+        if (participant.gone && !participant.is_appending())
             discard(participant, std::exchange(participant.tasks, {}));
         else if (may_start(participant))
             start_task(participant);
@@ -211,7 +211,9 @@ void Session::start_move() {
         for (size_t i = 0; i < stages_.size(); i++) {
             Stage& stage = stages_[i];
             std::unique_ptr<Join> old_join = std::move((*old_joins)[i]);
-            auto append = [&stage](const BatchView& batch) { return stage.fresh_join->append(batch); };
+            auto append = [&stage](const BatchView& batch, uint64_t first_row) {
+                return stage.fresh_join->append(batch, first_row);
+            };
             GPUJOIN_RETURN_IF_FAILED(old_join->export_build(append));
             old_join.reset();
             if (is_sealed) GPUJOIN_RETURN_IF_FAILED(stage.fresh_join->seal(&stage.fresh_report));

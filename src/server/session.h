@@ -15,6 +15,10 @@
 // when they report back, never by blocking), cursors and join are destroyed on a worker, and a participant's
 // blocks go back to the arena once its client has closed: until then it may still write to them.
 //
+// Build rows are numbered by their stage when their Append is started. Once it has its numbers it is executed
+// to its end, if need be again after a move, and though its client has gone: else they would be missing among
+// those of the other participants.
+//
 // Moving: a join that finds no room on its device is tried again on the CPU engine as long as no client has
 // been answered a probe: its build side is exported there, and the tasks that failed, which have stayed at
 // the head of their queues, are executed again; so are probes and marks of other participants that end while
@@ -80,6 +84,7 @@ class Session {
         JoinSpec spec;
         std::unique_ptr<Join> join = nullptr;
         std::unique_ptr<Join> fresh_join = nullptr;
+        uint64_t next_row = 0;  // number of the build row that comes next
         SealReport report{};
         SealReport fresh_report{};
     };

@@ -19,7 +19,8 @@ bool is_exclusive(const Participant& participant) {
 
 bool Session::may_start(const Participant& participant) const {
     return std::ranges::none_of(participants_, [&](const auto& other) {
-        bool is_active = other.get() != &participant && (other->running || other->holds_cursor());
+        bool is_active =
+            other.get() != &participant && (other->running || other->holds_cursor() || other->is_appending());
         return is_active && (is_exclusive(participant) || is_exclusive(*other));
     });
 }
@@ -39,8 +40,13 @@ void Session::start_task(Participant& participant) {
     Task& task = *participant.tasks.front();
     if (Status status = check_phase(task); !status.ok()) return fail(status);
     if (task.gives_results()) return start_cursor(participant, task);
-    SealReport* report = &stages_[task.stage].fresh_report;
-    run([context = context(task), report, &task] { return execute(context, task, report); },
+    Stage& stage = stages_[task.stage];
+    if (task.type == MessageType::Append && !task.first_row) {
+        task.first_row = stage.next_row;
+        stage.next_row += task.batch.rows;
+    }
+    run([context = context(task), report = &stage.fresh_report,
+         &task] { return execute(context, task, report); },
         [this, &participant](const Status& status) { finish_task(participant, status); });
     participant.running = true;
 }
@@ -101,7 +107,7 @@ void Session::finish_cursor(Participant& participant, const Delivery& last) {
 void Session::finish_task(Participant& participant, const Status& status) {
     participant.running = false;
     const Task& task = *participant.tasks.front();
-    if (phase_ == Phase::Over || participant.gone) return;
+    if (phase_ == Phase::Over || (participant.gone && !task.first_row)) return;
     if (task.dropped && status.fault != Fault::DeviceLost) return pop_task(participant);
     if (!status.ok()) return handle_failure(status);
     if (is_lost(task)) return;

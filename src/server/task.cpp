@@ -44,7 +44,7 @@ Status append(const TaskContext& context, Task& task) {
     BatchView batch;
     GPUJOIN_RETURN_IF_FAILED(
         view_batch(context, {context.spec->build, context.spec->build_columns}, task, &batch));
-    return context.join->append(batch);
+    return context.join->append(batch, *task.first_row);
 }
 
 Status mark_matched(const TaskContext& context, Task& task) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/engine.h"
@@ -58,8 +59,9 @@ struct Task {
     bool matched = false;                // ScanBuild
 
     // Of the event thread.
-    bool dropped = false;       // rewound meanwhile: to be finished without an answer
-    uint64_t bytes_needed = 0;  // of the next result block; 0: any
+    std::optional<uint64_t> first_row;  // number of the first row of an Append, from its first start on
+    bool dropped = false;               // rewound meanwhile: to be finished without an answer
+    uint64_t bytes_needed = 0;          // of the next result block; 0: any
     // Set by the event thread while a worker may be reading: results of this probe row are not wanted.
     std::atomic<int64_t> skipped_row{-1};
 

@@ -82,7 +82,7 @@ TEST_P(CudaEngineTest, PinnedBatchesAndSinks) {
     ASSERT_OK(engine_->open(joined, limits(), &join));
     OwnedBatch build(made.build, 0, made.build.rows());
     arena.reset();
-    ASSERT_OK(join->append(PinnedBatch(arena, made.build, build.view()).view()));
+    ASSERT_OK(join->append(PinnedBatch(arena, made.build, build.view()).view(), 0));
     SealReport report;
     ASSERT_OK(join->seal(&report));
     EXPECT_EQ(report.build_rows, made.build.rows());
@@ -126,7 +126,8 @@ std::vector<std::vector<Value>> read_batch(const Table& table, const BatchView& 
 
 void expect_export(Join& join, const Table& build, uint64_t rows) {
     uint64_t row = 0;
-    ASSERT_OK(join.export_build([&](const BatchView& batch) {
+    ASSERT_OK(join.export_build([&](const BatchView& batch, uint64_t first_row) {
+        EXPECT_EQ(first_row, row);
         for (const auto& values : read_batch(build, batch)) {
             for (size_t c = 0; c < values.size(); c++)
                 EXPECT_EQ(values[c], build.columns[c].values[row]) << "row " << row << ", column " << c;
@@ -171,7 +172,7 @@ TEST_P(CudaEngineTest, RefusesWhatDoesNotFit) {
         uint64_t rows = 0;
         for (; rows < 4000 && status.ok(); rows += status.ok() ? 500 : 0) {
             OwnedBatch batch(made.build, rows, 500);
-            status = join->append(batch.view());
+            status = join->append(batch.view(), rows);
         }
         SealReport report;
         if (status.ok()) status = join->seal(&report);
@@ -323,7 +324,7 @@ TEST_P(CudaEngineTest, CancelIsSeenByEveryCall) {
     EXPECT_EQ(cursor->next({sink.data(), sink.size(), Memory::Host}, &result).fault, Fault::Cancelled);
     std::unique_ptr<Cursor> second;
     EXPECT_EQ(join->probe(probe.view(), &second).fault, Fault::Cancelled);
-    EXPECT_EQ(join->append(probe.view()).fault, Fault::Cancelled);
+    EXPECT_EQ(join->append(probe.view(), 0).fault, Fault::Cancelled);
 }
 
 // A nested loop of 10^11 pairs without a result, cancelled in its middle.
@@ -428,7 +429,7 @@ TEST_P(CudaEngineTest, SeveralThreadsAppendAndProbe) {
     };
     in_threads([&](int thread) {
         OwnedBatch batch(made.build, thread * 500, 500);
-        ASSERT_OK(join->append(batch.view()));
+        ASSERT_OK(join->append(batch.view(), thread * 500));
     });
     SealReport report;
     ASSERT_OK(join->seal(&report));

@@ -197,7 +197,7 @@ class CudaRadixTest : public EngineTest {
         Columns build_columns(build, shape.key_bytes, shape.build_bytes, shape.memory, shape.split);
         std::unique_ptr<Join> join;
         ASSERT_OK(engine_->open(spec, limits(), &join));
-        ASSERT_OK(join->append(build_columns.view()));
+        ASSERT_OK(join->append(build_columns.view(), 0));
         SealReport report;
         ASSERT_OK(join->seal(&report));
         ASSERT_EQ(report.order, ResultOrder::Any) << "the build side is neither partitioned nor sorted";
@@ -345,7 +345,7 @@ TEST_P(CudaRadixTest, SmallBatchesAfterPartitioning) {
     std::unique_ptr<Join> join;
     ASSERT_OK(engine_->open(spec, limits(), &join));
     Columns build_columns(build, 4, 4, Memory::Host);
-    ASSERT_OK(join->append(build_columns.view()));
+    ASSERT_OK(join->append(build_columns.view(), 0));
     SealReport report;
     ASSERT_OK(join->seal(&report));
     ASSERT_EQ(report.order, ResultOrder::Any);
@@ -543,12 +543,13 @@ TEST_P(CudaMergeTest, SeveralBatchesOnTheDevice) {
         BatchView whole = build_columns.view();
         std::vector<ColumnView> part(whole.columns.begin(), whole.columns.end());
         for (ColumnView& column : part) column.values += first * 4;
-        ASSERT_OK(join->append({rows, part, Memory::Device}));
+        ASSERT_OK(join->append({rows, part, Memory::Device}, first));
     }
     EXPECT_EQ(device_memory_.used(), before);
     auto expect_export = [&] {
         uint64_t row = 0;
-        ASSERT_OK(join->export_build([&](const BatchView& batch) {
+        ASSERT_OK(join->export_build([&](const BatchView& batch, uint64_t first_row) {
+            EXPECT_EQ(first_row, row);
             auto* numbers = reinterpret_cast<const uint32_t*>(batch.columns[1].values);
             for (uint64_t i = 0; i < batch.rows; i++, row++) EXPECT_EQ(numbers[i], number_of(row));
             return Status{};

@@ -107,6 +107,86 @@ TEST_P(Contract, MarkedRowsAreScanned) {
     }
 }
 
+// Appends rows that are not in order: from several threads, each of which goes backwards in small batches.
+void append_backwards(Join& join, const Table& build) {
+    constexpr uint64_t kThreads = 3, kBatchRows = 70;
+    auto append = [&](uint64_t thread) {
+        for (uint64_t end = build.rows(); end > 0;) {
+            const uint64_t first = end - std::min(end, kBatchRows);
+            if (end % kThreads == thread)
+                EXPECT_OK(join.append(OwnedBatch(build, first, end - first).view(), first));
+            end = first;
+        }
+    };
+    std::vector<std::jthread> threads;
+    for (uint64_t i = 0; i < kThreads; i++) threads.emplace_back(append, i);
+}
+
+// The candidates of a batch of probe rows and what is scanned after some rows were marked bear the numbers
+// that their rows have in the table.
+void expect_numbers_of_table(Join& join, const JoinSpec& spec, const TablePair& tables) {
+    OwnedBatch batch(tables.probe, 0, tables.probe.rows());
+    std::vector<ResultRow> rows;
+    std::vector<uint64_t> numbers;
+    std::unique_ptr<Cursor> cursor;
+    ASSERT_OK(join.probe(batch.view(), &cursor));
+    while (read_next(*cursor, spec, 50'000, &rows, &numbers)) {
+    }
+    EXPECT_GT(rows.size(), 0u);
+    const std::vector<uint64_t> marked{0, 69, 70, 700, tables.build.rows() - 1};
+    ASSERT_OK(join.mark_matched(marked));
+    ASSERT_OK(join.scan_build(true, &cursor));
+    while (read_next(*cursor, spec, 50'000, &rows, &numbers)) {
+    }
+    ASSERT_EQ(rows.size(), numbers.size());
+    for (size_t i = 0; i < rows.size(); i++) EXPECT_EQ(rows[i].values, values_of(tables.build, numbers[i]));
+    ASSERT_GT(numbers.size(), marked.size());
+    std::vector<uint64_t> scanned(numbers.end() - static_cast<ptrdiff_t>(marked.size()), numbers.end());
+    std::ranges::sort(scanned);
+    EXPECT_EQ(scanned, marked);
+}
+
+TEST_P(Contract, BuildRowsAreNumberedByTheCaller) {
+    TablePair tables = integer_tables(50, 2000, 300);
+    for (Algorithm algorithm : kAlgorithms) {
+        JoinSpec spec = equality_spec(JoinKind::RightSemi, tables, algorithm);
+        spec.client_decides = 1;
+        SCOPED_TRACE(describe(spec));
+        std::unique_ptr<Join> first;
+        ASSERT_OK(engine_->open(spec, limits(), &first));
+        append_backwards(*first, tables.build);
+        ASSERT_OK(engine_->open(spec, limits(), &join_));
+        auto append = [&](const BatchView& batch, uint64_t row) { return join_->append(batch, row); };
+        ASSERT_OK(first->export_build(append));
+        for (Join* join : {first.get(), join_.get()}) {
+            ASSERT_OK(join->seal(&report_));
+            expect_numbers_of_table(*join, spec, tables);
+        }
+    }
+}
+
+TEST_P(Contract, BuildRowsThatAreMissingOrComeTwiceAreRefused) {
+    TablePair tables = integer_tables(1, 100, 20);
+    JoinSpec spec = equality_spec(JoinKind::Inner, tables);
+    using Rows = std::pair<uint64_t, uint64_t>;  // the first one, and how many
+    auto seal_of = [&](const std::vector<Rows>& batches) {
+        EXPECT_OK(engine_->open(spec, limits(), &join_));
+        for (auto [first, rows] : batches)
+            EXPECT_OK(join_->append(OwnedBatch(tables.build, first, rows).view(), first));
+        return join_->seal(&report_);
+    };
+    EXPECT_OK(seal_of({}));
+    EXPECT_OK(seal_of({{0, 10}, {10, 0}, {10, 90}}));
+    EXPECT_OK(seal_of({{50, 0}, {50, 50}, {0, 50}}));
+    const std::vector<Rows> wrong[] = {
+        {{1, 10}}, {{0, 10}, {11, 89}}, {{60, 40}, {0, 50}}, {{0, 10}, {0, 10}}, {{40, 60}, {0, 41}}};
+    for (const std::vector<Rows>& batches : wrong) {
+        Status status = seal_of(batches);
+        EXPECT_EQ(status.fault, Fault::Error);
+        EXPECT_STREQ(status.sqlstate, "XX000");
+    }
+}
+
 // After a skip no row of that probe row comes, whether it was still to be found or already had been.
 TEST_P(Contract, SkippedProbeRowsGiveNothingMore) {
     TablePair tables = integer_tables(30, 300, 3, 0);
@@ -163,11 +243,11 @@ TEST_P(Contract, ExportRoundTrip) {
         if (seal) ASSERT_OK(first->seal(&report_));
         ASSERT_OK(engine_->open(spec, limits(), &join_));
         uint64_t rows = 0;
-        ASSERT_OK(first->export_build([&](const BatchView& batch) {
+        ASSERT_OK(first->export_build([&](const BatchView& batch, uint64_t first_row) {
             rows += batch.rows;
             EXPECT_LE(batch.rows, kMaxBatchRows);
             EXPECT_EQ(batch.columns.size(), tables.build.columns.size());
-            return join_->append(batch);
+            return join_->append(batch, first_row);
         }));
         EXPECT_EQ(rows, tables.build.rows());
         ASSERT_OK(join_->seal(&report_));
@@ -175,8 +255,8 @@ TEST_P(Contract, ExportRoundTrip) {
         scan_all(*join_, spec, {}, &result);
         expect_same(reference_join(spec, tables.probe, tables.build, all_rows(tables.build)), sorted(result),
                     "exported");
-        Status stopped =
-            first->export_build([](const BatchView&) { return failure(Fault::Error, "XX000", "no"); });
+        Status stopped = first->export_build(
+            [](const BatchView&, uint64_t) { return failure(Fault::Error, "XX000", "no"); });
         EXPECT_STREQ(stopped.message, "no");
     }
 }
@@ -201,7 +281,7 @@ TEST_P(Contract, SeveralThreadsAppendAndProbe) {
     on_threads([&](int t) {
         for (uint64_t i = 0; i < share; i += 100) {
             OwnedBatch batch(tables.build, t * share + i, 100);
-            ASSERT_OK(join_->append(batch.view()));
+            ASSERT_OK(join_->append(batch.view(), t * share + i));
         }
     });
     ASSERT_OK(join_->seal(&report_));
@@ -287,7 +367,7 @@ TEST_P(Contract, MemoryLimits) {
             uint64_t appended = 0;
             for (uint64_t first = 0; status.ok() && first < 5000; first += 500) {
                 OwnedBatch batch(tables.build, first, 500);
-                status = join->append(batch.view());
+                status = join->append(batch.view(), first);
                 if (status.ok()) appended += 500;
             }
             if (status.ok()) status = join->seal(&report_);
@@ -297,7 +377,7 @@ TEST_P(Contract, MemoryLimits) {
                 EXPECT_TRUE(status.fault == Fault::HostMemory || status.fault == Fault::DeviceMemory);
                 uint64_t exported = 0;
                 if (join) {
-                    ASSERT_OK(join->export_build([&](const BatchView& batch) {
+                    ASSERT_OK(join->export_build([&](const BatchView& batch, uint64_t) {
                         exported += batch.rows;
                         return Status{};
                     }));

@@ -119,7 +119,7 @@ inline void drain(Cursor& cursor, const JoinSpec& spec, uint64_t sink_bytes, uin
 inline void append_all(Join& join, const Table& build, uint64_t batch_rows) {
     for (uint64_t first = 0; first < build.rows(); first += batch_rows) {
         OwnedBatch batch(build, first, std::min(batch_rows, build.rows() - first));
-        ASSERT_OK(join.append(batch.view()));
+        ASSERT_OK(join.append(batch.view(), first));
     }
 }
 

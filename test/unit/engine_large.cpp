@@ -286,7 +286,8 @@ class LargeJoin : public EngineTest {
         SealReport report;
         ASSERT_OK(engine_->open(spec, limits(), &join));
         for (uint64_t first = 0; first < builds->rows(); first += c.batch_rows)
-            ASSERT_OK(join->append(builds->batch(first, std::min(c.batch_rows, builds->rows() - first))));
+            ASSERT_OK(
+                join->append(builds->batch(first, std::min(c.batch_rows, builds->rows() - first)), first));
         seal(*join, spec, &report);
         Total total;
         for (uint64_t first = 0; first < probes->rows(); first += c.batch_rows) {
@@ -487,7 +488,7 @@ void LargeJoin::run_within_limits(const Case& c) {
         SealReport report;
         ResultBatch result;
         Status status = engine_->open(spec, {&host, &device, &cancel}, &join);
-        if (status.ok()) status = join->append(batch);
+        if (status.ok()) status = join->append(batch, 0);
         if (status.ok()) status = join->seal(&report);
         if (status.ok()) status = join->probe(batch, &cursor);
         if (status.ok()) status = cursor->next(sink, &result);

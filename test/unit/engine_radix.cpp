@@ -22,12 +22,15 @@ class CpuRadixJoin final : public Join {
         context.workers = workers;
         return context.build.open(context.spec, limits);
     }
-    Status append(const BatchView& batch) override { return join_.context.build.append(batch); }
+    Status append(const BatchView& batch, uint64_t first_row) override {
+        return join_.context.build.append(batch, first_row);
+    }
     Status seal(SealReport* report) override {
         *report = {};
         report->algorithm = Algorithm::Hash;
         report->order = ResultOrder::Any;
         report->build_rows = join_.context.build.rows();
+        GPUJOIN_RETURN_IF_FAILED(join_.context.build.seal());
         return cpu::make_radix_join(join_.context, &radix_);
     }
     Status probe(const BatchView& batch, std::unique_ptr<Cursor>* cursor) override {
@@ -36,7 +39,7 @@ class CpuRadixJoin final : public Join {
     Status mark_matched(std::span<const uint64_t>) override { return not_of_inner_joins(); }
     Status scan_build(bool, std::unique_ptr<Cursor>*) override { return not_of_inner_joins(); }
     Status rewind() override { return {}; }
-    Status export_build(const std::function<Status(const BatchView&)>& consumer) override {
+    Status export_build(const BuildConsumer& consumer) override {
         return join_.context.build.export_rows(consumer);
     }
     JoinStats stats() const override {

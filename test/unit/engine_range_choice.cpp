@@ -23,7 +23,7 @@ struct Bands {
     void choose(uint16_t* column) {
         ASSERT_OK(context.build.open(context.spec, context.limits));
         if (uint64_t rows = tables.build.columns[0].values.size())
-            ASSERT_OK(context.build.append(OwnedBatch(tables.build, 0, rows).view()));
+            ASSERT_OK(context.build.append(OwnedBatch(tables.build, 0, rows).view(), 0));
         ASSERT_OK(choose_range_column(context, OwnedBatch(tables.probe, 0, 500).view(), column));
     }
 

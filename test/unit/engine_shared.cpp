@@ -13,6 +13,7 @@
 #include "engine/hash.h"
 #include "engine/key_layout.h"
 #include "engine/result_layout.h"
+#include "engine/row_numbers.h"
 #include "engine/search.h"
 #include "engine_collisions.h"
 
@@ -233,6 +234,20 @@ TEST(ResultLayout, CutsAtTheLastRowThatFits) {
         }
     }
     EXPECT_EQ(cut_rows(shape, uint64_t{1} << 40, uint64_t{1} << 40), kMaxBatchRows);
+}
+
+// Runs that continue each other are one, and then nothing is looked up.
+TEST(RowNumbers, SayWhereRowsAreStored) {
+    RowNumbers in_order, mixed;
+    for (uint64_t row : {0, 10, 20, 30}) in_order.add(row, 10);
+    EXPECT_EQ(in_order.runs().size(), 1u);
+    for (uint64_t row : {20, 30, 0, 10, 40}) mixed.add(row, 10);
+    EXPECT_EQ(mixed.runs().size(), 3u);
+    EXPECT_TRUE(in_order.seal().ok() && mixed.seal().ok());
+    for (auto [row, stored_at] : {std::pair(0, 20), {19, 39}, {20, 0}, {39, 19}, {40, 40}, {49, 49}}) {
+        EXPECT_EQ(mixed.where_is(row), static_cast<uint64_t>(stored_at));
+        EXPECT_EQ(mixed.number_of(stored_at), static_cast<uint64_t>(row));
+    }
 }
 
 }  // namespace

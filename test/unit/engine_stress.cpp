@@ -47,7 +47,7 @@ Status run_once(Engine& engine, const StressCase& stress, const Limits& limits,
     GPUJOIN_RETURN_IF_FAILED(engine.open(spec, limits, &join));
     OwnedBatch build(stress.tables->build, 0, stress.tables->build.rows());
     OwnedBatch probe(stress.tables->probe, 0, stress.tables->probe.rows());
-    GPUJOIN_RETURN_IF_FAILED(join->append(build.view()));
+    GPUJOIN_RETURN_IF_FAILED(join->append(build.view(), 0));
     GPUJOIN_RETURN_IF_FAILED(join->seal(&report));
     const SinkMemory memory(20'000);
     auto read = [&](Cursor& cursor) -> Status {

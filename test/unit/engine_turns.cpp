@@ -201,7 +201,7 @@ TEST_P(EngineTurns, SealsAndExportsGiveWay) {
                           : algorithm == Algorithm::NestedLoop ? 1
                                                                : rows >> 15)
             << name_of(algorithm);
-        ASSERT_OK(join->export_build([](const BatchView&) { return Status{}; }));
+        ASSERT_OK(join->export_build([](const BatchView&, uint64_t) { return Status{}; }));
         EXPECT_GT(turn_.passed.exchange(0), 0u) << "exports";
     }
 }

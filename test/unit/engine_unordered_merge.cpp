@@ -224,7 +224,7 @@ TEST_P(UnorderedMerge, TooLittleMemory) {
         std::unique_ptr<Join> join;
         SealReport report;
         GPUJOIN_RETURN_IF_FAILED(engine_->open(spec, {memory, memory, &cancel_}, &join));
-        GPUJOIN_RETURN_IF_FAILED(join->append(build.view()));
+        GPUJOIN_RETURN_IF_FAILED(join->append(build.view(), 0));
         GPUJOIN_RETURN_IF_FAILED(join->seal(&report));
         std::unique_ptr<Cursor> cursor;
         GPUJOIN_RETURN_IF_FAILED(join->probe(probe.view(), &cursor));

@@ -1,6 +1,7 @@
 // The fake engine's join: rows as vectors of optional strings.
 #include "server_fake_engine.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/row_numbers.h"
 #include "engine/turn.h"
 
 namespace gpujoin::test {
@@ -72,7 +74,7 @@ class FakeJoin : public Join {
         controls_->joins--;
     }
 
-    Status append(const BatchView& batch) override {
+    Status append(const BatchView& batch, uint64_t first_row) override {
         GPUJOIN_RETURN_IF_FAILED(interfere(FakeControls::Append));
         std::vector<Row> rows = read_rows(batch, spec_.build);
         uint64_t bytes = 0;
@@ -81,13 +83,17 @@ class FakeJoin : public Join {
         if (!limits_.host_memory->charge(bytes)) return failure(Fault::HostMemory, "53200", "no memory");
         std::lock_guard lock(mutex_);
         charged_ += bytes;
-        build_.insert(build_.end(), rows.begin(), rows.end());
+        if (rows.empty()) return {};
+        build_.resize(std::max(build_.size(), first_row + rows.size()));
         matched_.resize(build_.size());
+        std::ranges::move(rows, build_.begin() + static_cast<ptrdiff_t>(first_row));
+        runs_.push_back({first_row, rows.size(), first_row});
         return {};
     }
 
     Status seal(SealReport* report) override {
         GPUJOIN_RETURN_IF_FAILED(interfere(FakeControls::Seal));
+        GPUJOIN_RETURN_IF_FAILED(order_runs(&runs_));
         *report = SealReport{Algorithm::NestedLoop, ResultOrder::Ascending, {}, build_.size()};
         return {};
     }
@@ -117,7 +123,7 @@ class FakeJoin : public Join {
         return cursors_ == 0 ? Status{} : failure(Fault::Error, "XX000", "cursors are left");
     }
 
-    Status export_build(const std::function<Status(const BatchView&)>& consumer) override;
+    Status export_build(const BuildConsumer& consumer) override;
 
     JoinStats stats() const override {
         JoinStats stats{};
@@ -133,6 +139,8 @@ class FakeJoin : public Join {
         }
         return true;
     }
+
+    Status export_row(uint64_t number, const BuildConsumer& consumer) const;
 
     Status interfere(FakeControls::Call call) {
         if (int left = controls_->fail_in[call]; left > 0 && controls_->fail_in[call].fetch_sub(1) == 1)
@@ -158,7 +166,8 @@ class FakeJoin : public Join {
     const Limits limits_;
     FakeControls* const controls_;
     std::mutex mutex_;
-    std::vector<Row> build_;
+    std::vector<Row> build_;  // by their numbers
+    std::vector<RowRun> runs_;
     std::vector<bool> matched_;
     std::atomic<int> cursors_{0};
     uint64_t charged_ = 0;
@@ -267,26 +276,31 @@ Status FakeCursor::next(const Sink& sink, ResultBatch* result) {
     return {};
 }
 
-Status FakeJoin::export_build(const std::function<Status(const BatchView&)>& consumer) {
+Status FakeJoin::export_build(const BuildConsumer& consumer) {
     GPUJOIN_RETURN_IF_FAILED(interfere(FakeControls::Export));
-    for (const Row& row : build_) {
-        std::vector<ColumnView> columns(row.size());
-        std::vector<std::array<uint32_t, 2>> offsets(row.size());
-        static constexpr uint8_t kNull = 0;
-        static constexpr std::byte kZeros[16]{};
-        for (size_t c = 0; c < row.size(); c++) {
-            static const std::string kEmpty;
-            const std::string& value = row[c] ? *row[c] : kEmpty;
-            offsets[c] = {0, static_cast<uint32_t>(row[c] ? row[c]->size() : 0)};
-            if (!row[c]) columns[c].validity = &kNull;
-            columns[c].values = row[c] ? reinterpret_cast<const std::byte*>(value.data()) : kZeros;
-            columns[c].data = columns[c].values;
-            columns[c].data_bytes = offsets[c][1];
-            columns[c].offsets = offsets[c].data();
-        }
-        GPUJOIN_RETURN_IF_FAILED(consumer(BatchView{1, columns, Memory::Host}));
-    }
+    for (const RowRun& run : runs_)
+        for (uint64_t i = 0; i < run.rows; i++)
+            GPUJOIN_RETURN_IF_FAILED(export_row(run.first_row + i, consumer));
     return {};
+}
+
+Status FakeJoin::export_row(uint64_t number, const BuildConsumer& consumer) const {
+    const Row& row = build_[number];
+    std::vector<ColumnView> columns(row.size());
+    std::vector<std::array<uint32_t, 2>> offsets(row.size());
+    static constexpr uint8_t kNull = 0;
+    static constexpr std::byte kZeros[16]{};
+    for (size_t c = 0; c < row.size(); c++) {
+        static const std::string kEmpty;
+        const std::string& value = row[c] ? *row[c] : kEmpty;
+        offsets[c] = {0, static_cast<uint32_t>(row[c] ? row[c]->size() : 0)};
+        if (!row[c]) columns[c].validity = &kNull;
+        columns[c].values = row[c] ? reinterpret_cast<const std::byte*>(value.data()) : kZeros;
+        columns[c].data = columns[c].values;
+        columns[c].data_bytes = offsets[c][1];
+        columns[c].offsets = offsets[c].data();
+    }
+    return consumer(BatchView{1, columns, Memory::Host}, number);
 }
 
 class FakeEngine : public Engine {

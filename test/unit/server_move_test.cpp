@@ -134,6 +134,27 @@ TEST(ServerMove, OtherParticipantsGoOn) {
     EXPECT_TRUE(server.becomes_clean());
 }
 
+// A client that goes while its rows wait for the move leaves no gap in the row numbers.
+TEST(ServerMove, RowsOfAClientThatHasGoneComeAlong) {
+    TestServer server({.gpu = true});
+    TestClient leader = server.connect_and_open(key_payload_spec());
+    TestClient worker = server.connect();
+    worker.attach(leader);
+    leader.append_and_wait(kRows);
+    server.gpu.hang_in = FakeControls::Export;
+    fail_once(&server.gpu, FakeControls::Append, 1);
+    worker.append(worker.opened.input[0], kRows, ColumnType::Fixed8);
+    ASSERT_TRUE(eventually([&] { return server.gpu.hanging == 1; }));
+    leader.append(leader.opened.input[0], kRows, ColumnType::Fixed8);
+    worker.close();
+    EXPECT_TRUE(leader.is_silent());
+    server.gpu.hang_in = FakeControls::kCalls;
+    leader.expect(MessageType::Appended);
+    EXPECT_EQ(leader.seal().build_rows, 9u);
+    leader.close();
+    EXPECT_TRUE(server.becomes_clean());
+}
+
 // Another participant's probe ends while the move is due: what it matched is not known on the CPU.
 TEST(ServerMove, ProbesThatEndWhileAMoveIsDueAreDoneAgain) {
     TestServer server({.gpu = true});

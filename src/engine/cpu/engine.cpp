@@ -42,9 +42,9 @@ class CpuJoin final : public Join {
         return context.build.open(context.spec, limits);
     }
 
-    Status append(const BatchView& batch) override {
+    Status append(const BatchView& batch, uint64_t first_row) override {
         AddTime timer(&join_.counters.append_ns);
-        GPUJOIN_RETURN_IF_FAILED(guarded([&] { return join_.context.build.append(batch); }));
+        GPUJOIN_RETURN_IF_FAILED(guarded([&] { return join_.context.build.append(batch, first_row); }));
         join_.counters.add_build(join_.context.spec, batch);
         return {};
     }
@@ -80,7 +80,8 @@ class CpuJoin final : public Join {
                     .with_detail("There is no build row %llu.", static_cast<unsigned long long>(row));
         }
         if (!join_.matched.is_open()) return {};
-        for (uint64_t row : build_rows) join_.matched.set(static_cast<uint32_t>(row));
+        const RowNumbers& numbers = join_.context.build.numbers();
+        for (uint64_t row : build_rows) join_.matched.set(static_cast<uint32_t>(numbers.where_is(row)));
         return {};
     }
 
@@ -100,7 +101,7 @@ class CpuJoin final : public Join {
         return {};
     }
 
-    Status export_build(const std::function<Status(const BatchView&)>& consumer) override {
+    Status export_build(const BuildConsumer& consumer) override {
         return guarded([&] { return join_.context.build.export_rows(consumer); });
     }
 
@@ -114,6 +115,7 @@ class CpuJoin final : public Join {
   private:
     Status build() {
         JoinContext& context = join_.context;
+        GPUJOIN_RETURN_IF_FAILED(context.build.seal());
         const Algorithm chosen = choose_algorithm(context.spec, context.build.rows());
         const bool sorts_by_range = chosen == Algorithm::Index || chosen == Algorithm::SortMerge;
         if (chosen == Algorithm::Hash && radix_applies(context)) {

@@ -261,7 +261,7 @@ Status JoinRun::build_side(Join& join) const {
     return for_batches(case_.threads, (rows + step - 1) / step, [&](uint32_t, uint64_t batch) {
         uint64_t first = batch * step;
         Slice slice(inputs_.build, specs, first, std::min(step, rows - first), from_.memory());
-        return join.append(slice.batch);
+        return join.append(slice.batch, first);
     });
 }
 

@@ -60,12 +60,12 @@ Status BuildStore::grow(const BatchView& batch) {
     return {};
 }
 
-Status BuildStore::append(const BatchView& batch) {
+Status BuildStore::append(const BatchView& batch, uint64_t first_row) {
     if (batch.memory == Memory::Device)
         return failure(Fault::Error, "XX000", "the CPU join engine cannot read device memory");
     if (batch.rows == 0) return {};
     std::vector<uint64_t> first_byte(columns_.size());
-    uint64_t first_row;
+    uint64_t stored_at;
     {
         std::lock_guard lock(mutex_);
         if (batch.rows > kMaxRows - rows_)
@@ -73,7 +73,8 @@ Status BuildStore::append(const BatchView& batch) {
                 .with_detail("The CPU join engine takes at most %llu rows.",
                              static_cast<unsigned long long>(kMaxRows));
         GPUJOIN_RETURN_IF_FAILED(grow(batch));
-        first_row = rows_;
+        numbers_.add(first_row, batch.rows);
+        stored_at = rows_;
         rows_ += batch.rows;
         for (uint32_t i = 0; i < columns_.size(); i++) {
             first_byte[i] = columns_[i].data_bytes;
@@ -83,7 +84,7 @@ Status BuildStore::append(const BatchView& batch) {
     }
     for (uint32_t i = 0; i < columns_.size(); i++) {
         if (should_stop(cancel_)) return cancelled_status();
-        copy(columns_[i], batch.columns[i], batch.rows, first_row, first_byte[i]);
+        copy(columns_[i], batch.columns[i], batch.rows, stored_at, first_byte[i]);
     }
     return {};
 }
@@ -118,12 +119,13 @@ ColumnSource BuildStore::source(uint32_t number) const {
     return source;
 }
 
-// How many rows from `first` on make a batch: at most kMaxBatchRows, with 32-bit offsets in every column.
-uint64_t BuildStore::export_batch_rows(uint64_t first) const {
-    uint64_t rows = std::min<uint64_t>(kMaxBatchRows, rows_ - first);
+// How many rows at the head of a run make a batch: at most kMaxBatchRows, with 32-bit offsets in every
+// column.
+uint64_t BuildStore::export_batch_rows(const RowRun& run) const {
+    uint64_t rows = std::min<uint64_t>(kMaxBatchRows, run.rows);
     for (const Column& column : columns_) {
         if (column.spec.type != ColumnType::Bytes) continue;
-        const uint64_t* offsets = column.values.as<uint64_t>() + first;
+        const uint64_t* offsets = column.values.as<uint64_t>() + run.stored_at;
         auto fits = [&](uint64_t end) { return end - offsets[0] <= ~uint32_t{0}; };
         const uint64_t* end = std::partition_point(offsets + 1, offsets + rows + 1, fits);
         rows = static_cast<uint64_t>(end - offsets) - 1;
@@ -131,18 +133,20 @@ uint64_t BuildStore::export_batch_rows(uint64_t first) const {
     return rows;
 }
 
-Status BuildStore::export_rows(const std::function<Status(const BatchView&)>& consumer) const {
-    for (uint64_t first = 0; first < rows_;) {
-        if (should_stop(cancel_)) return cancelled_status();
-        uint64_t rows = export_batch_rows(first);
-        GPUJOIN_RETURN_IF_FAILED(export_batch(consumer, first, rows));
-        first += rows;
+Status BuildStore::export_rows(const BuildConsumer& consumer) const {
+    for (RowRun left : numbers_.runs()) {
+        while (left.rows > 0) {
+            if (should_stop(cancel_)) return cancelled_status();
+            const uint64_t rows = export_batch_rows(left);
+            GPUJOIN_RETURN_IF_FAILED(export_batch(consumer, {left.first_row, rows, left.stored_at}));
+            left = {left.first_row + rows, left.rows - rows, left.stored_at + rows};
+        }
     }
     return {};
 }
 
-Status BuildStore::export_batch(const std::function<Status(const BatchView&)>& consumer, uint64_t first,
-                                uint64_t rows) const {
+Status BuildStore::export_batch(const BuildConsumer& consumer, const RowRun& run) const {
+    const auto [first_row, rows, stored_at] = run;
     std::vector<ColumnView> views(columns_.size());
     std::vector<std::vector<uint32_t>> offsets(columns_.size());
     std::vector<std::vector<uint8_t>> validity(columns_.size());
@@ -150,7 +154,7 @@ Status BuildStore::export_batch(const std::function<Status(const BatchView&)>& c
         const Column& column = columns_[i];
         ColumnView& view = views[i];
         if (column.spec.type == ColumnType::Bytes) {
-            const uint64_t* stored = column.values.as<uint64_t>() + first;
+            const uint64_t* stored = column.values.as<uint64_t>() + stored_at;
             offsets[i].resize(rows + 1);
             for (uint64_t row = 0; row <= rows; row++)
                 offsets[i][row] = static_cast<uint32_t>(stored[row] - stored[0]);
@@ -158,17 +162,17 @@ Status BuildStore::export_batch(const std::function<Status(const BatchView&)>& c
             view.data = column.data.as<std::byte>() + stored[0];
             view.data_bytes = offsets[i][rows];
         } else {
-            view.values = column.values.as<std::byte>() + first * fixed_width(column.spec.type);
+            view.values = column.values.as<std::byte>() + stored_at * fixed_width(column.spec.type);
         }
         if (column.has_nulls.load(std::memory_order_relaxed)) {
-            const uint8_t* null_flags = column.null_flags.as<uint8_t>() + first;
+            const uint8_t* null_flags = column.null_flags.as<uint8_t>() + stored_at;
             validity[i].resize(validity_bytes(rows));
             for (uint64_t row = 0; row < rows; row++)
                 validity[i][row >> 3] |= static_cast<uint8_t>(!null_flags[row] << (row & 7));
             view.validity = validity[i].data();
         }
     }
-    return consumer({rows, views, Memory::Host});
+    return consumer({rows, views, Memory::Host}, first_row);
 }
 
 }  // namespace gpujoin::cpu

@@ -142,7 +142,7 @@ class DirectRadixCursor final : public Cursor {
 class QueuedRadixCursor final : public QueueCursor {
   public:
     QueuedRadixCursor(SealedJoin& join, const BatchView& batch, std::unique_ptr<RadixProbe> probe)
-        : QueueCursor(join, ResultWriter(output_columns(join, &batch), false, false, nullptr)),
+        : QueueCursor(join, ResultWriter(output_columns(join, &batch), false, nullptr, nullptr)),
           probe_(std::move(probe)) {}
 
     using QueueCursor::open;

@@ -59,6 +59,11 @@ struct SealedJoin {
         return clustered.is_empty() ? context.build.source(column) : clustered.source(column);
     }
 
+    // The numbers of build rows, where results name them; else nullptr.
+    const RowNumbers* named_build_rows() const {
+        return context.spec.client_decides ? &context.build.numbers() : nullptr;
+    }
+
     std::mutex mutex;  // of the scratch that is free
     std::vector<std::unique_ptr<CursorScratch>> free_scratch;
 

@@ -42,7 +42,7 @@ class ProbeCursor final : public QueueCursor {
   public:
     ProbeCursor(SealedJoin& join, const BatchView& batch)
         : QueueCursor(join, ResultWriter(output_columns(join, &batch), join.context.spec.names_probe_rows,
-                                         join.context.spec.client_decides, row_of_number(join))),
+                                         join.named_build_rows(), row_of_number(join))),
           reader_(join.context.probe_reader(batch)),
           gives_(rows_of_probing(join.context.spec)),
           number_of_position_(join.clustered.is_empty() ? join.matcher->row_of_position() : nullptr),

@@ -73,14 +73,14 @@ std::vector<ResultColumn> shapes_of(const std::vector<OutputColumn>& columns) {
 
 }  // namespace
 
-ResultWriter::ResultWriter(std::vector<OutputColumn> columns, bool probe_rows, bool build_rows,
+ResultWriter::ResultWriter(std::vector<OutputColumn> columns, bool probe_rows, const RowNumbers* build_rows,
                            const uint32_t* row_of_number)
     : columns_(std::move(columns)),
       probe_rows_(probe_rows),
       build_rows_(build_rows),
       row_of_number_(row_of_number),
       shapes_(shapes_of(columns_)),
-      shape_(make_result_shape(shapes_, probe_rows, build_rows)) {}
+      shape_(make_result_shape(shapes_, probe_rows, build_rows != nullptr)) {}
 
 void ResultWriter::start(uint64_t sink_bytes) {
     sink_bytes_ = sink_bytes;
@@ -138,6 +138,12 @@ uint64_t ResultWriter::bytes_of_first(const PairQueue& queue) const {
     return bytes;
 }
 
+// What the caller knows the build row by that the queue has under a number.
+uint64_t ResultWriter::build_row(uint32_t number) const {
+    if (number == kNoRow) return kNoBuildRow;
+    return build_rows_->number_of(row_of_number_ ? row_of_number_[number] : number);
+}
+
 void ResultWriter::write(const PairQueue& queue, std::byte* sink, ResultBatch* result) {
     std::vector<uint64_t> data_bytes(columns_.size());
     for (size_t c = 0; c < columns_.size(); c++) {
@@ -146,14 +152,12 @@ void ResultWriter::write(const PairQueue& queue, std::byte* sink, ResultBatch* r
         const uint32_t* rows = column.from_probe ? queue.probe() : queue.build();
         for (uint64_t i = 0; i < taken_; i++) data_bytes[c] += length_at(column.source, rows[i]);
     }
-    place_result(shapes_, probe_rows_, build_rows_, static_cast<uint32_t>(taken_), data_bytes, result);
+    place_result(shapes_, probe_rows_, build_rows_ != nullptr, static_cast<uint32_t>(taken_), data_bytes,
+                 result);
     if (probe_rows_) std::memcpy(sink + result->probe_rows, queue.probe(), taken_ * sizeof(uint32_t));
     if (build_rows_) {
         auto* rows = reinterpret_cast<uint64_t*>(sink + result->build_rows);
-        for (uint64_t i = 0; i < taken_; i++) {
-            uint32_t number = queue.build()[i];
-            rows[i] = number == kNoRow ? kNoBuildRow : row_of_number_ ? row_of_number_[number] : number;
-        }
+        for (uint64_t i = 0; i < taken_; i++) rows[i] = build_row(queue.build()[i]);
     }
     for (size_t c = 0; c < columns_.size(); c++) {
         const OutputColumn& column = columns_[c];

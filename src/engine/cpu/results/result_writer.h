@@ -7,6 +7,7 @@
 #include "engine/cpu/columns/column_source.h"
 #include "engine/cpu/results/pair_queue.h"
 #include "engine/result_layout.h"
+#include "engine/row_numbers.h"
 
 namespace gpujoin::cpu {
 
@@ -20,8 +21,9 @@ struct OutputColumn {
 
 class ResultWriter {
   public:
-    // row_of_number: the build rows that the queue's numbers stand for; nullptr: the numbers themselves.
-    ResultWriter(std::vector<OutputColumn> columns, bool probe_rows, bool build_rows,
+    // build_rows: how results name build rows; nullptr: not at all. row_of_number: the build rows that the
+    // queue's numbers stand for; nullptr: the numbers themselves.
+    ResultWriter(std::vector<OutputColumn> columns, bool probe_rows, const RowNumbers* build_rows,
                  const uint32_t* row_of_number);
 
     // Starts a result in a sink of so many bytes.
@@ -40,12 +42,13 @@ class ResultWriter {
     uint64_t bytes_of_first(const PairQueue& queue) const;
 
   private:
+    uint64_t build_row(uint32_t number) const;
     void add_lengths(const PairQueue& queue, uint64_t first, uint32_t rows, uint64_t* lengths) const;
     bool fits(uint64_t rows, uint64_t data) const;
 
     const std::vector<OutputColumn> columns_;
     const bool probe_rows_;
-    const bool build_rows_;
+    const RowNumbers* const build_rows_;
     const uint32_t* const row_of_number_;
     std::vector<ResultColumn> shapes_;
     ResultShape shape_;
