@@ -33,6 +33,15 @@ struct JoinStats {
     char device[64];
 };
 
+// What came to the sink of a fragment (wire/fragment_spec.h).
+struct SinkStats {
+    uint64_t rows;          // of the last stage
+    uint64_t escaped_rows;  // given back to the client, to aggregate or to fail on
+    uint64_t groups;        // given out so far; the same group may have come several times
+    double ms;              // gathering rows, computing values, aggregating
+    uint64_t peak_memory;   // bytes charged for tables of groups at most
+};
+
 // What an engine takes on the machine it runs on, as measured by calibration. All 0: not measured.
 struct EngineRates {
     double setup_ns;     // a join without rows, from open to destroy
