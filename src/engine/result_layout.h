@@ -107,13 +107,10 @@ inline void place_result(std::span<const ResultColumn> columns, bool probe_rows,
     result->bytes = next;
 }
 
-// The columns of a join's results, in the order of spec.output: nullable where the build column is, or where
-// rows without a build row may come out.
+// The columns of a join's results, in the order of spec.output.
 inline ResultColumn result_column(const JoinSpec& spec, uint32_t output) {
-    const ColumnSpec& column = spec.build[spec.output[output]];
-    JoinRows gives = rows_of_probing(spec);
-    bool extended = !gives.pairs || gives.unmatched_probe_rows;
-    return {column.type, column.nullable != 0 || extended};
+    const ColumnSpec column = output_column(spec, output);
+    return {column.type, column.nullable != 0};
 }
 
 // Those of spec.carry, behind them: nullable where the probe column is, or where there is no probe row.

@@ -14,6 +14,13 @@ Status malformed(const char* what, uint64_t step) {
         .with_detail("Step %llu %s.", static_cast<unsigned long long>(step), what);
 }
 
+// Before a step is read.
+Status check_counts(const FilterProgram& program) {
+    if (program.steps <= kMaxFilterSteps && program.constants <= kMaxFilterConstants) return {};
+    return failure(Fault::Protocol, "08P01", "malformed filter program")
+        .with_detail("It has %u steps and %u constants.", program.steps, program.constants);
+}
+
 Kind kind_of(FilterType type) {
     return is_float(type) ? Kind::Float : Kind::Integer;
 }
@@ -35,8 +42,8 @@ class Checker {
     Status check() {
         for (number_ = 0; number_ < program_.steps; number_++)
             if (const char* fault = check(program_.step[number_])) return malformed(fault, number_);
-        if (accumulator_ != Kind::Truth || depth_ > 0)
-            return malformed("is the end, but not of a condition", number_);
+        if (accumulator_ == Kind::Empty || depth_ > 0)
+            return malformed("is the end, but leaves no value alone", number_);
         return {};
     }
 
@@ -153,12 +160,28 @@ bool may_be_undecided(const FilterProgram& program) {
     return false;
 }
 
+// The last step says it.
+ValueKind kind_of(const FilterProgram& program) {
+    const FilterStep& last = program.step[program.steps - 1];
+    if (last.opcode == FilterOpcode::ToFloat) return ValueKind::Float;
+    if (last.opcode >= FilterOpcode::Equal) return ValueKind::Truth;
+    return is_float(last.type) ? ValueKind::Float : ValueKind::Integer;
+}
+
+Status validate_program(const FilterProgram& program, Columns probe, Columns build, ValueKind* outcome) {
+    GPUJOIN_RETURN_IF_FAILED(check_counts(program));
+    GPUJOIN_RETURN_IF_FAILED(Checker(program, probe, build).check());
+    *outcome = kind_of(program);
+    return {};
+}
+
 Status validate_filter(const FilterProgram& program, Columns probe, Columns build) {
-    if (program.steps > kMaxFilterSteps || program.constants > kMaxFilterConstants)
-        return failure(Fault::Protocol, "08P01", "malformed filter program")
-            .with_detail("It has %u steps and %u constants.", program.steps, program.constants);
+    GPUJOIN_RETURN_IF_FAILED(check_counts(program));
     if (program.steps == 0) return {};
-    return Checker(program, probe, build).check();
+    ValueKind outcome;
+    GPUJOIN_RETURN_IF_FAILED(validate_program(program, probe, build, &outcome));
+    return outcome == ValueKind::Truth ? Status{}
+                                       : malformed("is the end, but not of a condition", program.steps);
 }
 
 }  // namespace gpujoin

@@ -1,11 +1,11 @@
 // FilterProgram: a condition over values of both rows of a pair (arithmetic, comparisons, AND, OR, NOT, IS
 // NULL) in a form that an engine evaluates for very many pairs. Plain and of fixed size; a part of a
-// JoinSpec, checked with it.
+// JoinSpec, checked with it. A sink's values are such programs too, over one row (fragment_spec.h).
 //
 // The machine has an accumulator and a stack. A step with a source takes its right operand from there and its
 // left one from the accumulator; with FilterSource::Stack the left one is popped, and the accumulator is the
 // right one. The outcome is the accumulator again: an integer, a float (both 64 bits wide) or a truth value.
-// A program ends with a truth value and an empty stack.
+// A program ends with one value and an empty stack. A condition ends with a truth value.
 //
 // Each value may be NULL, and a truth value unknown: a step with a NULL operand gives NULL, but for IsNull,
 // IsTrue, And and Or. And each may be *undecided*: its evaluation would raise an error (a sum that overflows,
@@ -101,8 +101,16 @@ constexpr bool has_source(FilterOpcode opcode) {
 // Whether some pair may be undecided: whether there is arithmetic at all.
 bool may_be_undecided(const FilterProgram& program);
 
+// What a program ends with: an integer, a float or a truth value. The program is valid and not empty.
+enum class ValueKind : uint8_t { Integer, Float, Truth };
+ValueKind kind_of(const FilterProgram& program);
+
 // Checks every step against the accumulator and stack that the steps before it leave, and against the
-// columns of both sides (08P01).
+// columns of both sides (08P01). Says what the program ends with.
+Status validate_program(const FilterProgram& program, std::span<const ColumnSpec> probe,
+                        std::span<const ColumnSpec> build, ValueKind* outcome);
+
+// The same for a condition, which may be missing.
 Status validate_filter(const FilterProgram& program, std::span<const ColumnSpec> probe,
                        std::span<const ColumnSpec> build);
 

@@ -56,7 +56,7 @@ enum class AggregateFunction : uint8_t {
     Minimum,  // Fixed8, as the machine has the value (filter_program.h). NULL where there was none
     Maximum,
     Any,  // one of the values of an input, NULLs among them: what is the same in all rows of a group, or may
-          // be any of them. As wide as the input
+          // be any of them. As wide as the input. Has no filter
 };
 
 // Values that a program cannot compute (it leaves them undecided) and rows whose filter it cannot are
@@ -99,10 +99,6 @@ struct FragmentView {
 
 // What a column is: nullable also where an outer join makes it so.
 ColumnSpec column_of(const FragmentView& fragment, ColumnRef ref);
-
-// What a program of the sink gives: a truth value, a float, or else an integer. The program is valid.
-enum class ValueKind : uint8_t { Integer, Float, Truth };
-ValueKind kind_of(const FilterProgram& program);
 
 // The columns of groups: the keys, then one for each aggregate.
 inline uint32_t group_columns(const FragmentSpec& spec) {

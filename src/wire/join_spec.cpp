@@ -1,8 +1,6 @@
 // Checking of join specs that come from the other side, and the names of their enums.
 #include "wire/join_spec.h"
 
-#include <span>
-
 #include "wire/status.h"
 
 namespace gpujoin {
@@ -21,18 +19,6 @@ Status at_most(const char* what, uint64_t value, uint64_t limit) {
 template <typename Enum>
 Status in_enum(const char* what, Enum value, Enum last) {
     return at_most(what, static_cast<uint64_t>(value), static_cast<uint64_t>(last));
-}
-
-Status validate_columns(std::span<const ColumnSpec> columns) {
-    for (const ColumnSpec& column : columns) {
-        GPUJOIN_RETURN_IF_FAILED(in_enum("A column's type", column.type, ColumnType::Bytes));
-        GPUJOIN_RETURN_IF_FAILED(in_enum("A column's order", column.order, ValueOrder::Bytes));
-        GPUJOIN_RETURN_IF_FAILED(at_most("A column's nullable flag", column.nullable, 1));
-        uint32_t width = fixed_width(column.type);
-        if (column.order == ValueOrder::Float && width != 4 && width != 8)
-            return malformed("The width of a floating-point column", width);
-    }
-    return {};
 }
 
 Status validate_terms(const JoinSpec& spec, std::span<const Term> terms, Comparison first, Comparison last) {
@@ -74,6 +60,18 @@ Status validate_counts(const JoinSpec& spec) {
 }
 
 }  // namespace
+
+Status validate_columns(std::span<const ColumnSpec> columns) {
+    for (const ColumnSpec& column : columns) {
+        GPUJOIN_RETURN_IF_FAILED(in_enum("A column's type", column.type, ColumnType::Bytes));
+        GPUJOIN_RETURN_IF_FAILED(in_enum("A column's order", column.order, ValueOrder::Bytes));
+        GPUJOIN_RETURN_IF_FAILED(at_most("A column's nullable flag", column.nullable, 1));
+        uint32_t width = fixed_width(column.type);
+        if (column.order == ValueOrder::Float && width != 4 && width != 8)
+            return malformed("The width of a floating-point column", width);
+    }
+    return {};
+}
 
 Status validate(const JoinSpec& spec) {
     GPUJOIN_RETURN_IF_FAILED(in_enum("The join kind", spec.kind, JoinKind::RightAnti));

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "wire/column_spec.h"
 #include "wire/filter_program.h"
@@ -72,6 +73,18 @@ Status validate(const JoinSpec& spec);
 inline JoinRows rows_of_probing(const JoinSpec& spec) {
     return rows_of(spec.client_decides ? JoinKind::Inner : spec.kind);
 }
+
+// What an output is in results: nullable where the build column is, or where rows without a build row may
+// come out.
+inline ColumnSpec output_column(const JoinSpec& spec, uint32_t output) {
+    ColumnSpec column = spec.build[spec.output[output]];
+    const JoinRows gives = rows_of_probing(spec);
+    if (!gives.pairs || gives.unmatched_probe_rows) column.nullable = 1;
+    return column;
+}
+
+// Checks what columns are said to be (08P01).
+Status validate_columns(std::span<const ColumnSpec> columns);
 
 const char* name_of(Algorithm algorithm);  // "hash", "sort_merge", ...
 const char* name_of(JoinKind kind);        // "Inner", "Left", ...
