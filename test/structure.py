@@ -18,7 +18,8 @@ ROOMS = {
     "src/pg/client": {"src/pg", "src/wire", "src/fault"},
     "src/pg": {"src/pg/client", "src/wire", "src/fault"},
     "src/server": {"cuda", "src/engine", "src/wire", "src/fault"},
-    "cuda": {"src/engine", "src/wire", "src/fault"},
+    "cuda": {"src/engine", "src/engine/fragment", "src/wire", "src/fault"},
+    "src/engine/fragment": {"src/engine", "src/engine/cpu", "src/wire"},
     "src/engine/cpu": {"src/engine", "src/wire", "src/fault"},
     "src/engine": {"src/wire"},
     "src/wire": set(),
@@ -123,7 +124,7 @@ class House:
         return hidden
 
     def picture(self):
-        return "".join(f"{room:16} ──► {'  '.join(sorted(self.arrows[room])) or '(the C++ standard library)'}\n"
+        return "".join(f"{room:19} ──► {'  '.join(sorted(self.arrows[room])) or '(the C++ standard library)'}\n"
                        for room in ROOMS)
 
 

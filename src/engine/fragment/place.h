@@ -1,0 +1,79 @@
+// FragmentPlace: where the rows between the stages of a composed fragment lie, and all that is done with
+// them there: host memory, or that of a device. The joins' cursors write into its scratch memory, which the
+// next stage reads as its probe batch. Of rows that go on only their numbers do, in the batches that they
+// come of; what is read of them is gathered by these numbers, once, where it is read.
+//
+// Pointers to rows, columns and scratch are the place's own, which only the place follows.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "engine/fragment/aggregator.h"
+
+namespace gpujoin {
+
+// Memory of a place.
+class Scratch {
+  public:
+    virtual ~Scratch() = default;
+    // Makes room for so many bytes. What was there is lost where there was less.
+    virtual Status reserve(uint64_t bytes) = 0;
+
+    std::byte* data() const { return data_; }  // at a multiple of kBufferAlignment
+    uint64_t bytes() const { return bytes_; }
+
+  protected:
+    std::byte* data_ = nullptr;
+    uint64_t bytes_ = 0;
+};
+
+// What is done for one batch on its way. Used by one thread at a time, for one batch after the other. Calls
+// may return before their work on a device is over, if what follows waits for it.
+class Workspace {
+  public:
+    virtual ~Workspace() = default;
+
+    virtual Status make_scratch(std::unique_ptr<Scratch>* scratch) = 0;
+
+    // Brings those columns of a source batch into the place that have a number in `columns`; views has one
+    // for each column of the source, of which the others are left as they are. They stay until the next
+    // batch.
+    virtual Status take(const BatchView& source, std::span<const uint16_t> columns,
+                        std::span<ColumnView> views) = 0;
+
+    // to[i] = rows[through[i]]
+    virtual Status compose(const uint32_t* rows, const uint32_t* through, uint32_t count, uint32_t* to) = 0;
+
+    // Lays the values of so many picked rows side by side. The views point into scratch.
+    virtual Status gather(std::span<const PickedColumn> columns, uint32_t rows, Scratch* scratch,
+                          std::span<ColumnView> views) = 0;
+
+    // Where the rows of the last stage go. Kept for all batches of this workspace.
+    virtual RowConsumer& consumer() = 0;
+};
+
+class FragmentPlace {
+  public:
+    virtual ~FragmentPlace() = default;
+
+    // Of scratch memory and the views on it.
+    virtual Memory memory() const = 0;
+
+    // Once, before all else. The fragment and the counters outlive the place.
+    virtual Status open(const FragmentView& fragment, SinkCounters* counters) = 0;
+
+    // For one more batch at the same time. Any thread, several at once.
+    virtual Status make_workspace(std::unique_ptr<Workspace>* workspace) = 0;
+
+    // The groups; nullptr where rows go to the client.
+    virtual Aggregator* aggregator() = 0;
+};
+
+// The fragment that open_composed_fragment() opens, in a place of the caller's. What an engine whose joins
+// read and write that place's memory gives for its own.
+Status open_fragment_in(Engine& engine, std::unique_ptr<FragmentPlace> place, const FragmentView& fragment,
+                        const Limits& limits, std::unique_ptr<Fragment>* opened);
+
+}  // namespace gpujoin
