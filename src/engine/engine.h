@@ -119,11 +119,18 @@ struct DeviceDescription {
     uint64_t join_memory = 0;  // bytes of a GPU that joins may take in all
 };
 
+class Fragment;       // fragment.h
+struct FragmentView;  // wire/fragment_spec.h
+
 class Engine {
   public:
     virtual ~Engine() = default;
     // The spec is valid (validate()) and copied.
     virtual Status open(const JoinSpec& spec, const Limits& limits, std::unique_ptr<Join>* join) = 0;
+    // A chain of joins and their sink; the same of its spec. The engine outlives it. Composed of the engine's
+    // joins, with the rows between them in host memory, where an engine has nothing better.
+    virtual Status open_fragment(const FragmentView& fragment, const Limits& limits,
+                                 std::unique_ptr<Fragment>* opened);
     // Pins the staging memory for DMA, once, before the first join. The memory outlives the engine.
     virtual Status pin(std::byte* memory, uint64_t bytes) = 0;
     virtual DeviceDescription describe() const = 0;

@@ -3,6 +3,8 @@
 // lanes become vector instructions, and in the threads of a GPU, where the lanes are registers. Truth values
 // are bit masks with a bit a lane.
 //
+// What a program is run for may also be single rows, which are the probe side of pairs.
+//
 // Pairs, the pairs that the lanes stand for, has:
 //   kLanes, Mask           how many, and an unsigned integer of that many bits at least
 //   kOneProbeRow           whether all lanes have the same probe row; then
@@ -30,13 +32,7 @@ class FilterMachine {
         Mask undecided;
     };
 
-    GPUJOIN_HD GPUJOIN_INLINE Outcome run(const FilterProgram& program, const Pairs& pairs) {
-        Stack stack;
-        for (uint32_t i = 0; i < program.steps; i++) execute(program, program.step[i], pairs, stack);
-        return {truth_ | undecided_, undecided_};
-    }
-
-  private:
+    // What programs end with that give numbers, or truth values. Lanes that are undecided may be NULL, too.
     struct Numbers {
         int64_t value[kLanes];
         Mask null;
@@ -48,6 +44,23 @@ class FilterMachine {
         Mask undecided;
     };
 
+    GPUJOIN_HD GPUJOIN_INLINE Outcome run(const FilterProgram& program, const Pairs& pairs) {
+        execute(program, pairs);
+        return {truth_ | undecided_, undecided_};
+    }
+
+    GPUJOIN_HD GPUJOIN_INLINE Truths run_for_truth(const FilterProgram& program, const Pairs& pairs) {
+        execute(program, pairs);
+        return {truth_, null_, undecided_};
+    }
+
+    GPUJOIN_HD GPUJOIN_INLINE void run_for_number(const FilterProgram& program, const Pairs& pairs,
+                                                  Numbers* numbers) {
+        execute(program, pairs);
+        save(*numbers);
+    }
+
+  private:
     // Apart from the accumulator: what lies in one object with arrays that are indexed by a variable is not
     // kept in registers.
     struct Stack {
@@ -62,6 +75,11 @@ class FilterMachine {
         int64_t value;
         GPUJOIN_HD GPUJOIN_INLINE int64_t operator[](Mask) const { return value; }
     };
+
+    GPUJOIN_HD GPUJOIN_INLINE void execute(const FilterProgram& program, const Pairs& pairs) {
+        Stack stack;
+        for (uint32_t i = 0; i < program.steps; i++) execute(program, program.step[i], pairs, stack);
+    }
 
     GPUJOIN_HD GPUJOIN_INLINE void execute(const FilterProgram& program, const FilterStep& step,
                                            const Pairs& pairs, Stack& stack) {
@@ -99,11 +117,14 @@ class FilterMachine {
             stack.truths[stack.truth_count++] = {truth_, null_, undecided_};
             return;
         }
-        Numbers& top = stack.numbers[stack.number_count++];
+        save(stack.numbers[stack.number_count++]);
+    }
+
+    GPUJOIN_HD GPUJOIN_INLINE void save(Numbers& numbers) const {
         GPUJOIN_UNROLL
-        for (uint32_t i = 0; i < kLanes; i++) top.value[i] = value_[i];
-        top.null = null_;
-        top.undecided = undecided_;
+        for (uint32_t i = 0; i < kLanes; i++) numbers.value[i] = value_[i];
+        numbers.null = null_;
+        numbers.undecided = undecided_;
     }
 
     GPUJOIN_HD GPUJOIN_INLINE void load(const FilterProgram& program, const FilterStep& step,

@@ -3,11 +3,13 @@
 // of which is added to without looking at the others. So a group may be in several tables.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
 
 #include "engine/fragment.h"
+#include "engine/fragment/fragment_plan.h"
 #include "wire/batch.h"
 
 namespace gpujoin {
@@ -24,21 +26,18 @@ class RowConsumer {
   public:
     virtual ~RowConsumer() = default;
 
-    // Starts a batch of the source.
+    // Starts a batch of the source, which has no rows of the last stage yet.
     virtual Status begin() = 0;
 
-    // Takes rows of the last stage, once those before are done. What the columns, one for each input of the
-    // sink, and source_rows point to stays until these are done, too. source_rows: ascending numbers of the
-    // source rows that they come of.
+    // Takes the next rows of the last stage, once those before are done. What the columns, one for each input
+    // of the sink, and source_rows point to stays until these are done, too. source_rows: ascending numbers
+    // of the source rows that they come of.
     virtual Status start(std::span<const PickedColumn> inputs, const uint32_t* source_rows,
                          uint32_t rows) = 0;
 
-    // Goes on with the rows, and writes what the client gets, as Cursor::next() does. Done: it has seen them
-    // all, and wants the next ones.
-    virtual Status next(const Sink& sink, ResultBatch* result) = 0;
-
-    // The same when no rows will follow, until all is written that the client gets of this batch.
-    virtual Status finish(const Sink& sink, ResultBatch* result) = 0;
+    // Goes on with the rows, and writes what the client gets, as Cursor::next() does. Done: all these rows
+    // are seen to. last: no rows follow, so that done means that the client has all it gets of the batch.
+    virtual Status next(bool last, const Sink& sink, ResultBatch* result) = 0;
 
     // The batch is over, or given up.
     virtual void end() = 0;

@@ -46,8 +46,9 @@ class Workspace {
     // to[i] = rows[through[i]]
     virtual Status compose(const uint32_t* rows, const uint32_t* through, uint32_t count, uint32_t* to) = 0;
 
-    // Lays the values of so many picked rows side by side. The views point into scratch.
-    virtual Status gather(std::span<const PickedColumn> columns, uint32_t rows, Scratch* scratch,
+    // Lays the values of so many picked rows side by side. The views point into scratch; those of columns of
+    // which all rows are picked are these columns themselves.
+    virtual Status gather(std::span<const PickedColumn> columns, uint64_t rows, Scratch* scratch,
                           std::span<ColumnView> views) = 0;
 
     // Where the rows of the last stage go. Kept for all batches of this workspace.
@@ -61,8 +62,8 @@ class FragmentPlace {
     // Of scratch memory and the views on it.
     virtual Memory memory() const = 0;
 
-    // Once, before all else. The fragment and the counters outlive the place.
-    virtual Status open(const FragmentView& fragment, SinkCounters* counters) = 0;
+    // Once, before all else. The plan and the counters outlive the place.
+    virtual Status open(const SinkPlan& sink, SinkCounters* counters) = 0;
 
     // For one more batch at the same time. Any thread, several at once.
     virtual Status make_workspace(std::unique_ptr<Workspace>* workspace) = 0;

@@ -1,5 +1,4 @@
-// Gathering fixed values by row number. Row numbers are random, so the loops keep many independent loads
-// under way.
+// Gathering values by row number. Row numbers are random, so the loops keep many independent loads under way.
 #pragma once
 
 #include <cstddef>
@@ -39,5 +38,19 @@ inline void gather_values(const ColumnSource& source, const uint32_t* rows, uint
             return gather_fixed<Key16>(source.values, rows, count, extended, out);
     }
 }
+
+// How long a value of any length is; 0 for kNoRow.
+inline uint64_t length_at(const ColumnSource& source, uint32_t row) {
+    return row == kNoRow ? 0 : source.offset(uint64_t{row} + 1) - source.offset(row);
+}
+
+// The same as gather_values() for values of any length. The sink is only written: the client, who can write
+// there too, must not choose where a value goes.
+void gather_bytes(const ColumnSource& source, const uint32_t* rows, uint64_t count, uint32_t* offsets,
+                  std::byte* data);
+
+// Writes the validity bits; false if no row is NULL.
+bool gather_validity(const ColumnSource& source, const uint32_t* rows, uint64_t count, bool may_lack_row,
+                     std::byte* out);
 
 }  // namespace gpujoin::cpu

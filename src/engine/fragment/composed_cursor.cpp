@@ -1,0 +1,254 @@
+// Pulling rows through the stages: the last stage whose cursor has rows left goes on, and what it writes goes
+// to the stage behind it, or to the sink.
+#include "engine/fragment/composed_cursor.h"
+
+#include <algorithm>
+
+#include "engine/counters.h"
+#include "engine/guard.h"
+#include "engine/result_layout.h"
+
+namespace gpujoin {
+
+namespace {
+
+// Rows that the scratch memory of a stage is made for: so many that calls cost little for each, so few that
+// they stay in a processor's cache.
+constexpr uint64_t kMostRows = 16u << 10;
+constexpr uint64_t kFewestRows = 256;
+// What is set aside for each value of any length.
+constexpr uint64_t kBytesOfValue = 32;
+
+uint64_t scratch_bytes(const StagePlan& stage, uint64_t rows) {
+    std::vector<ResultColumn> columns;
+    for (const ColumnSpec& column : stage.columns) columns.push_back({column.type, column.nullable != 0});
+    const ResultShape shape = make_result_shape(columns, true, false);
+    const uint64_t bytes = align_to_buffer(rows * kBytesOfValue);
+    return result_bytes(shape, rows) + shape.bytes_columns * bytes;
+}
+
+// With less memory than there should be, fewer rows go at a time.
+Status reserve_scratch(const StagePlan& stage, Scratch* scratch) {
+    Status status;
+    for (uint64_t rows = kMostRows; rows >= kFewestRows; rows /= 4) {
+        status = scratch->reserve(scratch_bytes(stage, rows));
+        if (status.ok()) break;
+    }
+    return status;
+}
+
+Status make_pipeline(OpenFragment& fragment, std::unique_ptr<Pipeline>* pipeline) {
+    auto made = std::make_unique<Pipeline>();
+    const FragmentPlan& plan = fragment.plan;
+    GPUJOIN_RETURN_IF_FAILED(fragment.place->make_workspace(&made->workspace));
+    made->source.resize(plan.source_columns);
+    made->levels.resize(plan.stages.size());
+    made->inputs.resize(plan.sink.inputs.size());
+    for (size_t i = 0; i < plan.stages.size(); i++) {
+        Level& level = made->levels[i];
+        GPUJOIN_RETURN_IF_FAILED(made->workspace->make_scratch(&level.gathered));
+        GPUJOIN_RETURN_IF_FAILED(made->workspace->make_scratch(&level.written));
+        GPUJOIN_RETURN_IF_FAILED(reserve_scratch(plan.stages[i], level.written.get()));
+        level.picked.resize(plan.stages[i].probe.size());
+        level.probe.resize(plan.stages[i].probe.size());
+        level.columns.resize(plan.stages[i].columns.size());
+        level.rows_of.resize(i + 1);
+        level.composed.resize(i + 1);
+    }
+    *pipeline = std::move(made);
+    return {};
+}
+
+Status take_pipeline(OpenFragment& fragment, std::unique_ptr<Pipeline>* pipeline) {
+    {
+        std::lock_guard lock(fragment.mutex);
+        fragment.free_pipelines.reserve(64);
+        if (!fragment.free_pipelines.empty()) {
+            *pipeline = std::move(fragment.free_pipelines.back());
+            fragment.free_pipelines.pop_back();
+            return {};
+        }
+    }
+    return make_pipeline(fragment, pipeline);
+}
+
+class ComposedCursor final : public Cursor {
+  public:
+    explicit ComposedCursor(OpenFragment& fragment) : fragment_(fragment) {}
+    ~ComposedCursor() override;
+
+    Status start(const BatchView& source);
+    Status next(const Sink& sink, ResultBatch* result) override {
+        return guarded([&] { return pull(sink, result); });
+    }
+    void skip(uint32_t) override {}
+
+  private:
+    Status pull(const Sink& sink, ResultBatch* result);
+    Status advance(bool* has_moved);
+    Status start_stage(uint32_t stage, uint64_t rows);
+    Status start_sink();
+    Status find_rows(uint32_t origin, uint32_t level, const uint32_t** rows);
+    void note_result(uint32_t stage);
+    const ColumnView& view_of(const LiveColumn& column) const {
+        return column.origin == 0 ? pipeline_->source[column.column]
+                                  : pipeline_->levels[column.origin - 1].columns[column.column];
+    }
+    Level& level(uint32_t stage) { return pipeline_->levels[stage]; }
+    uint32_t stages() const { return static_cast<uint32_t>(pipeline_->levels.size()); }
+    bool is_last() const { return running_ == 0; }
+
+    OpenFragment& fragment_;
+    std::unique_ptr<Pipeline> pipeline_;
+    uint32_t running_ = 0;   // how many stages, from the first one on, may have rows left to write
+    bool has_rows_ = false;  // the sink has rows of the last stage that are not seen to
+};
+
+ComposedCursor::~ComposedCursor() {
+    if (!pipeline_) return;
+    for (Level& level : pipeline_->levels) level.cursor.reset();
+    pipeline_->workspace->consumer().end();
+    std::lock_guard lock(fragment_.mutex);
+    // Without room in the list the pipeline is simply freed.
+    if (fragment_.free_pipelines.size() < fragment_.free_pipelines.capacity())
+        fragment_.free_pipelines.push_back(std::move(pipeline_));
+}
+
+Status ComposedCursor::start(const BatchView& source) {
+    GPUJOIN_RETURN_IF_FAILED(take_pipeline(fragment_, &pipeline_));
+    GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->consumer().begin());
+    GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->take(source, fragment_.plan.source, pipeline_->source));
+    return source.rows > 0 ? start_stage(0, source.rows) : Status{};
+}
+
+Status ComposedCursor::pull(const Sink& sink, ResultBatch* result) {
+    RowConsumer& consumer = pipeline_->workspace->consumer();
+    for (bool has_begun = false;; has_begun = true) {
+        if (fragment_.cancel && fragment_.cancel->load(std::memory_order_relaxed)) return cancelled_status();
+        *result = {};
+        if (has_begun && turn_is_over()) return {};
+        if (!has_rows_ && running_ > 0) {
+            bool has_moved;
+            GPUJOIN_RETURN_IF_FAILED(advance(&has_moved));
+            if (!has_moved) return {};
+            continue;
+        }
+        AddTime timer(&fragment_.counters.ns);
+        GPUJOIN_RETURN_IF_FAILED(consumer.next(is_last(), sink, result));
+        const bool is_done = result->done;
+        if (is_done) has_rows_ = false;
+        result->done = is_done && is_last();
+        if (!is_done || result->done || result->rows > 0) return {};
+    }
+}
+
+// Goes on with the last stage that may have rows left. Not moved: the turn of its cursor was over.
+Status ComposedCursor::advance(bool* has_moved) {
+    const uint32_t stage = running_ - 1;
+    Level& now = level(stage);
+    const Sink sink{now.written->data(), now.written->bytes(), fragment_.place->memory()};
+    GPUJOIN_RETURN_IF_FAILED(now.cursor->next(sink, &now.result));
+    *has_moved = now.result.rows > 0 || now.result.done || now.result.bytes_needed > 0;
+    if (now.result.bytes_needed > 0) return now.written->reserve(now.result.bytes_needed);
+    if (now.result.done) now.cursor.reset();
+    // So that the last rows of the batch are known to be the last.
+    while (running_ > 0 && !level(running_ - 1).cursor) running_--;
+    if (now.result.rows == 0) return {};
+    note_result(stage);
+    return stage + 1 < stages() ? start_stage(stage + 1, now.result.rows) : start_sink();
+}
+
+void ComposedCursor::note_result(uint32_t stage) {
+    Level& now = level(stage);
+    const std::byte* base = now.written->data();
+    const StagePlan& plan = fragment_.plan.stages[stage];
+    for (size_t i = 0; i < now.columns.size(); i++) {
+        const ColumnBuffers& buffers = now.result.columns[i];
+        ColumnView& view = now.columns[i];
+        view = {};
+        if (buffers.validity != kNoBuffer)
+            view.validity = reinterpret_cast<const uint8_t*>(base + buffers.validity);
+        if (plan.columns[i].type == ColumnType::Bytes) {
+            view.offsets = reinterpret_cast<const uint32_t*>(base + buffers.values);
+            view.data = base + buffers.data;
+            view.data_bytes = buffers.data_bytes;
+        } else {
+            view.values = base + buffers.values;
+        }
+    }
+    std::fill(now.rows_of.begin(), now.rows_of.end(), nullptr);
+}
+
+// Which rows of an origin's batch the rows of a level are: of level 0, the source, or those behind stage
+// level - 1. nullptr: they are that batch.
+Status ComposedCursor::find_rows(uint32_t origin, uint32_t at, const uint32_t** rows) {
+    *rows = nullptr;
+    if (origin == at) return {};
+    Level& now = level(at - 1);
+    if (!now.rows_of[origin]) {
+        const auto* through = reinterpret_cast<const uint32_t*>(now.written->data() + now.result.probe_rows);
+        const uint32_t* before;
+        GPUJOIN_RETURN_IF_FAILED(find_rows(origin, at - 1, &before));
+        if (before) {
+            std::unique_ptr<Scratch>& composed = now.composed[origin];
+            if (!composed) GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->make_scratch(&composed));
+            GPUJOIN_RETURN_IF_FAILED(composed->reserve(now.result.rows * sizeof(uint32_t)));
+            auto* to = reinterpret_cast<uint32_t*>(composed->data());
+            GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->compose(before, through, now.result.rows, to));
+            through = to;
+        }
+        now.rows_of[origin] = through;
+    }
+    *rows = now.rows_of[origin];
+    return {};
+}
+
+// Starts the cursor of a stage on the rows of the level before. Columns of that level itself are read where
+// they are.
+Status ComposedCursor::start_stage(uint32_t stage, uint64_t rows) {
+    Level& now = level(stage);
+    {
+        AddTime timer(&fragment_.counters.ns);
+        const std::vector<LiveColumn>& columns = fragment_.plan.stages[stage].probe;
+        for (size_t i = 0; i < columns.size(); i++) {
+            PickedColumn& pick = now.picked[i];
+            pick = {columns[i].spec, view_of(columns[i]), nullptr};
+            GPUJOIN_RETURN_IF_FAILED(find_rows(columns[i].origin, stage, &pick.rows));
+        }
+        GPUJOIN_RETURN_IF_FAILED(
+            pipeline_->workspace->gather(now.picked, rows, now.gathered.get(), now.probe));
+    }
+    GPUJOIN_RETURN_IF_FAILED(
+        fragment_.joins[stage]->probe({rows, now.probe, fragment_.place->memory()}, &now.cursor));
+    running_ = stage + 1;
+    return {};
+}
+
+Status ComposedCursor::start_sink() {
+    AddTime timer(&fragment_.counters.ns);
+    const std::vector<LiveColumn>& columns = fragment_.plan.sink.inputs;
+    for (size_t i = 0; i < columns.size(); i++) {
+        PickedColumn& pick = pipeline_->inputs[i];
+        pick = {columns[i].spec, view_of(columns[i]), nullptr};
+        GPUJOIN_RETURN_IF_FAILED(find_rows(columns[i].origin, stages(), &pick.rows));
+    }
+    const uint32_t* source_rows = nullptr;
+    if (fragment_.plan.sink.kind == SinkKind::Rows)
+        GPUJOIN_RETURN_IF_FAILED(find_rows(0, stages(), &source_rows));
+    const uint32_t rows = level(stages() - 1).result.rows;
+    fragment_.counters.rows += rows;
+    has_rows_ = true;
+    return pipeline_->workspace->consumer().start(pipeline_->inputs, source_rows, rows);
+}
+
+}  // namespace
+
+Status make_composed_cursor(OpenFragment& fragment, const BatchView& source,
+                            std::unique_ptr<Cursor>* cursor) {
+    auto made = std::make_unique<ComposedCursor>(fragment);
+    GPUJOIN_RETURN_IF_FAILED(made->start(source));
+    *cursor = std::move(made);
+    return {};
+}
+
+}  // namespace gpujoin

@@ -1,0 +1,48 @@
+// FragmentPlan: what a composed fragment keeps of its spec, which is large: only what is used, with columns
+// and outputs that nobody reads left out.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "wire/fragment_spec.h"
+
+namespace gpujoin {
+
+// A column of a row on its way: of the source, which is origin 0, or of stage n, which is origin n + 1.
+struct LiveColumn {
+    uint16_t origin;
+    uint16_t column;
+    ColumnSpec spec;
+};
+
+struct StagePlan {
+    std::vector<LiveColumn> probe;    // what each probe column is
+    std::vector<uint16_t> outputs;    // of those in the spec, the ones that are read
+    std::vector<ColumnSpec> columns;  // what these are
+};
+
+struct SinkPlan {
+    SinkKind kind;
+    uint64_t estimated_groups;
+    std::vector<LiveColumn> inputs;
+    std::vector<uint16_t> keys;
+    std::vector<FilterProgram> values;
+    std::vector<AggregateSpec> aggregates;
+    std::vector<ColumnSpec> group_columns;
+};
+
+struct FragmentPlan {
+    std::vector<uint16_t> source;  // the columns that are read
+    uint16_t source_columns;
+    std::vector<StagePlan> stages;
+    SinkPlan sink;
+};
+
+FragmentPlan make_fragment_plan(const FragmentView& fragment);
+
+// The join of a stage, which puts out what is read alone.
+std::unique_ptr<JoinSpec> planned_join(const StageSpec& stage, const StagePlan& plan);
+
+}  // namespace gpujoin

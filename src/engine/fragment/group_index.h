@@ -1,0 +1,67 @@
+// GroupIndex: finds the groups of rows by their keys, in a table with open addressing of group numbers. Keys
+// of fixed width that fit into 8 or 16 bytes, together with a bit for the NULL of each, are packed and
+// stored beside the group; others are found by their hash and compared column by column. NULL equals NULL.
+#pragma once
+
+#include <vector>
+
+#include "engine/fragment/host_column.h"
+#include "engine/fragment/row_store.h"
+#include "engine/key_layout.h"
+
+namespace gpujoin {
+
+// How keys are packed.
+struct GroupKeyLayout {
+    explicit GroupKeyLayout(const SinkPlan& plan);
+
+    struct Part {
+        uint16_t input;
+        KeyPart place;      // in the packed key
+        uint32_t null_bit;  // its number in the packed key
+    };
+    std::vector<Part> parts;
+    uint32_t bytes = 0;  // 8 or 16; 0: keys are not packed, or there are none
+};
+
+class GroupIndex {
+  public:
+    // The first columns of the store are the keys; behind those of the groups there is one for packed keys.
+    // Plan, layout and store outlive the index.
+    GroupIndex(const SinkPlan& plan, const GroupKeyLayout& layout, RowStore* store, Ledger* ledger);
+
+    // Makes room for so many groups in all.
+    Status make_room(uint64_t groups);
+
+    // Finds the groups of those rows that have a bit in `rows`. New ones have numbers from store.rows() on,
+    // packed keys, and each a lane in new_lanes; what else they have is for the caller to store. Returns how
+    // many these are.
+    uint32_t find(const RowBlock& block, uint64_t rows, uint32_t* groups, uint32_t* new_lanes);
+
+    void clear();
+
+  private:
+    struct Slot {
+        uint32_t tag;
+        uint32_t group;  // its number and one; 0: free
+    };
+
+    template <typename Key, typename IsEqual, typename Add>
+    uint32_t find(const Key* keys, uint64_t rows, uint32_t* groups, uint32_t* new_lanes,
+                  const IsEqual& is_equal, const Add& add);
+    template <typename Key>
+    uint32_t find_packed(const RowBlock& block, uint64_t rows, uint32_t* groups, uint32_t* new_lanes);
+    uint32_t find_hashed(const RowBlock& block, uint64_t rows, uint32_t* groups, uint32_t* new_lanes);
+    bool has_key(const RowBlock& block, uint32_t lane, uint32_t group, const uint32_t* new_lanes) const;
+
+    const SinkPlan& plan_;
+    const GroupKeyLayout& layout_;
+    RowStore& store_;
+    Ledger* const ledger_;
+    cpu::HostArray slots_;
+    uint64_t slot_count_ = 0;
+    // The key columns as they are stored, of the current block.
+    std::vector<cpu::ColumnSource> stored_;
+};
+
+}  // namespace gpujoin

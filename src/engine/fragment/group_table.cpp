@@ -1,0 +1,113 @@
+// Room for groups, and adding rows to them.
+#include "engine/fragment/group_table.h"
+
+#include <algorithm>
+
+namespace gpujoin {
+
+namespace {
+
+// Groups of a table, and bytes of their values of any length: beyond these it costs more to look groups up
+// than the client's work on groups that come again.
+constexpr uint64_t kMostGroups = 256u << 10;
+constexpr uint64_t kMostData = 64u << 20;
+
+std::vector<ColumnSpec> stored_columns(const SinkPlan& plan, const GroupKeyLayout& layout) {
+    std::vector<ColumnSpec> columns = plan.group_columns;
+    if (layout.bytes > 0)
+        columns.push_back(
+            {layout.bytes == 8 ? ColumnType::Fixed8 : ColumnType::Fixed16, ValueOrder::Unsigned, 0, 0});
+    return columns;
+}
+
+}  // namespace
+
+GroupTable::GroupTable(const SinkPlan& plan, const GroupKeyLayout& layout, Ledger* ledger)
+    : plan_(plan),
+      store_(ledger, stored_columns(plan, layout)),
+      index_(plan, layout, &store_, ledger),
+      values_(plan, &store_) {
+    auto note = [&](size_t column, uint16_t input) {
+        if (plan.inputs[input].spec.type == ColumnType::Bytes)
+            texts_.emplace_back(static_cast<uint32_t>(column), input);
+    };
+    for (size_t i = 0; i < plan.keys.size(); i++) note(i, plan.keys[i]);
+    for (size_t i = 0; i < plan.aggregates.size(); i++)
+        if (plan.aggregates[i].function == AggregateFunction::Any)
+            note(plan.keys.size() + i, plan.aggregates[i].value);
+}
+
+// As if each row began a group.
+Status GroupTable::make_data_room(const RowBlock& block, uint64_t rows) {
+    for (const auto& [column, input] : texts_) {
+        const HostColumn& from = block.columns[input];
+        uint64_t bytes = 0;
+        for_each_lane(rows,
+                      [&](uint32_t lane) { bytes += from.source.value(from.row(block.first + lane)).bytes; });
+        GPUJOIN_RETURN_IF_FAILED(store_.make_data_room(column, bytes));
+    }
+    return {};
+}
+
+// Full: there is no room, but there would be in an empty table, or for a smaller block.
+Status GroupTable::make_room(const RowBlock& block, const SinkPrograms& programs, uint64_t rows,
+                             bool* is_full) {
+    *is_full = false;
+    uint64_t data = 0;
+    for (const auto& [column, input] : texts_) data += store_.data_bytes(column);
+    if (store_.rows() + block.lanes > kMostGroups || data > kMostData ||
+        !values_.has_range(block, programs)) {
+        *is_full = true;
+        return {};
+    }
+    Status status = store_.make_room(block.lanes);
+    if (status.ok()) status = index_.make_room(store_.rows() + block.lanes);
+    if (status.ok()) status = make_data_room(block, rows);
+    if (status.ok() || (store_.rows() == 0 && block.lanes == 1)) return status;
+    *is_full = status.fault == Fault::HostMemory;
+    return *is_full ? Status{} : status;
+}
+
+Status GroupTable::add(const RowBlock& block, const SinkPrograms& programs, uint64_t rows, uint32_t* lanes) {
+    RowBlock part = block;
+    while (true) {
+        bool is_full;
+        GPUJOIN_RETURN_IF_FAILED(make_room(part, programs, rows & part.all(), &is_full));
+        if (!is_full) break;
+        *lanes = 0;
+        if (store_.rows() > 0) return {};
+        part.lanes = (part.lanes + 1) / 2;
+    }
+    values_.take_range();
+    rows &= part.all();
+    uint32_t groups[RowBlock::kMostLanes];
+    uint32_t new_lanes[RowBlock::kMostLanes];
+    const uint32_t found_new = index_.find(part, rows, groups, new_lanes);
+    if (found_new > 0) {
+        for (uint32_t i = 0; i < plan_.keys.size(); i++) {
+            const HostColumn& key = part.columns[plan_.keys[i]];
+            uint32_t from[RowBlock::kMostLanes];
+            for (uint32_t n = 0; n < found_new; n++) from[n] = key.row(part.first + new_lanes[n]);
+            store_.write(i, key.source, from, found_new);
+        }
+        values_.begin(part, new_lanes, found_new);
+        store_.add(found_new);
+    }
+    values_.add(programs, rows, groups);
+    *lanes = part.lanes;
+    return {};
+}
+
+void GroupTable::clear() {
+    store_.clear();
+    index_.clear();
+    values_.clear();
+}
+
+std::vector<HostColumn> GroupTable::columns() const {
+    std::vector<HostColumn> columns;
+    for (uint32_t i = 0; i < plan_.group_columns.size(); i++) columns.push_back({store_.source(i), nullptr});
+    return columns;
+}
+
+}  // namespace gpujoin

@@ -1,0 +1,39 @@
+// GroupTable: groups and their aggregates, as one batch at a time adds to them. It takes blocks of rows as
+// long as there is room; when it is full, its groups are given out and it begins again.
+#pragma once
+
+#include "engine/fragment/group_index.h"
+#include "engine/fragment/group_values.h"
+
+namespace gpujoin {
+
+class GroupTable {
+  public:
+    // Plan and layout outlive it.
+    GroupTable(const SinkPlan& plan, const GroupKeyLayout& layout, Ledger* ledger);
+
+    // Adds the rows of a block that have a bit in `rows`; the programs have run over it. Takes as many rows,
+    // from the first one on, as there is room for, and says so in lanes. None: the table is full. Fails where
+    // it is empty, and there is no memory for even one row.
+    Status add(const RowBlock& block, const SinkPrograms& programs, uint64_t rows, uint32_t* lanes);
+
+    // Before groups are read.
+    void close() { values_.close(); }
+    void clear();
+
+    uint32_t groups() const { return store_.rows(); }
+    // The columns of groups, as results have them.
+    std::vector<HostColumn> columns() const;
+
+  private:
+    Status make_room(const RowBlock& block, const SinkPrograms& programs, uint64_t rows, bool* is_full);
+    Status make_data_room(const RowBlock& block, uint64_t rows);
+
+    const SinkPlan& plan_;
+    RowStore store_;
+    GroupIndex index_;
+    GroupValues values_;
+    std::vector<std::pair<uint32_t, uint16_t>> texts_;  // columns of the store, and the inputs they are from
+};
+
+}  // namespace gpujoin

@@ -1,0 +1,209 @@
+// Accumulating, an aggregate after the other. Where there are no keys the rows of a block are first added up
+// among themselves.
+#include "engine/fragment/group_values.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "engine/cpu/work/simd.h"
+#include "engine/filter_values.h"
+
+namespace gpujoin {
+
+namespace {
+
+constexpr uint32_t kLanes = RowBlock::kMostLanes;
+using Sum = __int128;
+
+bool is_less(int64_t a, int64_t b, bool is_float) {
+    return is_float ? floats_less(as_double(a), as_double(b)) : a < b;
+}
+
+// What any value is less than, or equal to; or the other way round.
+int64_t greatest(bool is_float) {
+    return is_float ? as_bits(std::numeric_limits<double>::quiet_NaN()) : std::numeric_limits<int64_t>::max();
+}
+int64_t least(bool is_float) {
+    return is_float ? as_bits(-std::numeric_limits<double>::infinity()) : std::numeric_limits<int64_t>::min();
+}
+
+// The halves are added up apart, in words that cannot overflow.
+GPUJOIN_VECTOR Sum sum_of(const int64_t* values, uint64_t rows) {
+    uint64_t low = 0;
+    int64_t high = 0;
+    for (uint64_t i = 0; i < kLanes; i++) {
+        const int64_t value = rows >> i & 1 ? values[i] : 0;
+        low += static_cast<uint32_t>(value);
+        high += value >> 32;
+    }
+    return (static_cast<Sum>(high) * (Sum{1} << 32)) + low;
+}
+
+// What the finite ones amount to, without their signs.
+GPUJOIN_VECTOR double size_of(const int64_t* values, uint64_t rows) {
+    double size = 0;
+    for (uint64_t i = 0; i < kLanes; i++) {
+        const double value = std::fabs(as_double(values[i]));
+        size += (rows >> i & 1) && value <= std::numeric_limits<double>::max() ? value : 0;
+    }
+    return size;
+}
+
+// groups: nullptr where there is one alone.
+void add_integers(Sum* sums, uint8_t* nulls, const int64_t* values, uint64_t rows, const uint32_t* groups) {
+    if (!groups) {
+        sums[0] += sum_of(values, rows);
+        nulls[0] = 0;
+        return;
+    }
+    for_each_lane(rows, [&](uint32_t lane) {
+        sums[groups[lane]] += values[lane];
+        nulls[groups[lane]] = 0;
+    });
+}
+
+void add_floats(double* sums, uint8_t* nulls, const int64_t* values, uint64_t rows, const uint32_t* groups) {
+    for_each_lane(rows, [&](uint32_t lane) {
+        const uint32_t group = groups ? groups[lane] : 0;
+        sums[group] += as_double(values[lane]);
+        nulls[group] = 0;
+    });
+}
+
+void count_rows(int64_t* counts, uint64_t rows, const uint32_t* groups) {
+    if (!groups) {
+        counts[0] += std::popcount(rows);
+        return;
+    }
+    for_each_lane(rows, [&](uint32_t lane) { counts[groups[lane]]++; });
+}
+
+template <bool kIsFloat, bool kIsMinimum>
+void take_extreme(int64_t* extremes, uint8_t* nulls, const int64_t* values, uint64_t rows,
+                  const uint32_t* groups) {
+    for_each_lane(rows, [&](uint32_t lane) {
+        const uint32_t group = groups ? groups[lane] : 0;
+        const int64_t value = values[lane];
+        const int64_t before = extremes[group];
+        const bool is_better =
+            kIsMinimum ? is_less(value, before, kIsFloat) : is_less(before, value, kIsFloat);
+        extremes[group] = is_better ? value : before;
+        nulls[group] = 0;
+    });
+}
+
+}  // namespace
+
+GroupValues::GroupValues(const SinkPlan& plan, RowStore* store) : plan_(plan), store_(*store) {
+    auto column = static_cast<uint32_t>(plan.keys.size());
+    for (const AggregateSpec& aggregate : plan.aggregates) {
+        const bool has_program = aggregate.function != AggregateFunction::Any && aggregate.value != kNoNumber;
+        const bool is_float = has_program && kind_of(plan.values[aggregate.value]) == ValueKind::Float;
+        aggregates_.push_back({aggregate, is_float, column++});
+        if (is_float && aggregate.function == AggregateFunction::Sum)
+            summed_floats_.push_back(aggregate.value);
+    }
+    std::sort(summed_floats_.begin(), summed_floats_.end());
+    summed_floats_.erase(std::unique(summed_floats_.begin(), summed_floats_.end()), summed_floats_.end());
+    sizes_.resize(summed_floats_.size());
+    next_sizes_.resize(summed_floats_.size());
+}
+
+bool GroupValues::has_range(const RowBlock& block, const SinkPrograms& programs) {
+    for (size_t i = 0; i < summed_floats_.size(); i++) {
+        const BlockValues& values = programs[summed_floats_[i]];
+        next_sizes_[i] = sizes_[i] + size_of(values.number, block.all() & ~values.null & ~values.undecided);
+        // Rounding may add a little to what a sum amounts to.
+        if (next_sizes_[i] > std::numeric_limits<double>::max() / 2 && block.lanes + store_.rows() > 1)
+            return false;
+    }
+    return true;
+}
+
+void GroupValues::take_range() {
+    sizes_.swap(next_sizes_);
+}
+
+void GroupValues::begin(const RowBlock& block, const uint32_t* lanes, uint32_t count) {
+    const uint32_t first = store_.rows();
+    for (const Aggregate& aggregate : aggregates_) {
+        const uint32_t column = aggregate.column;
+        if (aggregate.spec.function == AggregateFunction::Any) {
+            const HostColumn& input = block.columns[aggregate.spec.value];
+            uint32_t rows[kLanes];
+            for (uint32_t i = 0; i < count; i++) rows[i] = input.row(block.first + lanes[i]);
+            store_.write(column, input.source, rows, count);
+            continue;
+        }
+        if (uint8_t* nulls = store_.null_flags(column)) std::memset(nulls + first, 1, count);
+        if (aggregate.spec.function == AggregateFunction::Sum && !aggregate.is_float) {
+            std::fill_n(store_.values<Sum>(column) + first, count, Sum{0});
+            continue;
+        }
+        const int64_t initial =
+            aggregate.spec.function == AggregateFunction::Minimum   ? greatest(aggregate.is_float)
+            : aggregate.spec.function == AggregateFunction::Maximum ? least(aggregate.is_float)
+                                                                    : 0;
+        std::fill_n(store_.values<int64_t>(column) + first, count, initial);
+    }
+}
+
+void GroupValues::add(const SinkPrograms& programs, uint64_t rows, const uint32_t* groups) {
+    const uint32_t* const groups_of_rows = plan_.keys.empty() ? nullptr : groups;
+    for (const Aggregate& aggregate : aggregates_) {
+        if (aggregate.spec.function == AggregateFunction::Any) continue;
+        uint64_t added = rows & programs.passed(aggregate.spec);
+        const BlockValues* values = nullptr;
+        if (aggregate.spec.value != kNoNumber) {
+            values = &programs[aggregate.spec.value];
+            added &= ~values->null;
+        }
+        if (added != 0) add_to(aggregate, values, added, groups_of_rows);
+    }
+}
+
+// Sums of integers stay within 127 bits: it would take 2^64 rows to leave these.
+void GroupValues::add_to(const Aggregate& aggregate, const BlockValues* values, uint64_t rows,
+                         const uint32_t* groups) {
+    const uint32_t column = aggregate.column;
+    auto* words = store_.values<int64_t>(column);
+    uint8_t* const nulls = store_.null_flags(column);
+    switch (aggregate.spec.function) {
+        case AggregateFunction::Count:
+            return count_rows(words, rows, groups);
+        case AggregateFunction::Sum:
+            if (aggregate.is_float)
+                return add_floats(store_.values<double>(column), nulls, values->number, rows, groups);
+            return add_integers(store_.values<Sum>(column), nulls, values->number, rows, groups);
+        case AggregateFunction::Minimum:
+            return aggregate.is_float ? take_extreme<true, true>(words, nulls, values->number, rows, groups)
+                                      : take_extreme<false, true>(words, nulls, values->number, rows, groups);
+        case AggregateFunction::Maximum:
+            return aggregate.is_float
+                       ? take_extreme<true, false>(words, nulls, values->number, rows, groups)
+                       : take_extreme<false, false>(words, nulls, values->number, rows, groups);
+        case AggregateFunction::Any:
+            return;
+    }
+}
+
+void GroupValues::close() {
+    for (const Aggregate& aggregate : aggregates_) {
+        if (aggregate.spec.function != AggregateFunction::Minimum &&
+            aggregate.spec.function != AggregateFunction::Maximum)
+            continue;
+        auto* words = store_.values<int64_t>(aggregate.column);
+        const uint8_t* nulls = store_.null_flags(aggregate.column);
+        for (uint32_t i = 0; i < store_.rows(); i++)
+            if (nulls[i]) words[i] = 0;
+    }
+}
+
+void GroupValues::clear() {
+    std::fill(sizes_.begin(), sizes_.end(), 0.0);
+}
+
+}  // namespace gpujoin

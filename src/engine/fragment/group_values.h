@@ -1,0 +1,49 @@
+// GroupValues: the aggregates of groups, each a column of the store, added to block by block.
+#pragma once
+
+#include <vector>
+
+#include "engine/fragment/row_store.h"
+#include "engine/fragment/sink_programs.h"
+
+namespace gpujoin {
+
+class GroupValues {
+  public:
+    // The aggregates are the columns of the store behind the keys. Plan and store outlive it.
+    GroupValues(const SinkPlan& plan, RowStore* store);
+
+    // Whether the sums of floats can take the values of a block without any of them leaving the range of
+    // floats, which is PostgreSQL's to report: the partial sums are given out before that may be.
+    bool has_range(const RowBlock& block, const SinkPrograms& programs);
+    // The values of the block will be added.
+    void take_range();
+
+    // Begins new groups, the next ones of the store, each with a row of the block.
+    void begin(const RowBlock& block, const uint32_t* lanes, uint32_t count);
+
+    // Adds the rows that have a bit in `rows` to their groups.
+    void add(const SinkPrograms& programs, uint64_t rows, const uint32_t* groups);
+
+    // Before groups are given out: what is NULL has zero bytes.
+    void close();
+    void clear();
+
+  private:
+    struct Aggregate {
+        AggregateSpec spec;
+        bool is_float;
+        uint32_t column;
+    };
+
+    void add_to(const Aggregate& aggregate, const BlockValues* values, uint64_t rows, const uint32_t* groups);
+
+    const SinkPlan& plan_;
+    RowStore& store_;
+    std::vector<Aggregate> aggregates_;
+    std::vector<uint16_t> summed_floats_;  // programs
+    std::vector<double> sizes_;       // of these: what the values that were added amount to, without signs
+    std::vector<double> next_sizes_;  // the same with those of a block
+};
+
+}  // namespace gpujoin

@@ -1,0 +1,195 @@
+// Fragments for tests: built step by step over tables, run on an engine, and written once more as plainly as
+// can be: what rows come out of the last stage.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "engine/fragment.h"
+#include "engine_harness.h"
+#include "engine_tables.h"
+#include "filter_programs.h"
+
+namespace gpujoin::test {
+
+class TestFragment {
+  public:
+    explicit TestFragment(Table source) : source_(std::move(source)) {
+        spec_->source_columns = static_cast<uint16_t>(source_.columns.size());
+        for (size_t i = 0; i < source_.columns.size(); i++) spec_->source[i] = source_.columns[i].spec;
+    }
+
+    static ColumnRef of_source(uint16_t column) { return {kFromSource, column}; }
+
+    // Adds a stage: refs[i] = build column i for each of the refs. All build columns are put out.
+    TestFragment& join(JoinKind kind, Table build, const std::vector<ColumnRef>& refs,
+                       Algorithm algorithm = Algorithm::Auto) {
+        StageSpec& stage = stages_.emplace_back();
+        stage = {};
+        JoinSpec& spec = stage.join;
+        Table probe;
+        for (ColumnRef ref : refs) probe.columns.push_back({column_of(view(), ref), {}});
+        spec = make_spec(kind, algorithm, probe, build);
+        for (uint16_t i = 0; i < refs.size(); i++) {
+            stage.probe[i] = refs[i];
+            add_equality(spec, i, i);
+        }
+        builds_.push_back(std::move(build));
+        return *this;
+    }
+    TestFragment& input(ColumnRef ref) {
+        spec_->input[spec_->inputs++] = ref;
+        return *this;
+    }
+    TestFragment& key(uint16_t number) {
+        spec_->sink = SinkKind::Groups;
+        spec_->key[spec_->keys++] = number;
+        return *this;
+    }
+    // Returns the number of a new program.
+    uint16_t value(const FilterProgram& program) {
+        spec_->value[spec_->values] = program;
+        return spec_->values++;
+    }
+    // A program that is an input alone.
+    uint16_t value_of_input(uint16_t number, FilterType type = FilterType::Int64) {
+        FilterProgram program;
+        ProgramWriter(program).probe(FilterOpcode::Load, number, type);
+        return value(program);
+    }
+    TestFragment& aggregate(AggregateFunction function, uint16_t value = kNoNumber,
+                            uint16_t filter = kNoNumber) {
+        spec_->sink = SinkKind::Groups;
+        spec_->aggregate[spec_->aggregates++] = {function, 0, value, filter};
+        return *this;
+    }
+
+    FragmentView view() const { return {spec_.get(), stages_}; }
+    FragmentSpec& spec() { return *spec_; }
+    StageSpec& stage(size_t number) { return stages_[number]; }
+    const Table& source() const { return source_; }
+    const Table& build(size_t stage) const { return builds_[stage]; }
+
+    // A row of the last stage: its source row, and a build row of each stage or -1.
+    using Row = std::vector<int64_t>;
+    std::vector<Row> rows() const;
+    const Value& value_at(const Row& row, ColumnRef ref) const {
+        static const Value null;
+        if (ref.origin == kFromSource) return source_.columns[ref.column].values[static_cast<size_t>(row[0])];
+        const int64_t of_stage = row[ref.origin + 1u];
+        const JoinSpec& join = stages_[ref.origin].join;
+        return of_stage < 0 ? null
+                            : builds_[ref.origin]
+                                  .columns[join.output[ref.column]]
+                                  .values[static_cast<size_t>(of_stage)];
+    }
+
+    // A spec whose outputs are columns: what readers of results go by.
+    static JoinSpec reading(const std::vector<ColumnSpec>& columns) {
+        JoinSpec spec{};
+        spec.outputs = spec.build_columns = static_cast<uint16_t>(columns.size());
+        for (uint16_t i = 0; i < columns.size(); i++) {
+            spec.build[i] = columns[i];
+            spec.output[i] = i;
+        }
+        return spec;
+    }
+    std::vector<ColumnSpec> input_columns() const {
+        std::vector<ColumnSpec> columns;
+        for (uint32_t i = 0; i < spec_->inputs; i++) columns.push_back(column_of(view(), spec_->input[i]));
+        return columns;
+    }
+
+  private:
+    std::vector<Row> joined(const std::vector<Row>& rows, size_t stage) const;
+
+    Table source_;
+    std::unique_ptr<FragmentSpec> spec_ = std::make_unique<FragmentSpec>();
+    std::vector<StageSpec> stages_;
+    std::deque<Table> builds_;
+};
+
+inline std::vector<TestFragment::Row> TestFragment::joined(const std::vector<Row>& rows, size_t stage) const {
+    const JoinSpec& spec = stages_[stage].join;
+    const Table& build = builds_[stage];
+    std::map<std::vector<Value>, std::vector<int64_t>> lookup;
+    for (uint64_t row = 0; row < build.rows(); row++) {
+        std::vector<Value> key;
+        bool any_null = false;
+        for (uint32_t i = 0; i < spec.equalities; i++) {
+            key.push_back(build.columns[i].values[row]);
+            any_null |= !key.back();
+        }
+        if (!any_null) lookup[key].push_back(static_cast<int64_t>(row));
+    }
+    std::vector<Row> out;
+    for (const Row& row : rows) {
+        std::vector<Value> key;
+        for (uint32_t i = 0; i < spec.equalities; i++) key.push_back(value_at(row, stages_[stage].probe[i]));
+        const auto found = lookup.find(key);
+        auto add = [&](int64_t build_row) {
+            out.push_back(row);
+            out.back().push_back(build_row);
+        };
+        const bool pairs = spec.kind == JoinKind::Inner || spec.kind == JoinKind::Left;
+        if (found == lookup.end()) {
+            if (spec.kind == JoinKind::Left || spec.kind == JoinKind::Anti) add(-1);
+        } else if (pairs) {
+            for (int64_t build_row : found->second) add(build_row);
+        } else if (spec.kind == JoinKind::Semi) {
+            add(-1);
+        }
+    }
+    return out;
+}
+
+inline std::vector<TestFragment::Row> TestFragment::rows() const {
+    std::vector<Row> rows;
+    for (uint64_t i = 0; i < source_.rows(); i++) rows.push_back({static_cast<int64_t>(i)});
+    for (size_t stage = 0; stage < stages_.size(); stage++) rows = joined(rows, stage);
+    return rows;
+}
+
+// The rows of a sink of rows, sorted.
+inline std::vector<ResultRow> expected_rows(const TestFragment& fragment) {
+    std::vector<ResultRow> rows;
+    for (const TestFragment::Row& row : fragment.rows()) {
+        ResultRow& result = rows.emplace_back(ResultRow{row[0], {}});
+        for (uint32_t i = 0; i < fragment.view().spec->inputs; i++)
+            result.values.push_back(fragment.value_at(row, fragment.view().spec->input[i]));
+    }
+    std::sort(rows.begin(), rows.end());
+    return rows;
+}
+
+// Opens a fragment and gives it its build sides.
+inline void open_fragment(Engine& engine, const TestFragment& fragment, const Limits& limits,
+                          std::unique_ptr<Fragment>* opened, uint64_t build_batch = 700) {
+    ASSERT_OK(validate(fragment.view()));
+    ASSERT_OK(engine.open_fragment(fragment.view(), limits, opened));
+    for (uint32_t i = 0; i < fragment.view().stages.size(); i++) {
+        append_all((*opened)->join(i), fragment.build(i), build_batch);
+        SealReport report;
+        ASSERT_OK((*opened)->join(i).seal(&report));
+    }
+}
+
+// Runs the source through an open fragment with rows; they come back sorted.
+inline void run_rows(Fragment& opened, const TestFragment& fragment, const Pacing& pacing,
+                     std::vector<ResultRow>* rows) {
+    const JoinSpec reading = TestFragment::reading(fragment.input_columns());
+    const Table& source = fragment.source();
+    for (uint64_t first = 0; first < source.rows(); first += pacing.probe_batch) {
+        OwnedBatch batch(source, first, std::min(pacing.probe_batch, source.rows() - first));
+        std::unique_ptr<Cursor> cursor;
+        ASSERT_OK(opened.run(batch.view(), &cursor));
+        drain(*cursor, reading, pacing.sink_bytes, first, rows);
+        if (testing::Test::HasFatalFailure()) return;
+    }
+    std::sort(rows->begin(), rows->end());
+}
+
+}  // namespace gpujoin::test
