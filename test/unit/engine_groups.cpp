@@ -1,0 +1,783 @@
+// Fragments whose sink is groups: what the client makes of partial groups and escaped rows is what
+// aggregating the rows one by one gives, however they are cut into batches, tables and results.
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <set>
+#include <thread>
+
+#include "engine/filter_machine.h"
+#include "engine_fragment_tables.h"
+
+namespace gpujoin::test {
+namespace {
+
+using Function = AggregateFunction;
+using Opcode = FilterOpcode;
+using Values = std::vector<Value>;
+constexpr auto source_column = TestFragment::of_source;
+constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+constexpr int64_t kGreatest = std::numeric_limits<int64_t>::max();
+
+// A row of inputs, as one pair of the machine.
+struct OneRow {
+    static constexpr uint32_t kLanes = 1;
+    static constexpr bool kOneProbeRow = false;
+    using Mask = uint32_t;
+
+    const Values* values;
+    const std::vector<ColumnSpec>* columns;
+
+    Mask fetch(FilterSource, uint16_t number, int64_t* to) const {
+        const Value& value = (*values)[number];
+        const ColumnSpec& column = (*columns)[number];
+        *to = 0;
+        if (!value) return 1;
+        std::memcpy(to, value->data(), value->size());
+        const bool is_signed = column.order == ValueOrder::Signed;
+        if (value->size() == 4 && column.order == ValueOrder::Float) {
+            float number4;
+            std::memcpy(&number4, value->data(), 4);
+            *to = as_bits(number4);
+        } else if (value->size() == 4 && is_signed) {
+            *to = static_cast<int32_t>(*to);
+        } else if (value->size() == 2 && is_signed) {
+            *to = static_cast<int16_t>(*to);
+        } else if (value->size() == 1 && is_signed) {
+            *to = static_cast<int8_t>(*to);
+        }
+        return 0;
+    }
+};
+
+// An aggregate of some rows, or of some groups.
+struct Aggregated {
+    __int128 sum = 0;  // of a Count or Sum of integers
+    double float_sum = 0;
+    std::optional<int64_t> extreme;
+    bool has_value = false;
+    std::set<Value> any;  // all values that there are
+
+    bool operator==(const Aggregated&) const = default;
+};
+
+using Groups = std::map<Values, std::vector<Aggregated>>;
+
+std::ostream& operator<<(std::ostream& out, const Aggregated& aggregated) {
+    return out << static_cast<double>(aggregated.sum) << " " << aggregated.float_sum << " "
+               << aggregated.extreme.value_or(0) << " " << aggregated.has_value;
+}
+
+class TestGroups : public TestFragment {
+  public:
+    using TestFragment::TestFragment;
+
+    bool is_float(const AggregateSpec& aggregate) const {
+        return aggregate.function != Function::Any && aggregate.value != kNoNumber &&
+               kind_of(view().spec->value[aggregate.value]) == ValueKind::Float;
+    }
+    std::vector<ColumnSpec> columns() const {
+        std::vector<ColumnSpec> columns;
+        for (uint32_t i = 0; i < group_columns(*view().spec); i++) columns.push_back(group_column(view(), i));
+        return columns;
+    }
+
+    // What aggregating row by row gives, and which rows escape.
+    void expect(Groups* groups, std::multiset<Values>* escaped) const;
+    // Adds a partial group that came.
+    void combine(const Values& group, Groups* groups) const;
+
+  private:
+    void take_extreme(const AggregateSpec& aggregate, int64_t value, Aggregated* to) const;
+};
+
+void TestGroups::take_extreme(const AggregateSpec& aggregate, int64_t value, Aggregated* to) const {
+    const bool of_floats = is_float(aggregate);
+    auto is_less = [&](int64_t a, int64_t b) {
+        return of_floats ? floats_less(as_double(a), as_double(b)) : a < b;
+    };
+    const bool is_better =
+        !to->extreme || (aggregate.function == Function::Minimum ? is_less(value, *to->extreme)
+                                                                 : is_less(*to->extreme, value));
+    if (is_better) to->extreme = value;
+}
+
+void TestGroups::expect(Groups* groups, std::multiset<Values>* escaped) const {
+    const FragmentSpec& spec = *view().spec;
+    const std::vector<ColumnSpec> inputs = input_columns();
+    for (const Row& row : rows()) {
+        Values values;
+        for (uint32_t i = 0; i < spec.inputs; i++) values.push_back(value_at(row, spec.input[i]));
+        const OneRow pairs{&values, &inputs};
+        std::vector<FilterMachine<OneRow>::Numbers> numbers(spec.values);
+        std::vector<FilterMachine<OneRow>::Truths> truths(spec.values);
+        for (uint32_t i = 0; i < spec.values; i++) {
+            FilterMachine<OneRow> machine;
+            if (kind_of(spec.value[i]) == ValueKind::Truth) {
+                truths[i] = machine.run_for_truth(spec.value[i], pairs);
+                numbers[i].null = truths[i].null;
+                numbers[i].undecided = truths[i].undecided;
+            } else {
+                machine.run_for_number(spec.value[i], pairs, &numbers[i]);
+            }
+        }
+        auto passes = [&](const AggregateSpec& aggregate) {
+            return aggregate.filter == kNoNumber || (truths[aggregate.filter].truth & 1);
+        };
+        bool escapes = false;
+        for (uint32_t i = 0; i < spec.aggregates; i++) {
+            const AggregateSpec& aggregate = spec.aggregate[i];
+            if (aggregate.filter != kNoNumber) escapes |= truths[aggregate.filter].undecided & 1;
+            if (aggregate.function != Function::Any && aggregate.value != kNoNumber && passes(aggregate))
+                escapes |= numbers[aggregate.value].undecided & 1;
+        }
+        if (escapes) {
+            escaped->insert(values);
+            continue;
+        }
+        Values key;
+        for (uint32_t i = 0; i < spec.keys; i++) key.push_back(values[spec.key[i]]);
+        std::vector<Aggregated>& group = (*groups)[key];
+        group.resize(spec.aggregates);
+        for (uint32_t i = 0; i < spec.aggregates; i++) {
+            const AggregateSpec& aggregate = spec.aggregate[i];
+            Aggregated& to = group[i];
+            if (aggregate.function == Function::Any) {
+                to.any.insert(values[aggregate.value]);
+                continue;
+            }
+            if (!passes(aggregate)) continue;
+            const auto* number = aggregate.value == kNoNumber ? nullptr : &numbers[aggregate.value];
+            if (number && (number->null & 1)) continue;
+            if (aggregate.function == Function::Count) {
+                to.sum++;
+            } else if (aggregate.function != Function::Sum) {
+                take_extreme(aggregate, number->value[0], &to);
+            } else if (is_float(aggregate)) {
+                to.float_sum += as_double(number->value[0]);
+            } else {
+                to.sum += number->value[0];
+            }
+            to.has_value |= aggregate.function != Function::Count;
+        }
+    }
+}
+
+void TestGroups::combine(const Values& group, Groups* groups) const {
+    const FragmentSpec& spec = *view().spec;
+    std::vector<Aggregated>& to = (*groups)[Values(group.begin(), group.begin() + spec.keys)];
+    to.resize(spec.aggregates);
+    for (uint32_t i = 0; i < spec.aggregates; i++) {
+        const AggregateSpec& aggregate = spec.aggregate[i];
+        const Value& value = group[spec.keys + i];
+        if (aggregate.function == Function::Any) {
+            to[i].any.insert(value);
+            continue;
+        }
+        ASSERT_TRUE(value || aggregate.function != Function::Count);
+        if (!value) continue;
+        to[i].has_value |= aggregate.function != Function::Count;
+        if (aggregate.function == Function::Sum && !is_float(aggregate)) {
+            __int128 sum;
+            ASSERT_EQ(value->size(), sizeof sum);
+            std::memcpy(&sum, value->data(), sizeof sum);
+            to[i].sum += sum;
+            continue;
+        }
+        int64_t word;
+        ASSERT_EQ(value->size(), sizeof word);
+        std::memcpy(&word, value->data(), sizeof word);
+        if (aggregate.function == Function::Count) {
+            to[i].sum += word;
+        } else if (aggregate.function == Function::Sum) {
+            to[i].float_sum += as_double(word);
+        } else {
+            take_extreme(aggregate, word, &to[i]);
+        }
+    }
+}
+
+// The rows of a result, as values.
+std::vector<Values> read_values(const std::vector<ColumnSpec>& columns, const std::byte* sink,
+                                const ResultBatch& result) {
+    std::vector<Values> rows(result.rows);
+    for (size_t c = 0; c < columns.size(); c++) {
+        const ColumnBuffers& buffers = result.columns[c];
+        const auto* values = reinterpret_cast<const char*>(sink + buffers.values);
+        const auto* offsets = reinterpret_cast<const uint32_t*>(values);
+        const auto* data = reinterpret_cast<const char*>(sink + buffers.data);
+        for (uint32_t i = 0; i < result.rows; i++) {
+            const bool is_null = buffers.validity != kNoBuffer &&
+                                 !(static_cast<uint8_t>(sink[buffers.validity + i / 8]) >> (i % 8) & 1);
+            const uint32_t width = fixed_width(columns[c].type);
+            const std::string bytes = width > 0 ? std::string(values + i * width, width)
+                                                : std::string(data + offsets[i], offsets[i + 1] - offsets[i]);
+            EXPECT_TRUE(!is_null || bytes == std::string(width, '\0')) << "bytes of a NULL";
+            rows[i].push_back(is_null ? Value() : Value(bytes));
+        }
+    }
+    return rows;
+}
+
+// What came of a fragment.
+struct Came {
+    Groups groups;
+    std::multiset<Values> escaped;
+    uint64_t partial_groups = 0;
+};
+
+void drain_groups(Cursor& cursor, const TestGroups& fragment, uint64_t sink_bytes, Came* came) {
+    SinkMemory memory(sink_bytes);
+    const std::vector<ColumnSpec> columns = fragment.columns(), inputs = fragment.input_columns();
+    for (ResultBatch result; !result.done;) {
+        ASSERT_OK(cursor.next(memory.sink(), &result));
+        EXPECT_EQ(result.probe_rows, kNoBuffer);
+        if (result.bytes_needed > 0) {
+            ASSERT_GT(result.bytes_needed, memory.bytes());
+            memory = SinkMemory(result.bytes_needed);
+            continue;
+        }
+        ASSERT_TRUE(result.rows > 0 || result.done || Turn::current());
+        ASSERT_LE(result.bytes, memory.bytes());
+        if (result.rows == 0) continue;
+        if (result.undecided) {
+            for (Values& row : read_values(inputs, memory.data(), result))
+                came->escaped.insert(std::move(row));
+            continue;
+        }
+        for (const Values& group : read_values(columns, memory.data(), result))
+            fragment.combine(group, &came->groups);
+        came->partial_groups += result.rows;
+    }
+}
+
+void run_groups(Fragment& opened, const TestGroups& fragment, const Pacing& pacing, Came* came) {
+    const Table& source = fragment.source();
+    for (uint64_t first = 0; first < source.rows(); first += pacing.probe_batch) {
+        OwnedBatch batch(source, first, std::min(pacing.probe_batch, source.rows() - first));
+        std::unique_ptr<Cursor> cursor;
+        ASSERT_OK(opened.run(batch.view(), &cursor));
+        drain_groups(*cursor, fragment, pacing.sink_bytes, came);
+        if (testing::Test::HasFatalFailure()) return;
+    }
+    std::unique_ptr<Cursor> cursor;
+    ASSERT_OK(opened.flush(&cursor));
+    drain_groups(*cursor, fragment, pacing.sink_bytes, came);
+}
+
+// Any value that came is one that there is; all else is the same.
+void expect_same_groups(const TestGroups& fragment, const Came& came, const std::string& what) {
+    Groups expected;
+    std::multiset<Values> escaped;
+    fragment.expect(&expected, &escaped);
+    ASSERT_EQ(came.groups.size(), expected.size()) << what;
+    EXPECT_EQ(came.escaped, escaped) << what;
+    for (const auto& [key, wanted] : expected) {
+        const auto found = came.groups.find(key);
+        ASSERT_NE(found, came.groups.end()) << what;
+        for (size_t i = 0; i < wanted.size(); i++) {
+            Aggregated actual = found->second[i], reference = wanted[i];
+            if (!reference.any.empty()) {
+                EXPECT_TRUE(!actual.any.empty() && std::includes(reference.any.begin(), reference.any.end(),
+                                                                 actual.any.begin(), actual.any.end()))
+                    << what << ", aggregate " << i;
+                actual.any = reference.any;
+            }
+            if (std::isnan(reference.float_sum) && std::isnan(actual.float_sum))
+                actual.float_sum = reference.float_sum = 0;
+            ASSERT_EQ(actual, reference) << what << ", aggregate " << i;
+        }
+    }
+}
+
+ColumnPlan integers(uint64_t distinct, double null_share = 0.05) {
+    return {fixed_column(ColumnType::Fixed4), distinct, false, null_share};
+}
+
+Table make_table(const std::vector<ColumnPlan>& plans, uint64_t rows, uint64_t seed) {
+    Random random(seed);
+    Table table;
+    for (const ColumnPlan& plan : plans) table.columns.push_back(make_column(plan, rows, random));
+    return table;
+}
+
+// A stage that lets all rows through, so that tests may look at the sink alone.
+Table nothing() {
+    return {{number_column(0)}};
+}
+TestGroups& let_through(TestGroups& fragment) {
+    fragment.join(JoinKind::Anti, nothing(), {});
+    return fragment;
+}
+
+Column column_of_words(const std::vector<std::optional<int64_t>>& words) {
+    Column column{fixed_column(ColumnType::Fixed8), {}};
+    for (const auto& word : words) column.values.push_back(word ? value_of(*word) : Value());
+    return column;
+}
+Column column_of_doubles(const std::vector<std::optional<double>>& numbers) {
+    Column column{fixed_column(ColumnType::Fixed8, ValueOrder::Float), {}};
+    for (const auto& number : numbers) column.values.push_back(number ? value_of(*number) : Value());
+    return column;
+}
+
+class FragmentGroups : public EngineTest {
+  protected:
+    void expect_groups(const TestGroups& fragment, const Pacing& pacing, const std::string& what,
+                       Came* came = nullptr) {
+        std::unique_ptr<Fragment> opened;
+        open_fragment(*engine_, fragment, limits(), &opened);
+        if (HasFatalFailure()) return;
+        Came own;
+        if (!came) came = &own;
+        run_groups(*opened, fragment, pacing, came);
+        if (HasFatalFailure()) return;
+        expect_same_groups(fragment, *came, what);
+        const SinkStats stats = opened->sink_stats();
+        EXPECT_EQ(stats.rows, fragment.rows().size()) << what;
+        EXPECT_EQ(stats.escaped_rows, came->escaped.size()) << what;
+        EXPECT_EQ(stats.groups, came->partial_groups) << what;
+    }
+
+    // Every aggregate of an input of integers, and of one that is added to another.
+    static void aggregate_integers(TestGroups& fragment, uint16_t input, uint16_t other) {
+        const uint16_t value = fragment.value_of_input(input);
+        FilterProgram program;
+        ProgramWriter(program).probe(Opcode::Load, other).constant(Opcode::Less, int64_t{10});
+        const uint16_t filter = fragment.value(program);
+        ProgramWriter(program).probe(Opcode::Load, input).probe(Opcode::Add, other);
+        const uint16_t sum = fragment.value(program);
+        fragment.aggregate(Function::Count)
+            .aggregate(Function::Count, value)
+            .aggregate(Function::Count, filter)
+            .aggregate(Function::Count, kNoNumber, filter)
+            .aggregate(Function::Sum, value)
+            .aggregate(Function::Sum, sum, filter)
+            .aggregate(Function::Minimum, value)
+            .aggregate(Function::Maximum, sum)
+            .aggregate(Function::Maximum, value, filter)
+            .aggregate(Function::Any, other);
+    }
+};
+
+// Keys that are packed into 8 and 16 bytes, and that are not; with NULLs.
+TEST_P(FragmentGroups, KeysOfEveryType) {
+    const ColumnPlan text{bytes_column(), 30, true, 0.1};
+    const ColumnPlan wide{fixed_column(ColumnType::Fixed16, ValueOrder::Unsigned), 30, true, 0.1};
+    const ColumnPlan number{fixed_column(ColumnType::Fixed8, ValueOrder::Float), 40, false, 0.1};
+    const ColumnPlan byte{fixed_column(ColumnType::Fixed1), 5, false, 0.1};
+    const ColumnPlan short_one{fixed_column(ColumnType::Fixed2, ValueOrder::Unsigned), 6, false, 0.1};
+    const ColumnPlan never_null{fixed_column(ColumnType::Fixed8, ValueOrder::Signed, false), 30};
+    const std::vector<std::vector<ColumnPlan>> keys = {{},
+                                                       {integers(20)},
+                                                       {never_null},
+                                                       {number},
+                                                       {byte, short_one},
+                                                       {integers(4), integers(5)},
+                                                       {number, byte},
+                                                       {never_null, never_null},
+                                                       {wide},
+                                                       {text},
+                                                       {text, integers(3), text},
+                                                       {wide, text, byte}};
+    for (size_t i = 0; i < keys.size(); i++) {
+        std::vector<ColumnPlan> columns = keys[i];
+        columns.push_back(integers(1000));
+        columns.push_back(integers(20));
+        TestGroups fragment(make_table(columns, 2000, i));
+        let_through(fragment);
+        for (uint16_t c = 0; c < columns.size(); c++) fragment.input(source_column(c));
+        for (uint16_t c = 0; c < keys[i].size(); c++) fragment.key(c);
+        const auto values = static_cast<uint16_t>(keys[i].size());
+        aggregate_integers(fragment, values, static_cast<uint16_t>(values + 1));
+        expect_groups(fragment, {}, "keys " + std::to_string(i));
+        expect_groups(fragment, {.probe_batch = 33, .sink_bytes = 700}, "small, keys " + std::to_string(i));
+        if (HasFatalFailure()) return;
+    }
+}
+
+// None, one, many, all different, all NULL; and few that most rows are of.
+TEST_P(FragmentGroups, NumbersOfGroups) {
+    for (uint64_t rows : {0, 1, 31, 32, 33, 64, 65, 3000}) {
+        for (uint64_t distinct : {uint64_t{1}, uint64_t{2}, rows / 3 + 1, uint64_t{1} << 40}) {
+            for (double null_share : {0.0, 0.1, 1.0}) {
+                TestGroups fragment(make_table(
+                    {{fixed_column(ColumnType::Fixed8), distinct, false, null_share}, integers(50)}, rows,
+                    rows + distinct));
+                let_through(fragment).input(source_column(0)).input(source_column(1)).key(0);
+                aggregate_integers(fragment, 1, 1);
+                expect_groups(fragment, {}, std::to_string(rows) + " rows, " + std::to_string(distinct));
+                if (HasFatalFailure()) return;
+            }
+        }
+    }
+    Random random(1);
+    Column zipf{fixed_column(ColumnType::Fixed8), {}};
+    for (int i = 0; i < 20'000; i++)
+        zipf.values.push_back(value_of(static_cast<int64_t>(1.0 / (1e-4 + double(random() % 10'000) / 1e4))));
+    TestGroups fragment({{zipf, number_column(20'000)}});
+    let_through(fragment).input(source_column(0)).input(source_column(1)).key(0);
+    aggregate_integers(fragment, 1, 0);
+    expect_groups(fragment, {.probe_batch = 7000}, "Zipf");
+}
+
+// No key and no aggregate: a group says that there are rows.
+TEST_P(FragmentGroups, WithoutKeysOrAggregates) {
+    for (uint64_t rows : {0, 100}) {
+        TestGroups fragment(make_table({integers(10)}, rows, 2));
+        let_through(fragment).spec().sink = SinkKind::Groups;
+        Came came;
+        expect_groups(fragment, {}, "nothing", &came);
+        EXPECT_EQ(came.partial_groups, rows > 0);
+    }
+    TestGroups distinct(make_table({integers(10)}, 300, 3));
+    let_through(distinct).input(source_column(0)).key(0);
+    expect_groups(distinct, {}, "keys alone");
+}
+
+// Behind a chain of joins, with inputs of all stages.
+TEST_P(FragmentGroups, BehindChains) {
+    const ColumnPlan text{bytes_column(), 12, true, 0.1};
+    for (JoinKind kind : {JoinKind::Inner, JoinKind::Left}) {
+        TestGroups fragment(make_table({integers(60), integers(40), integers(30)}, 3000, 4));
+        fragment.join(kind, make_table({integers(60), text, integers(15)}, 90, 5), {source_column(0)})
+            .join(JoinKind::Semi, make_table({integers(40)}, 30, 6), {source_column(1)})
+            .join(kind, make_table({integers(15), text}, 40, 7), {{0, 2}})
+            .input({0, 1})
+            .input({2, 1})
+            .input(source_column(2))
+            .input({0, 2})
+            .key(0)
+            .key(1);
+        aggregate_integers(fragment, 2, 3);
+        fragment.aggregate(Function::Any, 1).aggregate(Function::Any, 0);
+        expect_groups(fragment, {}, name_of(kind));
+        expect_groups(fragment, {.probe_batch = 200, .sink_bytes = 500}, name_of(kind));
+    }
+}
+
+TEST_P(FragmentGroups, IntegersAtTheirLimits) {
+    std::vector<std::optional<int64_t>> words;
+    for (int i = 0; i < 1000; i++) words.push_back(i % 3 == 0 ? kLeast : i % 7 == 0 ? kGreatest : kLeast + i);
+    words.push_back(std::nullopt);
+    for (int keys : {0, 1}) {
+        TestGroups fragment({{column_of_words(words), make_table({integers(4)}, 1001, 8).columns[0]}});
+        let_through(fragment).input(source_column(0)).input(source_column(1));
+        if (keys > 0) fragment.key(1);
+        const uint16_t value = fragment.value_of_input(0);
+        fragment.aggregate(Function::Sum, value)
+            .aggregate(Function::Minimum, value)
+            .aggregate(Function::Maximum, value);
+        expect_groups(fragment, {}, "limits of integers");
+    }
+    // Sums of either sign, beyond 64 bits.
+    for (int64_t word : {kLeast, kGreatest}) {
+        TestGroups fragment({{column_of_words(std::vector<std::optional<int64_t>>(100'000, word))}});
+        let_through(fragment).input(source_column(0));
+        fragment.aggregate(Function::Sum, fragment.value_of_input(0));
+        expect_groups(fragment, {.probe_batch = 30'000}, "sums beyond 64 bits");
+    }
+    // Nothing but NULLs.
+    TestGroups fragment({{column_of_words({std::nullopt, std::nullopt})}});
+    let_through(fragment).input(source_column(0));
+    aggregate_integers(fragment, 0, 0);
+    expect_groups(fragment, {}, "NULLs");
+}
+
+TEST_P(FragmentGroups, FloatsOfEveryKind) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    const std::vector<std::vector<std::optional<double>>> cases = {
+        {1.5, -2.25, std::nullopt, 1e10, -0.5},
+        {nan, 1.0},
+        {1.0, nan, -infinity},
+        {infinity, 5.0},
+        {-infinity, infinity},
+        {infinity, infinity, -1.0},
+        {-infinity},
+        {nan, nan},
+        {std::nullopt},
+        {0.0, 5e-324},
+    };
+    for (size_t i = 0; i < cases.size(); i++) {
+        for (bool by_key : {false, true}) {
+            TestGroups fragment({{column_of_doubles(cases[i]),
+                                  column_of_words(std::vector<std::optional<int64_t>>(cases[i].size(), 7))}});
+            let_through(fragment).input(source_column(0)).input(source_column(1));
+            if (by_key) fragment.key(1);
+            const uint16_t value = fragment.value_of_input(0, FilterType::Float64);
+            FilterProgram program;
+            ProgramWriter(program).probe(Opcode::Load, 0, FilterType::Float64).constant(Opcode::Greater, 0.0);
+            const uint16_t filter = fragment.value(program);
+            fragment.aggregate(Function::Sum, value)
+                .aggregate(Function::Minimum, value)
+                .aggregate(Function::Maximum, value)
+                .aggregate(Function::Sum, value, filter)
+                .aggregate(Function::Count, value)
+                .aggregate(Function::Minimum, value, filter);
+            expect_groups(fragment, {}, "floats " + std::to_string(i));
+        }
+    }
+    // Of four bytes.
+    TestGroups fragment(make_table(
+        {{fixed_column(ColumnType::Fixed4, ValueOrder::Float), 100, false, 0.1}, integers(5)}, 1000, 9));
+    let_through(fragment).input(source_column(0)).input(source_column(1)).key(1);
+    const uint16_t value = fragment.value_of_input(0, FilterType::Float32);
+    fragment.aggregate(Function::Sum, value)
+        .aggregate(Function::Minimum, value)
+        .aggregate(Function::Maximum, value);
+    expect_groups(fragment, {}, "floats of four bytes");
+}
+
+// A sum that leaves the range of floats is for the client to find out: no partial sum does.
+TEST_P(FragmentGroups, PartialSumsOfFloatsStayFinite) {
+    const double large = std::numeric_limits<double>::max();
+    std::vector<std::optional<double>> numbers;
+    for (int i = 0; i < 200; i++) numbers.push_back(i % 2 ? large : large / 3);
+    TestGroups fragment({{column_of_doubles(numbers)}});
+    let_through(fragment).input(source_column(0));
+    fragment.aggregate(Function::Sum, fragment.value_of_input(0, FilterType::Float64));
+    std::unique_ptr<Fragment> opened;
+    open_fragment(*engine_, fragment, limits(), &opened);
+    OwnedBatch batch(fragment.source(), 0, 200);
+    SinkMemory memory(4096);
+    double total = 0;  // a part of it, which stays in the range
+    auto read = [&](Cursor& cursor) {
+        for (ResultBatch result; !result.done;) {
+            ASSERT_OK(cursor.next(memory.sink(), &result));
+            if (result.rows == 0) continue;
+            for (const Values& group : read_values(fragment.columns(), memory.data(), result)) {
+                double sum;
+                std::memcpy(&sum, group[0]->data(), sizeof sum);
+                EXPECT_TRUE(std::isfinite(sum));
+                total += sum / 1024;
+            }
+        }
+    };
+    std::unique_ptr<Cursor> cursor;
+    ASSERT_OK(opened->run(batch.view(), &cursor));
+    read(*cursor);
+    cursor.reset();
+    ASSERT_OK(opened->flush(&cursor));
+    read(*cursor);
+    const double expected = 100 * (large / 1024 + large / 3 / 1024);
+    EXPECT_NEAR(total / expected, 1.0, 1e-12);
+}
+
+// Values and filters that cannot be computed: a row whose filter is not true needs no value, whatever the
+// order of the programs.
+TEST_P(FragmentGroups, RowsEscape) {
+    Table source = make_table({integers(8), integers(6), {bytes_column(), 9, true, 0.1}}, 3000, 10);
+    std::vector<std::optional<int64_t>> words;
+    for (int i = 0; i < 3000; i++)
+        words.push_back(i % 10 == 0 ? kGreatest : i % 17 == 0 ? std::nullopt : std::optional<int64_t>(i));
+    source.columns.push_back(column_of_words(words));
+    for (int order = 0; order < 2; order++) {
+        TestGroups fragment(source);
+        let_through(fragment);
+        for (uint16_t c = 0; c < 4; c++) fragment.input(source_column(c));
+        fragment.key(1).key(2);
+        FilterProgram quotient, positive, sum, by_quotient;
+        ProgramWriter(quotient).constant(Opcode::Load, int64_t{100}).probe(Opcode::Divide, 0);
+        ProgramWriter(positive).probe(Opcode::Load, 0).constant(Opcode::Greater, int64_t{0});
+        ProgramWriter(sum).probe(Opcode::Load, 3).probe(Opcode::Add, 1);
+        ProgramWriter(by_quotient)
+            .constant(Opcode::Load, int64_t{7})
+            .probe(Opcode::Modulo, 1)
+            .constant(Opcode::Equal, int64_t{1});
+        uint16_t numbers[4];
+        const FilterProgram* programs[] = {&quotient, &positive, &sum, &by_quotient};
+        for (int i = 0; i < 4; i++) {
+            const int which = order ? 3 - i : i;
+            numbers[which] = fragment.value(*programs[which]);
+        }
+        fragment.aggregate(Function::Sum, numbers[0], numbers[1])
+            .aggregate(Function::Count)
+            .aggregate(Function::Sum, numbers[2])
+            .aggregate(Function::Maximum, numbers[2], numbers[3]);
+        Came came;
+        expect_groups(fragment, {}, "escapes", &came);
+        EXPECT_GT(came.escaped.size(), 100u);
+        EXPECT_LT(came.escaped.size(), 2500u);
+        expect_groups(fragment, {.probe_batch = 77, .sink_bytes = 300}, "escapes, small");
+    }
+    // All of them.
+    TestGroups fragment(source);
+    let_through(fragment).input(source_column(0)).input(source_column(2));
+    FilterProgram program;
+    ProgramWriter(program).probe(Opcode::Load, 0).constant(Opcode::Divide, int64_t{0});
+    fragment.aggregate(Function::Sum, fragment.value(program));
+    expect_groups(fragment, {.probe_batch = 3000}, "all escape");
+}
+
+// More groups than a table holds: it is given out in between, and no group gets lost.
+TEST_P(FragmentGroups, TablesThatOverflow) {
+    const uint64_t rows = 700'000;
+    TestGroups fragment({{number_column(rows)}});
+    let_through(fragment).input(source_column(0)).key(0);
+    fragment.aggregate(Function::Count).aggregate(Function::Sum, fragment.value_of_input(0));
+    std::unique_ptr<Fragment> opened;
+    open_fragment(*engine_, fragment, limits(), &opened);
+    std::vector<uint8_t> seen(rows);
+    uint64_t early = 0;
+    SinkMemory memory(1 << 20);
+    auto read = [&](Cursor& cursor) {
+        uint64_t groups = 0;
+        for (ResultBatch result; !result.done;) {
+            ASSERT_OK(cursor.next(memory.sink(), &result));
+            if (result.rows == 0) continue;
+            const auto* keys = reinterpret_cast<const int64_t*>(memory.data() + result.columns[0].values);
+            const auto* counts = reinterpret_cast<const int64_t*>(memory.data() + result.columns[1].values);
+            const auto* sums = reinterpret_cast<const __int128*>(memory.data() + result.columns[2].values);
+            for (uint32_t i = 0; i < result.rows; i++) {
+                seen[static_cast<size_t>(keys[i])]++;
+                ASSERT_TRUE(counts[i] == 1 && sums[i] == keys[i]);
+            }
+            groups += result.rows;
+        }
+        early += groups;
+    };
+    for (uint64_t first = 0; first < rows; first += 100'000) {
+        OwnedBatch batch(fragment.source(), first, 100'000);
+        std::unique_ptr<Cursor> cursor;
+        ASSERT_OK(opened->run(batch.view(), &cursor));
+        read(*cursor);
+        if (HasFatalFailure()) return;
+    }
+    EXPECT_GT(early, 0u);
+    EXPECT_LT(early, rows);
+    std::unique_ptr<Cursor> cursor;
+    ASSERT_OK(opened->flush(&cursor));
+    read(*cursor);
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), 1), static_cast<int64_t>(rows));
+    EXPECT_GT(opened->sink_stats().peak_memory, 1u << 20);
+}
+
+// With little memory groups come out more often, and are the same.
+TEST_P(FragmentGroups, LittleMemory) {
+    TestGroups fragment(
+        make_table({{fixed_column(ColumnType::Fixed8), 5000}, {bytes_column(), 3000, true}}, 20'000, 11));
+    let_through(fragment).input(source_column(0)).input(source_column(1)).key(0).key(1);
+    aggregate_integers(fragment, 0, 0);
+    fragment.aggregate(Function::Any, 1);
+    bool failed = false;
+    uint64_t least = ~uint64_t{0}, most = 0;
+    for (uint64_t limit = 16 << 10; limit < 64 << 20; limit += limit / 2) {
+        Ledger host(limit), device(uint64_t{1} << 30);
+        {
+            const Limits tight{&host, &device, &cancel_};
+            std::unique_ptr<Fragment> opened;
+            Status status = engine_->open_fragment(fragment.view(), tight, &opened);
+            SealReport report;
+            if (status.ok()) status = opened->join(0).seal(&report);
+            OwnedBatch batch(fragment.source(), 0, fragment.source().rows());
+            std::unique_ptr<Cursor> cursor;
+            if (status.ok()) status = opened->run(batch.view(), &cursor);
+            SinkMemory memory(1 << 20);
+            ResultBatch result;
+            Came came;
+            while (status.ok() && !result.done) {
+                status = cursor->next(memory.sink(), &result);
+                if (!status.ok() || result.rows == 0) continue;
+                for (const Values& group : read_values(fragment.columns(), memory.data(), result))
+                    fragment.combine(group, &came.groups);
+                came.partial_groups += result.rows;
+            }
+            if (!status.ok()) {
+                EXPECT_STREQ(status.sqlstate, "53200");
+                failed = true;
+            } else {
+                cursor.reset();
+                ASSERT_OK(opened->flush(&cursor));
+                drain_groups(*cursor, fragment, 1 << 20, &came);
+                expect_same_groups(fragment, came, std::to_string(limit) + " bytes");
+                least = std::min(least, came.partial_groups);
+                most = std::max(most, came.partial_groups);
+            }
+        }
+        EXPECT_EQ(host.used() + device.used(), 0u);
+        EXPECT_LE(host.peak(), limit);
+    }
+    EXPECT_TRUE(failed);
+    EXPECT_LT(least, most);
+}
+
+TEST_P(FragmentGroups, SeveralThreadsAndRewinds) {
+    TestGroups fragment(make_table({integers(300), integers(100)}, 8000, 12));
+    fragment.join(JoinKind::Inner, make_table({integers(300), integers(9)}, 500, 13), {source_column(0)})
+        .input({0, 1})
+        .input(source_column(1))
+        .key(0);
+    aggregate_integers(fragment, 1, 0);
+    std::unique_ptr<Fragment> opened;
+    open_fragment(*engine_, fragment, limits(), &opened);
+    for (int round = 0; round < 3; round++) {
+        Came came[4], all;
+        std::vector<std::thread> threads;
+        for (uint64_t t = 0; t < 4; t++)
+            threads.emplace_back([&, t] {
+                for (uint64_t first = t * 2000; first < (t + 1) * 2000; first += 500) {
+                    OwnedBatch batch(fragment.source(), first, 500);
+                    std::unique_ptr<Cursor> cursor;
+                    EXPECT_OK(opened->run(batch.view(), &cursor));
+                    drain_groups(*cursor, fragment, 20'000, &came[t]);
+                }
+            });
+        for (std::thread& thread : threads) thread.join();
+        for (const Came& part : came) EXPECT_TRUE(part.groups.empty() && part.escaped.empty());
+        if (round == 1) {  // what was aggregated is forgotten
+            ASSERT_OK(opened->rewind());
+            std::unique_ptr<Cursor> cursor;
+            ASSERT_OK(opened->flush(&cursor));
+            drain_groups(*cursor, fragment, 20'000, &all);
+            EXPECT_TRUE(all.groups.empty());
+            continue;
+        }
+        std::unique_ptr<Cursor> cursor;
+        ASSERT_OK(opened->flush(&cursor));
+        drain_groups(*cursor, fragment, 20'000, &all);
+        expect_same_groups(fragment, all, "threads");
+    }
+}
+
+TEST_P(FragmentGroups, Cancel) {
+    TestGroups fragment(make_table({integers(300)}, 1000, 14));
+    let_through(fragment).input(source_column(0)).key(0);
+    std::unique_ptr<Fragment> opened;
+    open_fragment(*engine_, fragment, limits(), &opened);
+    OwnedBatch batch(fragment.source(), 0, 1000);
+    std::unique_ptr<Cursor> cursor;
+    ASSERT_OK(opened->run(batch.view(), &cursor));
+    cancel_ = true;
+    SinkMemory memory(4096);
+    ResultBatch result;
+    EXPECT_EQ(cursor->next(memory.sink(), &result).fault, Fault::Cancelled);
+    cursor.reset();
+    ASSERT_OK(opened->flush(&cursor));
+    EXPECT_EQ(cursor->next(memory.sink(), &result).fault, Fault::Cancelled);
+}
+
+class AlwaysOver : public Turn {
+  public:
+    bool is_over() const override { return true; }
+    void pass() override {}
+    void step_aside(const std::function<void()>& wait) override { wait(); }
+    bool is_quick() const override { return false; }
+};
+
+TEST_P(FragmentGroups, Turns) {
+    TestGroups fragment(make_table({integers(3000), integers(100)}, 30'000, 15));
+    fragment.join(JoinKind::Left, make_table({integers(3000)}, 3000, 16), {source_column(0)})
+        .input(source_column(0))
+        .input(source_column(1))
+        .key(1);
+    aggregate_integers(fragment, 0, 1);
+    AlwaysOver turn;
+    const TurnScope scope(&turn);
+    expect_groups(fragment, {.probe_batch = 30'000}, "turns");
+}
+
+GPUJOIN_FOR_EACH_ENGINE(FragmentGroups);
+
+}  // namespace
+}  // namespace gpujoin::test
