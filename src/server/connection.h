@@ -30,7 +30,7 @@ class Connection {
     // Sends a message or queues it. fd: a descriptor to send along, -1 for none. A queue that overflows ends
     // the connection.
     void send(MessageType type, uint64_t session, uint64_t sequence, const void* body,
-              std::span<const ColumnBuffers> columns = {}, int fd = -1);
+              std::span<const ColumnBuffers> columns = {}, uint32_t stage = 0, int fd = -1);
     // Writes what is queued, as far as the socket takes it.
     void flush();
 

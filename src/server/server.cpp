@@ -268,11 +268,11 @@ Status Server::welcome(Participant& participant, const HelloBody& hello) {
     participant.greeted = true;
     WelcomeBody body{arena_->id(), arena_->bytes(), Arena::kBlockBytes};
     int fd = hello.mapped_arena == arena_->id() ? -1 : arena_->fd();
-    participant.connection.send(MessageType::Welcome, 0, 0, &body, {}, fd);
+    participant.connection.send(MessageType::Welcome, 0, 0, &body, {}, 0, fd);
     return {};
 }
 
-// Specs that come whole are not kept.
+// What comes whole is not kept.
 Status Server::receive_open(const std::shared_ptr<Participant>& participant, const Message& message) {
     const auto& body = message.as<OpenBody>();
     if (message.packed.size() == body.bytes) return open_session(participant, body.stages, message.packed);
@@ -291,14 +291,13 @@ Status Server::receive_open_part(const std::shared_ptr<Participant>& participant
 
 Status Server::open_session(const std::shared_ptr<Participant>& participant, uint32_t stages,
                             std::span<const std::byte> packed) {
-    std::vector<JoinSpec> specs(stages);
-    GPUJOIN_RETURN_IF_FAILED(unpack(packed, specs));
-    for (const JoinSpec& spec : specs) GPUJOIN_RETURN_IF_FAILED(validate(spec));
-    if (stages > 1) return failure(Fault::Error, "0A000", "sessions of several joins are not supported");
+    OwnedFragment fragment(stages);
+    GPUJOIN_RETURN_IF_FAILED(unpack(packed, fragment.spec.get(), fragment.stages));
+    GPUJOIN_RETURN_IF_FAILED(validate(fragment.view()));
     uint64_t id = next_session_++;
     Resources resources{arena_.get(),   &host_memory_,   devices_.get(),
                         workers_.get(), reserver_.get(), &mailbox_};
-    auto entry = sessions_.emplace(id, std::make_unique<Session>(id, resources, specs)).first;
+    auto entry = sessions_.emplace(id, std::make_unique<Session>(id, resources, std::move(fragment))).first;
     Status status = without_exceptions([&] { return entry->second->open(participant); });
     if (!status.ok() && !participant->session) sessions_.erase(entry);
     return status;

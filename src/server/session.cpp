@@ -11,11 +11,12 @@
 
 namespace gpujoin {
 
-Session::Session(uint64_t id, const Resources& resources, std::span<const JoinSpec> specs)
-    : id_(id), resources_(resources), host_memory_(resources.host_memory->limit(), resources.host_memory) {
-    stages_.reserve(specs.size());
-    for (const JoinSpec& spec : specs) stages_.push_back({spec});
-}
+Session::Session(uint64_t id, const Resources& resources, OwnedFragment spec)
+    : id_(id),
+      resources_(resources),
+      host_memory_(resources.host_memory->limit(), resources.host_memory),
+      spec_(std::move(spec)),
+      stages_(spec_.stages.size()) {}
 
 Session::~Session() {
     if (device_) device_->sessions--;
@@ -49,7 +50,8 @@ Status Session::attach(const std::shared_ptr<Participant>& participant, const ui
             return participant.connection.finish();
         }
         send_welcome(participant);
-        if (phase_ == Phase::Sealed) send_sealed(participant);
+        for (uint32_t stage = 0; stage < stages_.size(); stage++)
+            if (stages_[stage].is_sealed) send_sealed(participant, stage);
     });
     return {};
 }
@@ -57,11 +59,19 @@ Status Session::attach(const std::shared_ptr<Participant>& participant, const ui
 void Session::disconnect(Participant& participant) {
     participant.gone = true;
     participant.connection.close();
+    lost_groups_ = lost_groups_ || loses_groups(participant);
     if (std::ranges::all_of(participants_, [](const auto& other) { return other->gone.load(); })) {
         phase_ = Phase::Over;
         cancel_ = true;
     }
     advance();
+}
+
+// Whether others would miss what it has not finished.
+bool Session::loses_groups(const Participant& participant) const {
+    return has_groups() && std::ranges::any_of(participant.tasks, [](const auto& task) {
+               return task->gives_results() && !task->dropped;
+           });
 }
 
 void Session::fail(const Status& status) {
@@ -164,22 +174,12 @@ Mailbox::Letters Session::letter(std::function<void()> then) {
     return letters;
 }
 
-// Makes fresh joins of all stages on a device, or of none.
-Status Session::open_stages(Device& device) {
-    Status status;
-    for (Stage& stage : stages_)
-        if (status.ok()) status = device.engine->open(stage.spec, limits_on(device), &stage.fresh_join);
-    if (!status.ok())
-        for (Stage& stage : stages_) stage.fresh_join.reset();
-    return status;
-}
-
-void Session::take_fresh_joins() {
-    for (Stage& stage : stages_) stage.join = std::move(stage.fresh_join);
+Status Session::open_fragment(Device& device) {
+    return device.engine->open_fragment(spec_.view(), limits_on(device), &fresh_fragment_);
 }
 
 void Session::start_open() {
-    auto work = [this] { return open_stages(*device_); };
+    auto work = [this] { return open_fragment(*device_); };
     run(work, [this](const Status& status) {
         if (phase_ == Phase::Over) return;
         if (status.fault == Fault::DeviceMemory && !device_->is_cpu()) {
@@ -188,68 +188,80 @@ void Session::start_open() {
             return start_open();
         }
         if (!status.ok()) return fail(status);
-        take_fresh_joins();
+        fragment_ = std::move(fresh_fragment_);
         phase_ = Phase::Building;
         send_welcome(*participants_.front());
     });
 }
 
-// With no task running: hands each build side to a join on the CPU engine. Probes that were begun start
-// again.
+// Hands the build side of each stage to the fresh fragment.
+Status Session::move_build_sides(Fragment& from) {
+    for (uint32_t i = 0; i < stages_.size(); i++) {
+        auto append = [&join = fresh_fragment_->join(i)](const BatchView& batch, uint64_t first_row) {
+            return join.append(batch, first_row);
+        };
+        GPUJOIN_RETURN_IF_FAILED(from.join(i).export_build(append));
+    }
+    return {};
+}
+
+// Seals what was sealed.
+Status Session::seal_fresh_fragment() {
+    for (uint32_t i = 0; i < stages_.size(); i++)
+        if (stages_[i].is_sealed)
+            GPUJOIN_RETURN_IF_FAILED(fresh_fragment_->join(i).seal(&stages_[i].fresh_report));
+    return {};
+}
+
+// With no task running: makes the fragment again on the CPU engine. Probes that were begun start again.
 void Session::start_move() {
     log_line(LogLevel::Log, "join session %llu moves to the CPU: no room on %s",
              static_cast<unsigned long long>(id_), device_->label.c_str());
-    auto old_joins = std::make_shared<std::vector<std::unique_ptr<Join>>>(stages_.size());
-    auto cursors = std::make_shared<std::vector<std::unique_ptr<Cursor>>>();  // gone before their joins
+    struct Old {
+        std::unique_ptr<Fragment> fragment;
+        std::vector<std::unique_ptr<Cursor>> cursors;
+    };
+    auto old = std::make_shared<Old>();
     for (const auto& participant : participants_)
-        if (participant->holds_cursor()) cursors->push_back(std::move(participant->tasks.front()->cursor));
-    for (size_t i = 0; i < stages_.size(); i++) (*old_joins)[i] = std::move(stages_[i].join);
+        if (participant->holds_cursor())
+            old->cursors.push_back(std::move(participant->tasks.front()->cursor));
+    old->fragment = std::move(fragment_);
 
-    auto work = [this, cursors, old_joins, is_sealed = phase_ == Phase::Sealed]() -> Status {
-        cursors->clear();
-        GPUJOIN_RETURN_IF_FAILED(open_stages(resources_.devices->cpu()));
-        for (size_t i = 0; i < stages_.size(); i++) {
-            Stage& stage = stages_[i];
-            std::unique_ptr<Join> old_join = std::move((*old_joins)[i]);
-            auto append = [&stage](const BatchView& batch, uint64_t first_row) {
-                return stage.fresh_join->append(batch, first_row);
-            };
-            GPUJOIN_RETURN_IF_FAILED(old_join->export_build(append));
-            old_join.reset();
-            if (is_sealed) GPUJOIN_RETURN_IF_FAILED(stage.fresh_join->seal(&stage.fresh_report));
-        }
-        return {};
+    auto work = [this, old]() -> Status {
+        old->cursors.clear();
+        GPUJOIN_RETURN_IF_FAILED(open_fragment(resources_.devices->cpu()));
+        GPUJOIN_RETURN_IF_FAILED(move_build_sides(*old->fragment));
+        old->fragment.reset();
+        return seal_fresh_fragment();
     };
     run(work, [this](const Status& status) {
         wants_move_ = false;
         if (phase_ == Phase::Over) return;
-        // With what is left of the join there is no second attempt.
+        // With what is left of the fragment there is no second attempt.
         if (!status.ok()) return end_for(status);
         use_device(resources_.devices->cpu());
-        take_fresh_joins();
+        fragment_ = std::move(fresh_fragment_);
         moved_ = true;
-        if (phase_ != Phase::Sealed) return;
-        for (Stage& stage : stages_) stage.report = stage.fresh_report;  // for participants that come later
+        for (Stage& stage : stages_)
+            if (stage.is_sealed) stage.report = stage.fresh_report;  // for participants that come later
     });
 }
 
 // With no task running: destroys all that the engine has of this session.
 void Session::start_winding_down() {
     struct Remains {
-        std::vector<std::unique_ptr<Join>> joins;
+        std::unique_ptr<Fragment> fragment, fresh_fragment;
         std::vector<std::deque<std::unique_ptr<Task>>> tasks;
     };
     auto remains = std::make_shared<Remains>();
-    remains->joins.reserve(2 * stages_.size());
     for (const auto& participant : participants_)
         remains->tasks.push_back(std::exchange(participant->tasks, {}));
-    for (Stage& stage : stages_) {
-        remains->joins.push_back(std::move(stage.join));
-        remains->joins.push_back(std::move(stage.fresh_join));
-    }
+    remains->fragment = std::move(fragment_);
+    remains->fresh_fragment = std::move(fresh_fragment_);
     auto work = [remains]() -> Status {
         remains->tasks.clear();
-        remains->joins.clear();
+        remains->fragment.reset();
+        remains->fresh_fragment.reset();
         return {};
     };
     run(work, [this](const Status&) { wound_down_ = true; });

@@ -1,28 +1,36 @@
-// Session: running joins (its stages, of which there is one so far) and their participants. All of it belongs
-// to the event thread; workers are handed one task of a participant at a time and report back through the
+// Session: a running fragment (joins, its stages, and a sink) and its participants. All of it belongs to the
+// event thread; workers are handed one task of a participant at a time and report back through the
 // mailbox.
 //
 //   opening → building → sealed → over → wound down → erased by the server
 //
+// Stages are built and sealed in any order, each by itself; the session is sealed when all of them are.
+//
 // Order: each participant's tasks are executed in the order they came. Tasks of different participants run
-// side by side, except that Seal, Rewind and ScanBuild have the join to themselves. A cursor whose turn is
-// over comes back and waits for the next one, with what it has found sent out. A cursor without a free result
-// block is parked: it is looked at again when the client releases one, or when one that is large enough for a
-// large row has its pages.
+// side by side, except that Seal has its stage to itself, and Rewind, ScanBuild and Flush the fragment. A
+// cursor whose turn is over comes back and waits for the next one, with what it has found sent out. A cursor
+// without a free result block is parked: it is looked at again when the client releases one, or when one that
+// is large enough for a large row has its pages.
 //
 // Ends: a failed task ends the session for all participants; a closed connection ends one participant; the
 // last one's ends the session. Then the cancel flag is set, running tasks are waited for (by looking again
-// when they report back, never by blocking), cursors and join are destroyed on a worker, and a participant's
-// blocks go back to the arena once its client has closed: until then it may still write to them.
+// when they report back, never by blocking), cursors and fragment are destroyed on a worker, and a
+// participant's blocks go back to the arena once its client has closed: until then it may still write to
+// them.
 //
 // Build rows are numbered by their stage when their Append is started. Once it has its numbers it is executed
 // to its end, if need be again after a move, and though its client has gone: else they would be missing among
 // those of the other participants.
 //
-// Moving: a join that finds no room on its device is tried again on the CPU engine as long as no client has
-// been answered a probe: its build side is exported there, and the tasks that failed, which have stayed at
-// the head of their queues, are executed again; so are probes and marks of other participants that end while
-// the move is due, unanswered.
+// Groups: what the probes of all participants leave in the sink is whoever's who flushes. Where a participant
+// goes with a Probe or Flush unfinished, rows of its are aggregated in part, or groups given out to nobody.
+// So from then on the session ends (58000) when anyone wants results, until it is rewound; one who only looks
+// at its figures, as at the end of a query with a LIMIT, is not disturbed.
+//
+// Moving: a fragment that finds no room on its device is tried again on the CPU engine as long as no client
+// has been answered a probe: its build sides are exported there, and the tasks that failed, which have stayed
+// at the head of their queues, are executed again; so are probes and marks of other participants that end
+// while the move is due, unanswered.
 #pragma once
 
 #include <array>
@@ -33,9 +41,10 @@
 #include <span>
 #include <vector>
 
-#include "engine/engine.h"
+#include "engine/fragment.h"
 #include "server/participant.h"
 #include "server/resources.h"
+#include "wire/owned_fragment.h"
 
 namespace gpujoin {
 
@@ -53,12 +62,12 @@ inline Status unexpected(const char* detail) {
 
 class Session {
   public:
-    Session(uint64_t id, const Resources& resources, std::span<const JoinSpec> specs);
+    Session(uint64_t id, const Resources& resources, OwnedFragment spec);
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
-    // Adds the first participant, for whom the join is opened, or a further one who knows the secret. A
+    // Adds the first participant, for whom the fragment is opened, or a further one who knows the secret. A
     // failure concerns this participant alone.
     Status open(const std::shared_ptr<Participant>& participant);
     Status attach(const std::shared_ptr<Participant>& participant, const uint8_t (&secret)[16]);
@@ -79,12 +88,9 @@ class Session {
   private:
     enum class Phase { Opening, Building, Sealed, Over };
 
-    // One join of the session. What a worker makes is fresh until it has reported back.
     struct Stage {
-        JoinSpec spec;
-        std::unique_ptr<Join> join = nullptr;
-        std::unique_ptr<Join> fresh_join = nullptr;
         uint64_t next_row = 0;  // number of the build row that comes next
+        bool is_sealed = false;
         SealReport report{};
         SealReport fresh_report{};
     };
@@ -92,15 +98,17 @@ class Session {
     // session_messages.cpp: what clients ask for.
     Status receive_batch(Participant& participant, const Message& message);
     Status receive_marks(Participant& participant, const Message& message);
+    Status receive_scan(Participant& participant, const Message& message);
+    Status receive_flush(Participant& participant, const Message& message);
     Status receive_rewind(Participant& participant, const Message& message);
     Status receive_release(Participant& participant, const Message& message);
     void receive_reserve(Participant& participant, const Message& message);
     void receive_skip(Participant& participant, const Message& message);
     Status queue(Participant& participant, std::unique_ptr<Task> task);
     void send_welcome(Participant& participant);
-    void send_sealed(Participant& participant);
+    void send_sealed(Participant& participant, uint32_t stage);
     void send_result(Participant& participant, const Task& task, const Delivery& delivery);
-    void send_stats(Participant& participant, uint64_t sequence);
+    void send_stats(Participant& participant, uint32_t stage, uint64_t sequence);
     void send(Participant& participant, MessageType type, uint64_t sequence, const void* body = nullptr);
 
     // session_tasks.cpp: executing tasks.
@@ -116,6 +124,7 @@ class Session {
     void handle_failure(const Status& status);
     void end_for(const Status& status);
     void answer(Participant& participant, const Task& task);
+    void answer_seal(const Task& task);
     void pop_task(Participant& participant);
     void discard(Participant& participant, std::deque<std::unique_ptr<Task>> tasks);
     TaskContext context(const Task& task);
@@ -126,8 +135,11 @@ class Session {
     void run(std::function<Status()> work, std::function<void(const Status&)> then);
     void reserve(Participant& participant, std::function<void(const Status&)> then);
     Mailbox::Letters letter(std::function<void()> then);
-    Status open_stages(Device& device);
-    void take_fresh_joins();
+    bool has_groups() const { return spec_.spec->sink == SinkKind::Groups; }
+    bool loses_groups(const Participant& participant) const;
+    Status open_fragment(Device& device);
+    Status move_build_sides(Fragment& from);
+    Status seal_fresh_fragment();
     void start_open();
     void start_move();
     void start_winding_down();
@@ -143,12 +155,16 @@ class Session {
     Ledger host_memory_;
     Device* device_ = nullptr;
     std::unique_ptr<Ledger> device_memory_;
-    std::vector<Stage> stages_;  // as many as there are specs
+    const OwnedFragment spec_;
+    std::vector<Stage> stages_;
+    std::unique_ptr<Fragment> fragment_;
+    std::unique_ptr<Fragment> fresh_fragment_;  // what a worker makes, until it has reported back
 
     Phase phase_ = Phase::Opening;
     bool wants_move_ = false;  // a task has failed for lack of device memory
     bool moved_ = false;
-    bool answered_ = false;  // results or marks were acknowledged: too late to move
+    bool answered_ = false;     // results or marks were acknowledged: too late to move
+    bool lost_groups_ = false;  // a participant has gone with some
     bool wound_down_ = false;
     size_t running_ = 0;  // works at the workers and the reserver
     std::vector<std::shared_ptr<Participant>> participants_;

@@ -39,12 +39,12 @@ Status Session::receive(Participant& participant, const Message& message) {
         case MessageType::Seal:
             status = queue(participant, make_task(message));
             break;
-        case MessageType::ScanBuild: {
-            auto task = make_task(message);
-            task->matched = message.as<ScanBuildBody>().matched != 0;
-            status = queue(participant, std::move(task));
+        case MessageType::ScanBuild:
+            status = receive_scan(participant, message);
             break;
-        }
+        case MessageType::Flush:
+            status = receive_flush(participant, message);
+            break;
         case MessageType::Rewind:
             status = receive_rewind(participant, message);
             break;
@@ -58,7 +58,7 @@ Status Session::receive(Participant& participant, const Message& message) {
             receive_skip(participant, message);
             break;
         case MessageType::GetStats:
-            send_stats(participant, message.header->sequence);
+            send_stats(participant, message.header->stage, message.header->sequence);
             break;
         default:
             status = unexpected("It is not for a client to send within a session.");
@@ -78,9 +78,10 @@ Status Session::queue(Participant& participant, std::unique_ptr<Task> task) {
 Status Session::receive_batch(Participant& participant, const Message& message) {
     auto task = make_task(message);
     task->batch = message.as<BatchBody>();
-    const JoinSpec& spec = stages_[task->stage].spec;
-    auto columns = task->type == MessageType::Append ? std::span(spec.build, spec.build_columns)
-                                                     : std::span(spec.probe, spec.probe_columns);
+    const JoinSpec& join = spec_.stages[task->stage].join;
+    auto columns = task->type == MessageType::Append
+                       ? std::span<const ColumnSpec>(join.build, join.build_columns)
+                       : std::span<const ColumnSpec>(spec_.spec->source, spec_.spec->source_columns);
     GPUJOIN_RETURN_IF_FAILED(
         validate_buffers(columns, message.columns, task->batch.rows, task->batch.block.bytes));
     GPUJOIN_RETURN_IF_FAILED(participant.hand_over(task->batch.block));
@@ -91,12 +92,25 @@ Status Session::receive_batch(Participant& participant, const Message& message) 
 Status Session::receive_marks(Participant& participant, const Message& message) {
     auto task = make_task(message);
     task->marks = message.as<MarkMatchedBody>();
-    if (!stages_[task->stage].spec.client_decides)
+    if (!spec_.stages[task->stage].join.client_decides)
         return unexpected("The client does not decide on matches in this join.");
     if (task->marks.rows > task->marks.block.bytes / sizeof(uint64_t))
         return unexpected("It reports more matches than its block holds.");
     GPUJOIN_RETURN_IF_FAILED(participant.hand_over(task->marks.block));
     return queue(participant, std::move(task));
+}
+
+// Of a chain no stage gives build rows, and no results name them.
+Status Session::receive_scan(Participant& participant, const Message& message) {
+    if (!spec_.view().is_plain_join()) return unexpected("Only plain joins have their build side scanned.");
+    auto task = make_task(message);
+    task->matched = message.as<ScanBuildBody>().matched != 0;
+    return queue(participant, std::move(task));
+}
+
+Status Session::receive_flush(Participant& participant, const Message& message) {
+    if (!has_groups()) return unexpected("There are no groups in this session.");
+    return queue(participant, make_task(message));
 }
 
 // Takes probes that wait off the queue; one that a worker has is dropped when it comes back.
@@ -126,7 +140,7 @@ void Session::receive_reserve(Participant& participant, const Message& message) 
 }
 
 void Session::receive_skip(Participant& participant, const Message& message) {
-    if (participant.tasks.empty()) return;
+    if (participant.tasks.empty() || !spec_.view().is_plain_join()) return;
     Task& task = *participant.tasks.front();
     uint32_t row = message.as<SkipBody>().probe_row;
     if (task.type != MessageType::Probe || task.sequence != message.header->sequence ||
@@ -148,8 +162,8 @@ void Session::send_welcome(Participant& participant) {
     send(participant, MessageType::Opened, 0, &body);
 }
 
-void Session::send_sealed(Participant& participant) {
-    send(participant, MessageType::Sealed, 0, &stages_.front().report);
+void Session::send_sealed(Participant& participant, uint32_t stage) {
+    participant.connection.send(MessageType::Sealed, id_, 0, &stages_[stage].report, {}, stage);
 }
 
 void Session::send_result(Participant& participant, const Task& task, const Delivery& delivery) {
@@ -170,12 +184,12 @@ void Session::send_result(Participant& participant, const Task& task, const Deli
     participant.connection.send(MessageType::Result, id_, task.sequence, &body, columns);
 }
 
-void Session::send_stats(Participant& participant, uint64_t sequence) {
-    JoinStats stats{};
-    if (const auto& join = stages_.front().join) stats = join->stats();
-    stats.moved = moved_;
-    copy_text(device_->label, stats.device);
-    send(participant, MessageType::Stats, sequence, &stats);
+void Session::send_stats(Participant& participant, uint32_t stage, uint64_t sequence) {
+    StatsBody body{};
+    if (fragment_) body = {fragment_->join(stage).stats(), fragment_->sink_stats()};
+    body.join.moved = moved_;
+    copy_text(device_->label, body.join.device);
+    participant.connection.send(MessageType::Stats, id_, sequence, &body, {}, stage);
 }
 
 }  // namespace gpujoin

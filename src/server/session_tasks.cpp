@@ -8,38 +8,43 @@ namespace gpujoin {
 
 namespace {
 
-// Needs the join to itself: nobody else's task or cursor may be under way.
-bool is_exclusive(const Participant& participant) {
-    if (participant.tasks.empty()) return false;
-    MessageType type = participant.tasks.front()->type;
-    return type == MessageType::Seal || type == MessageType::Rewind || type == MessageType::ScanBuild;
+Status groups_are_lost(uint64_t session) {
+    return failure(Fault::Error, "58000", "groups of join session %llu are incomplete",
+                   static_cast<unsigned long long>(session))
+        .with_detail("A participant has left it before its rows were aggregated and its groups given out.")
+        .with_hint("Retry the query.");
 }
 
 }  // namespace
 
+// What others have under way without a task is a cursor that is being destroyed.
 bool Session::may_start(const Participant& participant) const {
+    const Task& task = *participant.tasks.front();
     return std::ranges::none_of(participants_, [&](const auto& other) {
         bool is_active =
             other.get() != &participant && (other->running || other->holds_cursor() || other->is_appending());
-        return is_active && (is_exclusive(participant) || is_exclusive(*other));
+        if (!is_active) return false;
+        return other->tasks.empty() ? task.is_exclusive() : task.excludes(*other->tasks.front());
     });
 }
 
 Status Session::check_phase(const Task& task) const {
-    bool builds = task.type == MessageType::Append || task.type == MessageType::Seal;
-    if (builds == (phase_ == Phase::Building)) return {};
-    return unexpected(builds ? "The build side is sealed already." : "The build side is not sealed yet.");
+    if (task.builds())
+        return stages_[task.stage].is_sealed ? unexpected("The build side is sealed already.") : Status{};
+    if (phase_ != Phase::Sealed) return unexpected("The build side is not sealed yet.");
+    return lost_groups_ && task.gives_results() ? groups_are_lost(id_) : Status{};
 }
 
 TaskContext Session::context(const Task& task) {
-    const Stage& stage = stages_[task.stage];
-    return {&stage.spec, resources_.arena, &host_memory_, stage.join.get(), stage.report.build_rows};
+    return {spec_.view(), resources_.arena, &host_memory_, fragment_.get(),
+            stages_[task.stage].report.build_rows};
 }
 
 void Session::start_task(Participant& participant) {
     Task& task = *participant.tasks.front();
     if (Status status = check_phase(task); !status.ok()) return fail(status);
     if (task.gives_results()) return start_cursor(participant, task);
+    if (task.type == MessageType::Rewind) lost_groups_ = false;  // who goes from now on loses new ones
     Stage& stage = stages_[task.stage];
     if (task.type == MessageType::Append && !task.first_row) {
         task.first_row = stage.next_row;
@@ -141,12 +146,17 @@ void Session::answer(Participant& participant, const Task& task) {
             answered_ = false;
             return send(participant, MessageType::Rewound, task.sequence);
         default:
-            break;
+            return answer_seal(task);
     }
-    phase_ = Phase::Sealed;
-    stages_[task.stage].report = stages_[task.stage].fresh_report;
+}
+
+void Session::answer_seal(const Task& task) {
+    Stage& stage = stages_[task.stage];
+    stage.is_sealed = true;
+    stage.report = stage.fresh_report;
+    if (std::ranges::all_of(stages_, &Stage::is_sealed)) phase_ = Phase::Sealed;
     for (const auto& everyone : participants_)
-        if (everyone->welcome) send_sealed(*everyone);
+        if (everyone->welcome) send_sealed(*everyone, task.stage);
 }
 
 void Session::pop_task(Participant& participant) {

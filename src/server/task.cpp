@@ -42,9 +42,9 @@ Status view_batch(const TaskContext& context, std::span<const ColumnSpec> column
 
 Status append(const TaskContext& context, Task& task) {
     BatchView batch;
-    GPUJOIN_RETURN_IF_FAILED(
-        view_batch(context, {context.spec->build, context.spec->build_columns}, task, &batch));
-    return context.join->append(batch, *task.first_row);
+    const JoinSpec& spec = context.spec.stages[task.stage].join;
+    GPUJOIN_RETURN_IF_FAILED(view_batch(context, {spec.build, spec.build_columns}, task, &batch));
+    return context.fragment->join(task.stage).append(batch, *task.first_row);
 }
 
 Status mark_matched(const TaskContext& context, Task& task) {
@@ -58,15 +58,18 @@ Status mark_matched(const TaskContext& context, Task& task) {
     if (!valid)
         return failure(Fault::Protocol, "08P01", "malformed report of matches")
             .with_detail("It names build rows that do not exist.");
-    return context.join->mark_matched({rows, count});
+    return context.fragment->join(task.stage).mark_matched({rows, count});
 }
 
 Status open_cursor(const TaskContext& context, Task& task) {
-    if (task.type == MessageType::ScanBuild) return context.join->scan_build(task.matched, &task.cursor);
+    Fragment& fragment = *context.fragment;
+    if (task.type == MessageType::ScanBuild)
+        return fragment.join(task.stage).scan_build(task.matched, &task.cursor);
+    if (task.type == MessageType::Flush) return fragment.flush(&task.cursor);
     BatchView batch;
-    GPUJOIN_RETURN_IF_FAILED(
-        view_batch(context, {context.spec->probe, context.spec->probe_columns}, task, &batch));
-    return context.join->probe(batch, &task.cursor);
+    const FragmentSpec& spec = *context.spec.spec;
+    GPUJOIN_RETURN_IF_FAILED(view_batch(context, {spec.source, spec.source_columns}, task, &batch));
+    return fragment.run(batch, &task.cursor);
 }
 
 }  // namespace
@@ -95,9 +98,9 @@ Status execute(const TaskContext& context, Task& task, SealReport* report) {
             case MessageType::MarkMatched:
                 return mark_matched(context, task);
             case MessageType::Rewind:
-                return context.join->rewind();
+                return context.fragment->rewind();
             default:
-                return context.join->seal(report);
+                return context.fragment->join(task.stage).seal(report);
         }
     });
 }

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/engine.h"
+#include "engine/fragment.h"
 #include "server/arena.h"
 #include "wire/message.h"
 
@@ -70,26 +70,39 @@ struct Task {
     std::vector<ColumnView> views;
     std::unique_ptr<Cursor> cursor;  // destroyed before what it reads
 
-    bool gives_results() const { return type == MessageType::Probe || type == MessageType::ScanBuild; }
+    bool gives_results() const {
+        return type == MessageType::Probe || type == MessageType::ScanBuild || type == MessageType::Flush;
+    }
+    bool builds() const { return type == MessageType::Append || type == MessageType::Seal; }
+    // Needs the fragment to itself, or in a Seal its stage.
+    bool is_exclusive() const {
+        return type == MessageType::Seal || type == MessageType::Rewind || type == MessageType::ScanBuild ||
+               type == MessageType::Flush;
+    }
+    // Whether the two may not be under way at the same time. Each stage is built by itself.
+    bool excludes(const Task& other) const {
+        bool build_different_stages = builds() && other.builds() && stage != other.stage;
+        return !build_different_stages && (is_exclusive() || other.is_exclusive());
+    }
     // The block that the message handed over, nullptr for none.
     const BlockRange* block() const;
 };
 
 // What tasks are executed with.
 struct TaskContext {
-    const JoinSpec* spec;
+    FragmentView spec;
     const Arena* arena;
     Ledger* host_memory;
-    Join* join;
-    uint64_t build_rows;  // once sealed
+    Fragment* fragment;
+    uint64_t build_rows;  // of the task's stage, once sealed
 };
 
 // Executes an Append, MarkMatched, or Rewind; or a Seal, filling report.
 Status execute(const TaskContext& context, Task& task, SealReport* report);
 
-// Starts or goes on with a Probe or ScanBuild, filling one block after the other until its turn is over.
-// Blocks are handed to deliver() as they come; the last call's outcome, which may be empty, is left in *last.
-// *last->batch.done: the cursor is gone.
+// Starts or goes on with a Probe, ScanBuild or Flush, filling one block after the other until its turn is
+// over. Blocks are handed to deliver() as they come; the last call's outcome, which may be empty, is left in
+// *last. *last->batch.done: the cursor is gone.
 Status execute_cursor(const TaskContext& context, Task& task, const std::vector<ResultBlock>& blocks,
                       const std::function<void(const Delivery&)>& deliver, Delivery* last);
 

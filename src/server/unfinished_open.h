@@ -1,4 +1,4 @@
-// UnfinishedOpen: the packed specs of an Open that come in parts, until all have. Held in private memory,
+// UnfinishedOpen: the packed fragment of an Open that comes in parts, until all have. Held in private memory,
 // which is charged as a whole from the first part on: a client may never send the last.
 #pragma once
 

@@ -12,8 +12,9 @@ namespace {
 
 static_assert(sizeof(MessageHeader) + sizeof(BatchBody) + kMaxColumns * sizeof(ColumnBuffers) <=
               kMaxMessageBytes);
-static_assert(sizeof(MessageHeader) + sizeof(OpenBody) + kMaxPackedSpecBytes <= kMaxMessageBytes,
-              "the spec of one join needs no OpenPart");
+static_assert(sizeof(MessageHeader) + sizeof(OpenBody) + offsetof(FragmentSpec, value) + sizeof(StageSpec) <=
+                  kMaxMessageBytes,
+              "a plain join needs no OpenPart");
 static_assert(sizeof(MessageHeader) % 8 == 0 && sizeof(BatchBody) % 8 == 0, "bodies and columns are aligned");
 
 Status malformed(const char* what, uint64_t value) {
@@ -33,7 +34,7 @@ bool carries_columns(MessageType type) {
     return type == MessageType::Append || type == MessageType::Probe || type == MessageType::Result;
 }
 
-bool carries_specs(MessageType type) {
+bool carries_fragment(MessageType type) {
     return type == MessageType::Open || type == MessageType::OpenPart;
 }
 
@@ -57,7 +58,7 @@ bool texts_are_terminated(const DevicesBody& devices) {
 Status check_open(const OpenBody& body, size_t here) {
     if (body.stages == 0 || body.stages > kMaxStages) return malformed("The number of stages", body.stages);
     if (body.bytes > kMaxOpenBytes || body.bytes < here)
-        return malformed("The size of the specifications", body.bytes);
+        return malformed("The size of the specification", body.bytes);
     return {};
 }
 
@@ -71,7 +72,7 @@ Status check_body(const Message& message) {
             texts = is_terminated(message.as<OpenedBody>().device);
             break;
         case MessageType::Stats:
-            texts = is_terminated(message.as<JoinStats>().device);
+            texts = is_terminated(message.as<StatsBody>().join.device);
             break;
         case MessageType::Failed:
             texts = texts_are_terminated(message.as<Status>());
@@ -121,7 +122,7 @@ uint32_t body_bytes(MessageType type) {
         case MessageType::ScanBuild:
             return sizeof(ScanBuildBody);
         case MessageType::Stats:
-            return sizeof(JoinStats);
+            return sizeof(StatsBody);
         case MessageType::Devices:
             return sizeof(DevicesBody);
         case MessageType::Failed:
@@ -130,6 +131,7 @@ uint32_t body_bytes(MessageType type) {
         case MessageType::Appended:
         case MessageType::Seal:
         case MessageType::Marked:
+        case MessageType::Flush:
         case MessageType::Rewind:
         case MessageType::Rewound:
         case MessageType::GetStats:
@@ -142,6 +144,21 @@ uint32_t body_bytes(MessageType type) {
     return UINT32_MAX;
 }
 
+bool names_stage(MessageType type) {
+    switch (type) {
+        case MessageType::Append:
+        case MessageType::Seal:
+        case MessageType::Sealed:
+        case MessageType::MarkMatched:
+        case MessageType::ScanBuild:
+        case MessageType::GetStats:
+        case MessageType::Stats:
+            return true;
+        default:
+            return false;
+    }
+}
+
 Status decode(std::span<const std::byte> packet, Message* message) {
     if (packet.size() < sizeof(MessageHeader)) return malformed("The size of the packet", packet.size());
     const auto* header = reinterpret_cast<const MessageHeader*>(packet.data());
@@ -150,6 +167,7 @@ Status decode(std::span<const std::byte> packet, Message* message) {
     if (header->bytes != packet.size()) return malformed("The size given in the header", header->bytes);
     uint32_t fixed = body_bytes(header->type);
     if (fixed == UINT32_MAX) return malformed("The message type", static_cast<uint64_t>(header->type));
+    if (header->stage != 0 && !names_stage(header->type)) return malformed("The stage", header->stage);
     uint64_t body = packet.size() - sizeof(MessageHeader);
     if (body < fixed) return malformed("The size of the packet", packet.size());
 
@@ -159,7 +177,7 @@ Status decode(std::span<const std::byte> packet, Message* message) {
     uint64_t columns = carries_columns(header->type) ? decoded.as<BatchBody>().columns : 0;
     if (columns > kMaxColumns) return malformed("The number of columns", columns);
     std::span<const std::byte> tail = packet.subspan(sizeof(MessageHeader) + fixed);
-    if (carries_specs(header->type))
+    if (carries_fragment(header->type))
         decoded.packed = tail;
     else if (tail.size() != columns * sizeof(ColumnBuffers))
         return malformed("The size of the packet", packet.size());
@@ -170,9 +188,9 @@ Status decode(std::span<const std::byte> packet, Message* message) {
 }
 
 uint32_t encode(MessageType type, uint64_t session, uint64_t sequence, const void* body, uint32_t body_size,
-                std::span<const std::byte> tail, std::byte* buffer) {
+                std::span<const std::byte> tail, std::byte* buffer, uint32_t stage) {
     uint32_t bytes = sizeof(MessageHeader) + body_size + static_cast<uint32_t>(tail.size());
-    MessageHeader header{kMessageMagic, kProtocolVersion, type, bytes, 0, kBuildId, session, sequence};
+    MessageHeader header{kMessageMagic, kProtocolVersion, type, bytes, stage, kBuildId, session, sequence};
     memcpy(buffer, &header, sizeof header);
     if (body_size > 0) memcpy(buffer + sizeof header, body, body_size);
     if (!tail.empty()) memcpy(buffer + sizeof header + body_size, tail.data(), tail.size());

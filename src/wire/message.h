@@ -1,37 +1,46 @@
 // Messages between a client (a PostgreSQL backend) and the server, over a UNIX socket of type SOCK_SEQPACKET:
 // one message a packet, never split. Each is a MessageHeader, a fixed body, and a tail: for batches an array
-// of ColumnBuffers, for Open packed join specs. All of it is plain bytes of the host's own layout, since both
+// of ColumnBuffers, for Open a packed fragment. All of it is plain bytes of the host's own layout, since both
 // ends are built together: every header says of which build it is, and others are refused. Whoever receives a
 // message copies it first and checks it with the decode functions below.
 //
-// One connection is one participant of one session (one running join). Closing it is the only clean-up
+// One connection is one participant of one session (one running fragment). Closing it is the only clean-up
 // signal.
 //
 //   client                         server
 //   Hello                          Welcome (+ the arena's descriptor unless the client has it mapped)
-//   Open (packed JoinSpecs)        Opened: session, secret, the participant's two input blocks
+//   Open (packed fragment)         Opened: session, secret, the participant's two input blocks
 //   OpenPart                       none: more packed bytes of an Open that did not hold all; nothing else may
 //                                  come until all have
 //   Attach (session, secret)       Opened: the same for a further participant (a parallel worker); followed
-//                                  by Sealed where the session is sealed already
+//                                  by Sealed for each stage that is sealed already
 //   Reserve (bytes)                Grant: one more input block, of at least so many bytes (0: the ordinary
 //                                  size); or Failed with the Reserve's sequence, and the session goes on
 //   Append (a block, build rows)   Appended: the block is the client's again
-//   Seal                           Sealed, to every participant
-//   Probe (a block, probe rows)    Result ... Result (last = 1): the probe block is the client's again
+//   Seal                           Sealed, to every participant: no more rows for this stage
+//   Probe (a block, source rows)   Result ... Result (last = 1): the probe block is the client's again. Once
+//                                  all stages are sealed
 //   Release (a block)              none: a result block, or a granted input block, goes back
 //   Skip (probe row)               none: no more rows wanted for this row of the probe with the header's
-//                                  sequence; without effect when that probe is finished or not yet begun
-//   MarkMatched (block of uint64)  Marked: the block is the client's again
-//   ScanBuild (matched?)           Result ... Result (last = 1)
+//                                  sequence; without effect when that probe is finished or not yet begun,
+//                                  and where the fragment is more than a join
+//   MarkMatched (block of uint64)  Marked: the block is the client's again. In a plain join
+//   ScanBuild (matched?)           Result ... Result (last = 1). In a plain join
+//   Flush                          Result ... Result (last = 1): the groups that are left, of all
+//                                  participants' probes; they are forgotten. Where the sink has groups
 //   Rewind                         Rewound: the participant's probes were dropped and their blocks are the
-//                                  client's again, matches forgotten, the build side kept
-//   GetStats                       Stats, at once
+//                                  client's again, matches and groups forgotten, the build sides kept
+//   GetStats                       Stats, at once: of the stage, and of the fragment's sink
 //   GetDevices                     Devices (no session needed)
 //   Calibrate                      Devices (no session needed), when all of them have been measured anew; or
 //                                  Failed with the Calibrate's sequence
 //   Ping                           Pong, at once, from the thread that owns all sessions (no session needed)
 //   Cancel: close the socket       Failed with sequence 0: a Status; the session is over
+//
+// Append, Seal, MarkMatched, ScanBuild, GetStats, Sealed and Stats name a stage of the fragment in their
+// header. What a Result has: in a plain join what its spec says; else, where the sink takes rows, the numbers
+// of source rows and the sink's inputs; where it has groups, their columns (group_column()), or, if it is
+// flagged as undecided, the sink's inputs of escaped rows.
 //
 // The server handles a participant's messages in order. It never waits for a client: without a result block
 // the cursor is parked until one is released. Neither side blocks in send.
@@ -51,8 +60,7 @@ inline constexpr uint32_t kMessageMagic = 0x4e4a5047;  // "GPJN"
 inline constexpr uint16_t kProtocolVersion = 2;        // of the header up to its build
 inline constexpr uint32_t kMaxMessageBytes = 96u << 10;
 inline constexpr uint32_t kMaxDevices = 32;
-inline constexpr uint32_t kMaxStages = 16;
-inline constexpr uint32_t kMaxOpenBytes = kMaxStages * kMaxPackedSpecBytes;
+inline constexpr uint32_t kMaxOpenBytes = kMaxPackedFragmentBytes;
 
 enum class MessageType : uint16_t {
     Hello = 1,
@@ -74,6 +82,7 @@ enum class MessageType : uint16_t {
     MarkMatched,
     Marked,
     ScanBuild,
+    Flush,
     Rewind,
     Rewound,
     GetStats,
@@ -91,11 +100,12 @@ struct MessageHeader {
     uint16_t version;
     MessageType type;
     uint32_t bytes;     // of the whole message
-    uint32_t stage;     // of the session, whose joins count from 0; else 0
+    uint32_t stage;     // where names_stage(): of the session, whose joins count from 0; else 0
     uint64_t build;     // kBuildId
     uint64_t session;   // 0 before Opened
-    uint64_t sequence;  // Append, Probe, ScanBuild, MarkMatched and Reserve take increasing numbers from one
-                        // counter per participant, from 1 on; answers repeat it. Elsewhere 0, save in Skip.
+    uint64_t sequence;  // Append, Probe, ScanBuild, Flush, MarkMatched and Reserve take increasing numbers
+                        // from one counter per participant, from 1 on; answers repeat it. Elsewhere 0, save
+                        // in Skip.
 };
 
 // A range of the arena, in bytes from its start.
@@ -116,10 +126,10 @@ struct WelcomeBody {
     uint64_t block_bytes;  // of a pinned block
 };
 
-// Followed by packed specs, or by the first bytes of them; OpenParts bring the others.
+// Followed by the packed fragment, or by the first bytes of it; OpenParts bring the others.
 struct OpenBody {
-    uint32_t stages;  // joins, each with a spec
-    uint32_t bytes;   // of all specs, packed
+    uint32_t stages;  // of the fragment
+    uint32_t bytes;   // of the whole, packed
 };
 
 struct AttachBody {
@@ -145,13 +155,15 @@ struct ReleaseBody {
 };
 
 // Append, Probe and Result. Followed by `columns` ColumnBuffers, relative to the block's start: for Append
-// and Probe one for each column of the input, for Result one for each output column.
+// one for each column of the stage's build side, for Probe of the source, for Result of what the fragment
+// gives.
 struct BatchBody {
     BlockRange block;  // Result: {0, 0} when the result has no rows
     uint32_t rows;
     uint16_t columns;
     uint8_t last;         // Result: the batch it answers is finished
-    uint8_t undecided;    // Result: the join's filter program may have left some of the pairs undecided
+    uint8_t undecided;    // Result: the join's filter program may have left some of the pairs undecided;
+                          // where the sink has groups: the rows are escaped ones
     uint64_t probe_rows;  // Result: uint32[rows], or kNoBuffer
     uint64_t build_rows;  // Result: uint64[rows], or kNoBuffer
 };
@@ -169,6 +181,11 @@ struct MarkMatchedBody {
 struct ScanBuildBody {
     uint8_t matched;
     uint8_t reserved[7];
+};
+
+struct StatsBody {
+    JoinStats join;  // of the stage
+    SinkStats sink;  // of the fragment
 };
 
 struct DeviceBody {
@@ -217,9 +234,12 @@ Status decode(std::span<const std::byte> packet, Message* message);
 // Writes a message into buffer (aligned to 8 bytes, at least kMaxMessageBytes) and returns its size.
 // body_size is that of the fixed body of that type; a tail only where the type has one.
 uint32_t encode(MessageType type, uint64_t session, uint64_t sequence, const void* body, uint32_t body_size,
-                std::span<const std::byte> tail, std::byte* buffer);
+                std::span<const std::byte> tail, std::byte* buffer, uint32_t stage = 0);
 
 // Size of the fixed body of a type, UINT32_MAX for an unknown type.
 uint32_t body_bytes(MessageType type);
+
+// Whether messages of a type are about one stage, by their header. Others say 0 there.
+bool names_stage(MessageType type);
 
 }  // namespace gpujoin

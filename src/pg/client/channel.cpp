@@ -167,8 +167,6 @@ Reply channel_receive(Channel* channel, Message* message, int* descriptor, Statu
         *why = malformed_answer("It is too long.");
     else if (Status checked = decode({incoming, static_cast<size_t>(bytes)}, message); !checked.ok())
         *why = unfit(checked);
-    else if (message->header->stage != 0)
-        *why = malformed_answer("It names a stage that does not exist.");
     else
         return Reply::Got;
     if (*descriptor >= 0) close(*descriptor);
@@ -188,10 +186,26 @@ void channel_wait(Channel* channel, uint32 events, long timeout_ms) {
     CHECK_FOR_INTERRUPTS();
 }
 
+namespace {
+
+// Of what follows the body of a question, its first message has what there is room for. The rest comes in
+// OpenParts, each with as much.
+uint32 encode_part(const Question& question, size_t* taken) {
+    bool is_first = *taken == 0;
+    MessageType type = is_first ? question.type : MessageType::OpenPart;
+    uint32 fixed = body_bytes(type);
+    std::span<const std::byte> part = question.tail.subspan(*taken);
+    part = part.first(Min(part.size(), kMaxMessageBytes - sizeof(MessageHeader) - fixed));
+    *taken += part.size();
+    return encode(type, question.session, 0, is_first ? question.body : nullptr, fixed, part, outgoing);
+}
+
+}  // namespace
+
 Reply channel_ask(Channel* channel, TimestampTz deadline, const Question& question, MessageType expected,
                   Message* answer, int* descriptor, Status* why) {
-    uint32 bytes = encode(question.type, question.session, 0, question.body, body_bytes(question.type),
-                          question.tail, outgoing);
+    size_t taken = 0;
+    uint32 bytes = encode_part(question, &taken);
     bool sent = false;
     for (;;) {
         Reply reply = sent ? channel_receive(channel, answer, descriptor, why) : channel_send(channel, bytes);
@@ -202,7 +216,10 @@ Reply channel_ask(Channel* channel, TimestampTz deadline, const Question& questi
             if (reply == Reply::Nothing) reply = Reply::Lost;
         }
         if (reply == Reply::Got && sent) break;
-        if (reply == Reply::Got) sent = true;
+        if (reply == Reply::Got && taken < question.tail.size())
+            bytes = encode_part(question, &taken);
+        else if (reply == Reply::Got)
+            sent = true;
         if (reply == Reply::Lost) return lost(why);
         if (reply == Reply::Failed) return reply;
         if (reply != Reply::Nothing) continue;

@@ -52,7 +52,7 @@ inline constexpr long kLookMs = 1000;
 struct Question {
     MessageType type;
     const void* body = nullptr;
-    std::span<const std::byte> tail = {};
+    std::span<const std::byte> tail = {};  // of an Open it may take several messages
     uint64 session = 0;
 };
 

@@ -40,10 +40,15 @@ struct InputBlock {
     uint64 sequence;
 };
 
-// A probe or scan of the build side that still gives results.
+// A probe, scan of the build side or flush that still gives results.
 struct Unfinished {
     uint64 sequence;
     bool names_probe_rows;
+};
+
+struct ResultShape {
+    ColumnSpec* columns;
+    int count;
 };
 
 struct QueuedResult {
@@ -63,11 +68,10 @@ struct Client {
     SessionKey key;
     char device[sizeof(OpenedBody::device)];
 
-    // What batches and results look like.
-    uint16 probe_columns;
-    uint16 build_columns;
-    ColumnSpec* result_columns;
-    int result_column_count;
+    FragmentView fragment;
+    // What results look like. A sink of groups also gives escaped rows.
+    ResultShape results;
+    ResultShape escaped_rows;
     bool names_probe_rows;
     bool has_build_rows;
 
@@ -87,11 +91,12 @@ struct Client {
     bool is_refused;
     union {
         GrantBody grant;
-        JoinStats stats;
+        StatsBody stats;
         Status refusal;
     } answer;
-    bool is_sealed;
-    SealReport seal_report;
+    uint32 expected_stage;
+    bool is_sealed[kMaxStages];
+    SealReport seal_reports[kMaxStages];
 };
 
 namespace {
@@ -119,18 +124,44 @@ Client* make_client(MemoryContext parent) {
     return client;
 }
 
-void remember_columns(Client* client, const JoinSpec* spec) {
-    client->probe_columns = spec->probe_columns;
-    client->build_columns = spec->build_columns;
-    client->names_probe_rows = spec->names_probe_rows != 0;
-    client->has_build_rows = spec->client_decides != 0;
-    client->result_column_count = spec->outputs + spec->carried;
-    client->result_columns = zeroed_in<ColumnSpec>(client->context, client->result_column_count);
-    for (int i = 0; i < spec->outputs; i++) client->result_columns[i] = spec->build[spec->output[i]];
-    for (int i = 0; i < spec->carried; i++)
-        client->result_columns[spec->outputs + i] = spec->probe[spec->carry[i]];
+ResultShape make_shape(const Client* client, int count) {
+    return {zeroed_in<ColumnSpec>(client->context, count), count};
+}
+
+ResultShape shape_of_join(const Client* client, const JoinSpec* spec) {
+    ResultShape shape = make_shape(client, spec->outputs + spec->carried);
+    for (int i = 0; i < spec->outputs; i++) shape.columns[i] = spec->build[spec->output[i]];
+    for (int i = 0; i < spec->carried; i++) shape.columns[spec->outputs + i] = spec->probe[spec->carry[i]];
     // A join may give NULL where its input has none.
-    for (int i = 0; i < client->result_column_count; i++) client->result_columns[i].nullable = 1;
+    for (int i = 0; i < shape.count; i++) shape.columns[i].nullable = 1;
+    return shape;
+}
+
+ResultShape shape_of_inputs(const Client* client) {
+    const FragmentSpec* spec = client->fragment.spec;
+    ResultShape shape = make_shape(client, spec->inputs);
+    for (int i = 0; i < shape.count; i++) shape.columns[i] = column_of(client->fragment, spec->input[i]);
+    return shape;
+}
+
+ResultShape shape_of_groups(const Client* client) {
+    ResultShape shape = make_shape(client, static_cast<int>(group_columns(*client->fragment.spec)));
+    for (int i = 0; i < shape.count; i++) shape.columns[i] = group_column(client->fragment, i);
+    return shape;
+}
+
+void remember_fragment(Client* client, const FragmentView* fragment) {
+    client->fragment = *fragment;
+    if (fragment->is_plain_join()) {
+        const JoinSpec* spec = &fragment->stages[0].join;
+        client->results = client->escaped_rows = shape_of_join(client, spec);
+        client->names_probe_rows = spec->names_probe_rows != 0;
+        client->has_build_rows = spec->client_decides != 0;
+        return;
+    }
+    client->results = client->escaped_rows = shape_of_inputs(client);
+    client->names_probe_rows = fragment->spec->sink == SinkKind::Rows;
+    if (fragment->spec->sink == SinkKind::Groups) client->results = shape_of_groups(client);
 }
 
 [[noreturn]] void report_malformed(const char* detail) {
@@ -154,8 +185,8 @@ void check_result(const Client* client, const Message& message) {
     if (!is_inside(client->arena, body.block))
         report_malformed("It names a block outside of the shared memory.");
     if (body.rows == 0) return;
-    std::span<const ColumnSpec> columns{client->result_columns,
-                                        static_cast<size_t>(client->result_column_count)};
+    const ResultShape& shape = body.undecided ? client->escaped_rows : client->results;
+    std::span<const ColumnSpec> columns{shape.columns, static_cast<size_t>(shape.count)};
     if (Status checked = validate_buffers(columns, message.columns, body.rows, body.block.bytes);
         !checked.ok())
         report_malformed(checked.detail);
@@ -208,7 +239,8 @@ void take_result(Client* client, const Message& message) {
 }
 
 void take_answer(Client* client, const Message& message) {
-    if (client->is_answered || message.header->type != client->expected)
+    if (client->is_answered || message.header->type != client->expected ||
+        message.header->stage != client->expected_stage)
         report_malformed("It is no answer to a question.");
     memcpy(&client->answer, message.body, body_bytes(message.header->type));
     client->is_answered = true;
@@ -221,6 +253,13 @@ void take_failure(Client* client, const Message& message) {
     if (!is_refusal) report_failure(message.as<Status>());
     client->answer.refusal = message.as<Status>();
     client->is_answered = client->is_refused = true;
+}
+
+void take_seal_report(Client* client, const Message& message) {
+    uint32 stage = message.header->stage;
+    if (stage >= client->fragment.stages.size()) report_malformed("It names a stage that does not exist.");
+    client->seal_reports[stage] = message.as<SealReport>();
+    client->is_sealed[stage] = true;
 }
 
 void take_message(Client* client, const Message& message) {
@@ -237,9 +276,7 @@ void take_message(Client* client, const Message& message) {
         case MessageType::Result:
             return take_result(client, message);
         case MessageType::Sealed:
-            client->seal_report = message.as<SealReport>();
-            client->is_sealed = true;
-            return;
+            return take_seal_report(client, message);
         case MessageType::Failed:
             return take_failure(client, message);
         default:
@@ -273,9 +310,9 @@ void wait_for_messages(Client* client) {
 // --- Sending
 
 void send_message(Client* client, MessageType type, uint64 sequence, const void* body,
-                  std::span<const ColumnBuffers> columns = {}) {
+                  std::span<const ColumnBuffers> columns = {}, uint32 stage = 0) {
     uint32 bytes = encode(type, client->key.session, sequence, body, body_bytes(type), std::as_bytes(columns),
-                          packet_buffer());
+                          packet_buffer(), stage);
     for (;;) {
         Reply reply = channel_send(&client->channel, bytes);
         if (reply == Reply::Got) return;
@@ -287,11 +324,12 @@ void send_message(Client* client, MessageType type, uint64 sequence, const void*
 }
 
 // Sends a question and waits for its answer. False when it was refused.
-bool ask(Client* client, MessageType question, const void* body, MessageType expected) {
+bool ask(Client* client, MessageType question, const void* body, MessageType expected, uint32 stage = 0) {
     client->expected = expected;
+    client->expected_stage = stage;
     client->expected_sequence = question == MessageType::Reserve ? ++client->last_sequence : 0;
     client->is_answered = client->is_refused = false;
-    send_message(client, question, client->expected_sequence, body);
+    send_message(client, question, client->expected_sequence, body, {}, stage);
     take_messages(client);
     while (!client->is_answered) wait_for_messages(client);
     return !client->is_refused;
@@ -337,7 +375,7 @@ void add_unfinished(Client* client, uint64 sequence, bool names_probe_rows) {
     client->unfinished[client->unfinished_count++] = Unfinished{sequence, names_probe_rows};
 }
 
-uint64 send_batch(Client* client, MessageType type, const Block* block, uint32 rows,
+uint64 send_batch(Client* client, MessageType type, uint32 stage, const Block* block, uint32 rows,
                   std::span<const ColumnBuffers> columns) {
     BatchBody body = {};
     body.block = BlockRange{block->offset, block->bytes};
@@ -346,7 +384,7 @@ uint64 send_batch(Client* client, MessageType type, const Block* block, uint32 r
     body.probe_rows = body.build_rows = kNoBuffer;
     uint64 sequence = hand_over(client, block, type);
     if (type == MessageType::Probe) add_unfinished(client, sequence, client->names_probe_rows);
-    send_message(client, type, sequence, &body, columns);
+    send_message(client, type, sequence, &body, columns, stage);
     return sequence;
 }
 
@@ -421,10 +459,10 @@ bool ask_on_own_connection(MessageType question, int patience_ms, DevicesBody* d
 
 // Opens or attaches, with patience while a server is being started: nothing has been read yet. nullptr, with
 // the reason in *refusal, when a server refuses; an error where refusal is nullptr.
-Client* connect_client(MemoryContext parent, const JoinSpec* spec, const Question& question,
+Client* connect_client(MemoryContext parent, const FragmentView* fragment, const Question& question,
                        Status* refusal) {
     Client* client = make_client(parent);
-    remember_columns(client, spec);
+    remember_fragment(client, fragment);
     TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), kConnectPatienceMs);
     for (;;) {
         ServerFacts facts;
@@ -505,6 +543,15 @@ bool is_any_sent(const Client* client) {
     return false;
 }
 
+// Asks for results that no probe gives.
+uint64 ask_for_rest(Client* client, MessageType type, const void* body) {
+    client_wait_acknowledged(client);
+    uint64 sequence = ++client->last_sequence;
+    add_unfinished(client, sequence, false);
+    send_message(client, type, sequence, body);
+    return sequence;
+}
+
 // --- Results
 
 // Drops all queued results and gives their blocks back.
@@ -538,19 +585,21 @@ void view_result(const Client* client, const QueuedResult* result, ResultView* v
 
 }  // namespace
 
-Client* client_open(MemoryContext context, const JoinSpec* spec) {
-    OpenBody body = {1, packed_bytes(*spec)};
+Client* client_open(MemoryContext context, const FragmentView* fragment) {
+    OpenBody body = {static_cast<uint32>(fragment->stages.size()), packed_bytes(*fragment)};
     auto* packed = unset<std::byte>(body.bytes);
-    pack(*spec, packed);
-    Client* client = connect_client(context, spec, {MessageType::Open, &body, {packed, body.bytes}}, nullptr);
+    pack(*fragment, packed);
+    Client* client =
+        connect_client(context, fragment, {MessageType::Open, &body, {packed, body.bytes}}, nullptr);
     pfree(packed);
     return client;
 }
 
-Client* client_attach(MemoryContext context, const SessionKey* key, const JoinSpec* spec, Status* refusal) {
+Client* client_attach(MemoryContext context, const SessionKey* key, const FragmentView* fragment,
+                      Status* refusal) {
     AttachBody body;
     memcpy(body.secret, key->secret, sizeof body.secret);
-    return connect_client(context, spec, {MessageType::Attach, &body, {}, key->session}, refusal);
+    return connect_client(context, fragment, {MessageType::Attach, &body, {}, key->session}, refusal);
 }
 
 SessionKey client_key(const Client* client) {
@@ -584,12 +633,15 @@ bool client_take_block(Client* client, uint64_t bytes, bool wait, Block* block) 
     }
 }
 
-uint64_t client_append(Client* client, const Block* block, uint32_t rows, const ColumnBuffers* columns) {
-    return send_batch(client, MessageType::Append, block, rows, {columns, client->build_columns});
+uint64_t client_append(Client* client, uint32_t stage, const Block* block, uint32_t rows,
+                       const ColumnBuffers* columns) {
+    uint16 count = client->fragment.stages[stage].join.build_columns;
+    return send_batch(client, MessageType::Append, stage, block, rows, {columns, count});
 }
 
 uint64_t client_probe(Client* client, const Block* block, uint32_t rows, const ColumnBuffers* columns) {
-    return send_batch(client, MessageType::Probe, block, rows, {columns, client->probe_columns});
+    uint16 count = client->fragment.spec->source_columns;
+    return send_batch(client, MessageType::Probe, 0, block, rows, {columns, count});
 }
 
 void client_wait_acknowledged(Client* client) {
@@ -598,25 +650,25 @@ void client_wait_acknowledged(Client* client) {
 }
 
 uint64_t client_scan_build(Client* client, bool matched) {
-    client_wait_acknowledged(client);
     ScanBuildBody body = {};
     body.matched = matched;
-    uint64 sequence = ++client->last_sequence;
-    add_unfinished(client, sequence, false);
-    send_message(client, MessageType::ScanBuild, sequence, &body);
-    return sequence;
+    return ask_for_rest(client, MessageType::ScanBuild, &body);
 }
 
-void client_seal(Client* client, SealReport* report) {
+uint64_t client_flush(Client* client) {
+    return ask_for_rest(client, MessageType::Flush, nullptr);
+}
+
+void client_seal(Client* client, uint32_t stage, SealReport* report) {
     client_wait_acknowledged(client);
-    send_message(client, MessageType::Seal, 0, nullptr);
-    client_wait_sealed(client, report);
+    send_message(client, MessageType::Seal, 0, nullptr, {}, stage);
+    client_wait_sealed(client, stage, report);
 }
 
-void client_wait_sealed(Client* client, SealReport* report) {
+void client_wait_sealed(Client* client, uint32_t stage, SealReport* report) {
     take_messages(client);
-    while (!client->is_sealed) wait_for_messages(client);
-    *report = client->seal_report;
+    while (!client->is_sealed[stage]) wait_for_messages(client);
+    *report = client->seal_reports[stage];
 }
 
 bool client_receive_result(Client* client, bool wait, ResultView* result) {
@@ -675,10 +727,11 @@ void client_rewind(Client* client) {
         block.state = block.is_extra ? BlockState::Spare : BlockState::Free;
 }
 
-void client_stats(Client* client, JoinStats* stats) {
-    ask(client, MessageType::GetStats, nullptr, MessageType::Stats);
-    *stats = client->answer.stats;
-    copy_clean_text(stats->device, sizeof stats->device, client->answer.stats.device);
+void client_stats(Client* client, uint32_t stage, JoinStats* join, SinkStats* sink) {
+    ask(client, MessageType::GetStats, nullptr, MessageType::Stats, stage);
+    *join = client->answer.stats.join;
+    *sink = client->answer.stats.sink;
+    copy_clean_text(join->device, sizeof join->device, client->answer.stats.join.device);
 }
 
 bool client_get_devices(DevicesBody* devices, Status* why) {

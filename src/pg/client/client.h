@@ -1,5 +1,5 @@
-// Client: one backend's connection to the server for one running join. Sockets and blocks; every wait goes
-// through the process latch and CHECK_FOR_INTERRUPTS. Failures are reported with ereport (58000 when the
+// Client: one backend's connection to the server for one running fragment. Sockets and blocks; every wait
+// goes through the process latch and CHECK_FOR_INTERRUPTS. Failures are reported with ereport (58000 when the
 // server is gone, after which the plan cache is reset; 53200 when memory is refused); nothing here has a
 // destructor, so callers may too.
 //
@@ -9,7 +9,7 @@
 #pragma once
 
 #include "wire/batch.h"
-#include "wire/join_spec.h"
+#include "wire/fragment_spec.h"
 #include "wire/message.h"
 #include "wire/stats.h"
 
@@ -34,25 +34,28 @@ struct SessionKey {
     uint8_t secret[16];
 };
 
-// A batch of results. columns[i] are the buffers of spec.output[i], relative to block.memory.
+// A batch of results. columns are what the fragment gives, relative to block.memory: outputs and carried
+// columns of a plain join; the sink's inputs of a chain; groups, or where undecided the sink's inputs.
 struct ResultView {
     uint64_t sequence;
     Block block;
     uint32_t rows;
     bool last;                   // of the batch it answers
-    bool undecided;              // the filter program may have left some of the pairs undecided
-    const uint32_t* probe_rows;  // nullptr in scans of the build side
+    bool undecided;              // of a plain join: the filter program may have left some of the pairs
+                                 // undecided; where there are groups: escaped rows
+    const uint32_t* probe_rows;  // nullptr in scans of the build side, and where there are groups
     const uint64_t* build_rows;  // nullptr unless client_decides
     uint32_t column_count;
     const ColumnBuffers* columns;  // valid until the next client_receive_result()
 };
 
 // Connects and opens a session, waiting a few seconds for a server that is just being started. Two input
-// blocks come with it.
-Client* client_open(MemoryContext context, const JoinSpec* spec);
+// blocks come with it. The fragment must stay as it is as long as the client lives.
+Client* client_open(MemoryContext context, const FragmentView* fragment);
 // Joins a session that another process of this query has opened. nullptr, with the reason in *refusal, when
 // the server refuses, as it does when all other participants have left.
-Client* client_attach(MemoryContext context, const SessionKey* key, const JoinSpec* spec, Status* refusal);
+Client* client_attach(MemoryContext context, const SessionKey* key, const FragmentView* fragment,
+                      Status* refusal);
 SessionKey client_key(const Client* client);
 const char* client_device(const Client* client);
 
@@ -64,14 +67,18 @@ bool client_take_block(Client* client, uint64_t bytes, bool wait, Block* block);
 
 // Send the batch in a taken block; the block is the server's until it answers. columns as in BatchBody.
 // Return the batch's sequence number.
-uint64_t client_append(Client* client, const Block* block, uint32_t rows, const ColumnBuffers* columns);
+uint64_t client_append(Client* client, uint32_t stage, const Block* block, uint32_t rows,
+                       const ColumnBuffers* columns);
 uint64_t client_probe(Client* client, const Block* block, uint32_t rows, const ColumnBuffers* columns);
+// Asks for the build rows of a plain join that have (not) matched, which come as results.
 uint64_t client_scan_build(Client* client, bool matched);
+// Asks for the groups that are left, of all participants' probes, which come as results.
+uint64_t client_flush(Client* client);
 
-// Waits until every append was acknowledged, seals, and waits for the answer.
-void client_seal(Client* client, SealReport* report);
+// Waits until every append was acknowledged, seals one stage, and waits for the answer.
+void client_seal(Client* client, uint32_t stage, SealReport* report);
 // For participants that do not seal: waits for the answer that all get.
-void client_wait_sealed(Client* client, SealReport* report);
+void client_wait_sealed(Client* client, uint32_t stage, SealReport* report);
 
 // The next result, oldest batch first. Without wait: false when none has arrived yet. The block must be given
 // back with client_release().
@@ -85,9 +92,10 @@ void client_wait_acknowledged(Client* client);
 // participant's.
 void client_mark_matched(Client* client, const uint64_t* build_rows, uint64_t count);
 
-// Drops probes in flight and forgets matches; keeps the build side. Waits for the answer.
+// Drops probes in flight and forgets matches and groups; keeps the build sides. Waits for the answer.
 void client_rewind(Client* client);
-void client_stats(Client* client, JoinStats* stats);
+// Figures so far of one stage, and of the whole fragment's sink.
+void client_stats(Client* client, uint32_t stage, JoinStats* join, SinkStats* sink);
 // Milliseconds spent waiting for the server so far.
 double client_waited_ms(const Client* client);
 // Closes the socket now and frees the client.
