@@ -126,7 +126,7 @@ bool enter_join(GpuJoinState* state) {
     if (state->build_is_empty) return false;
     open_join(state);
     append_build_side(state);
-    client_seal(state->client, &stage->seal);
+    client_seal(state->client, 0, &stage->seal);
     return true;
 }
 
@@ -134,14 +134,15 @@ bool enter_join(GpuJoinState* state) {
 
 void open_join(GpuJoinState* state) {
     start_counting(state);
-    use_client(state, client_open(state->css.ss.ps.state->es_query_cxt, only_stage(state)->spec));
+    FragmentView fragment = fragment_of(state);
+    use_client(state, client_open(state->css.ss.ps.state->es_query_cxt, &fragment));
 }
 
 bool attach_join(GpuJoinState* state, const SessionKey* key, Status* refusal) {
     start_counting(state);
     state->counts.attached = true;
-    Client* client =
-        client_attach(state->css.ss.ps.state->es_query_cxt, key, only_stage(state)->spec, refusal);
+    FragmentView fragment = fragment_of(state);
+    Client* client = client_attach(state->css.ss.ps.state->es_query_cxt, key, &fragment, refusal);
     if (client) use_client(state, client);
     return client != nullptr;
 }
@@ -152,7 +153,7 @@ void append_build_side(GpuJoinState* state) {
     BatchGoal goal = {kTargetBatchRows, nullptr, nullptr};
     while (fill_batch(state, build, &goal)) {
         batch_finish(writer);
-        client_append(state->client, &writer->block, writer->rows, writer->buffers);
+        client_append(state->client, 0, &writer->block, writer->rows, writer->buffers);
         state->counts.build_rows += writer->rows;
         count_sent(state, writer);
     }
@@ -212,7 +213,8 @@ void finish_scanning(GpuJoinState* state) {
 void snapshot_stats(GpuJoinState* state) {
     if (!state->client || !state->sealed) return;
     JoinStage* stage = only_stage(state);
-    client_stats(state->client, &stage->current);
+    SinkStats sink;
+    client_stats(state->client, 0, &stage->current, &sink);
     stage->seal.algorithm = stage->current.algorithm;
     stage->last_seal = stage->seal;
     strlcpy(state->device, stage->current.device, sizeof(state->device));

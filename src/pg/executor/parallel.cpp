@@ -100,9 +100,9 @@ void build_together(GpuJoinState* state) {
     append_build_side(state);
     client_wait_acknowledged(state->client);
     if (BarrierArriveAndWait(&join->building, PG_WAIT_EXTENSION))
-        client_seal(state->client, seal);
+        client_seal(state->client, 0, seal);
     else
-        client_wait_sealed(state->client, seal);
+        client_wait_sealed(state->client, 0, seal);
 }
 
 // Too late for a share of the build side; perhaps for all.
@@ -114,7 +114,7 @@ bool enter_late(GpuJoinState* state) {
         if (BarrierPhase(&join->probing) == kFinished) return false;
         report_failure(refusal);
     }
-    client_wait_sealed(state->client, &only_stage(state)->seal);
+    client_wait_sealed(state->client, 0, &only_stage(state)->seal);
     if (start_probing(state)) return true;
     close_join(state);
     return false;

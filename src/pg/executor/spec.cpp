@@ -8,6 +8,7 @@
 #include "pg/executor/output_column.h"
 #include "pg/overflow.h"
 #include "pg/settings.h"
+#include "wire/plain_fragment.h"
 
 extern "C" {
 #include "executor/executor.h"
@@ -301,6 +302,9 @@ void build_spec(GpuJoinState* state, JoinStage* stage) {
         input->result_of = add_results(&probe, input->emitted, spec->outputs, spec->carry, &spec->carried);
     spec->probe_columns = static_cast<uint16_t>(input->side.writer.column_count);
     spec->build_columns = static_cast<uint16_t>(stage->build.writer.column_count);
+    state->fragment = unset<FragmentSpec>();
+    state->fragment_stages = unset<StageSpec>();
+    make_plain_fragment(*spec, state->fragment, state->fragment_stages);
 }
 
 }  // namespace gpujoin

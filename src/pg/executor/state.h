@@ -98,9 +98,11 @@ struct GpuJoinState {
     // Set when the plan starts.
     ProbeInput probe;
     JoinStage* stages;  // plan.stage_count of them
-    Emitter emitter;    // into the scan slot; or, when direct, into the slot that is returned
-    bool direct;        // no condition to test and nothing to compute on the scan slot
-    bool keep_open;     // the build sides may be wanted again after the last row
+    FragmentSpec* fragment;
+    StageSpec* fragment_stages;  // as many
+    Emitter emitter;             // into the scan slot; or, when direct, into the slot that is returned
+    bool direct;                 // no condition to test and nothing to compute on the scan slot
+    bool keep_open;              // the build sides may be wanted again after the last row
 
     // The running join.
     Phase phase;
@@ -128,6 +130,10 @@ inline List* exprs_of(const JoinStage* stage, StageExprs which) {
 inline JoinStage* only_stage(const GpuJoinState* state) {
     Assert(state->plan.stage_count == 1);
     return state->stages;
+}
+
+inline FragmentView fragment_of(const GpuJoinState* state) {
+    return {state->fragment, {state->fragment_stages, static_cast<size_t>(state->plan.stage_count)}};
 }
 
 // The steps to an open join with the build side in it, for one process alone or each participant of a
