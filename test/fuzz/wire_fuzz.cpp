@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "wire/message.h"
+#include "wire/owned_fragment.h"
 
 namespace gpujoin {
 
@@ -56,34 +57,62 @@ void use_batch(const Message& message) {
         sum = sum + read_column(specs[i], message.columns[i], body.rows, block);
 }
 
-void use_spec(const JoinSpec& spec) {
-    if (!validate(spec).ok()) return;
+void use_program(const FilterProgram& program, uint16_t probe_columns, uint16_t build_columns) {
+    for (uint16_t i = 0; i < program.steps; i++) {
+        const FilterStep& step = program.step[i];
+        if (!has_source(step.opcode) || step.source == FilterSource::Stack) continue;
+        require(step.operand < (step.source == FilterSource::Probe   ? probe_columns
+                                : step.source == FilterSource::Build ? build_columns
+                                                                     : program.constants));
+    }
+}
+
+void use_join(const JoinSpec& spec) {
     for (uint16_t i = 0; i < spec.outputs; i++) require(spec.output[i] < spec.build_columns);
     for (uint16_t i = 0; i < spec.carried; i++) require(spec.carry[i] < spec.probe_columns);
     for (auto [terms, count] : {std::pair(spec.equality, spec.equalities), std::pair(spec.range, spec.ranges),
                                 std::pair(spec.filter, spec.filters)})
         for (uint16_t i = 0; i < count; i++)
             require(terms[i].probe_column < spec.probe_columns && terms[i].build_column < spec.build_columns);
-    for (uint16_t i = 0; i < spec.program.steps; i++) {
-        const FilterStep& step = spec.program.step[i];
-        if (!has_source(step.opcode) || step.source == FilterSource::Stack) continue;
-        require(step.operand < (step.source == FilterSource::Probe   ? spec.probe_columns
-                                : step.source == FilterSource::Build ? spec.build_columns
-                                                                     : spec.program.constants));
+    use_program(spec.program, spec.probe_columns, spec.build_columns);
+}
+
+void use_ref(const FragmentView& fragment, ColumnRef ref, size_t stages) {
+    if (ref.origin == kFromSource) return require(ref.column < fragment.spec->source_columns);
+    require(ref.origin < stages && ref.column < fragment.stages[ref.origin].join.outputs);
+}
+
+void use_sink(const FragmentView& fragment) {
+    const FragmentSpec& spec = *fragment.spec;
+    for (uint16_t i = 0; i < spec.inputs; i++) use_ref(fragment, spec.input[i], fragment.stages.size());
+    for (uint16_t i = 0; i < spec.keys; i++) require(spec.key[i] < spec.inputs);
+    for (uint16_t i = 0; i < spec.values; i++) use_program(spec.value[i], spec.inputs, 0);
+    for (uint16_t i = 0; i < spec.aggregates; i++) {
+        const AggregateSpec& aggregate = spec.aggregate[i];
+        bool is_input = aggregate.function == AggregateFunction::Any;
+        require(aggregate.filter == kNoNumber || aggregate.filter < spec.values);
+        require(aggregate.value < (is_input ? spec.inputs : spec.values) ||
+                (aggregate.value == kNoNumber && aggregate.function == AggregateFunction::Count));
     }
+    for (uint32_t i = 0; i < group_columns(spec); i++) group_column(fragment, i);
 }
 
 // Whatever is taken in packed is given out packed.
-void use_specs(const Message& message) {
-    std::vector<JoinSpec> specs(message.as<OpenBody>().stages);
-    if (!unpack(message.packed, specs).ok()) return;
-    std::vector<std::byte> again;
-    for (const JoinSpec& spec : specs) {
-        again.resize(again.size() + packed_bytes(spec));
-        pack(spec, again.data() + again.size() - packed_bytes(spec));
-        use_spec(spec);
-    }
+void use_fragment(const Message& message) {
+    OwnedFragment owned(message.as<OpenBody>().stages);
+    if (!unpack(message.packed, owned.spec.get(), owned.stages).ok()) return;
+    const FragmentView fragment = owned.view();
+    std::vector<std::byte> again(packed_bytes(fragment));
+    pack(fragment, again.data());
     require(std::ranges::equal(message.packed, again));
+    if (!validate(fragment).ok()) return;
+    for (size_t i = 0; i < owned.stages.size(); i++) {
+        const StageSpec& stage = owned.stages[i];
+        use_join(stage.join);
+        for (uint16_t column = 0; column < stage.join.probe_columns; column++)
+            use_ref(fragment, stage.probe[column], i);
+    }
+    use_sink(fragment);
 }
 
 }  // namespace
@@ -98,6 +127,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (!decode({reinterpret_cast<const std::byte*>(aligned.data()), size}, &message).ok()) return 0;
     require(message.header->bytes == size);
     if (!message.columns.empty()) use_batch(message);
-    if (message.header->type == MessageType::Open) use_specs(message);
+    if (message.header->type == MessageType::Open) use_fragment(message);
     return 0;
 }

@@ -29,7 +29,8 @@ my $malformed = 'malformed message from the gpujoin server';
 for my $stage ('hello', 'open', 'append', 'seal', 'probe')
 {
 	misbehave("$stage:$_", $malformed, '58000')
-	  for ('short', 'magic', 'size', 'type', 'long', 'unasked', 'devices', 'ghost_append', 'ghost_result');
+	  for ('short', 'magic', 'size', 'type', 'long', 'unasked', 'devices', 'ghost_append', 'ghost_result',
+		'ghost_stage', 'staged');
 	misbehave("$stage:text", 'malformed', '58000');
 	misbehave("$stage:$_", 'the gpujoin server is of another build of gpujoin', '58000') for ('version', 'build');
 	misbehave("$stage:silent", 'canceling statement due to statement timeout', '57014');

@@ -24,8 +24,8 @@ import time
 MAGIC, VERSION = 0x4E4A5047, 2
 BUILD = [0]  # as in the messages that come
 (HELLO, WELCOME, OPEN, OPEN_PART, ATTACH, OPENED, RESERVE, GRANT, RELEASE, APPEND, APPENDED, SEAL, SEALED, PROBE, RESULT,
- SKIP, MARK_MATCHED, MARKED, SCAN_BUILD, REWIND, REWOUND, GET_STATS, STATS, GET_DEVICES, DEVICES, CALIBRATE, PING, PONG,
- FAILED) = range(1, 30)
+ SKIP, MARK_MATCHED, MARKED, SCAN_BUILD, FLUSH, REWIND, REWOUND, GET_STATS, STATS, GET_DEVICES, DEVICES, CALIBRATE, PING,
+ PONG, FAILED) = range(1, 31)
 STAGES = {"hello": HELLO, "open": OPEN, "append": APPEND, "seal": SEAL, "probe": PROBE, "devices": GET_DEVICES, "ping": PING}
 HEADER = struct.Struct("<IHHIIQQQ")
 DEVICES_BYTES = 40 + 32 * (8 + 64 + 160 + 8 + 32 + 8 + 5 * 8)
@@ -33,9 +33,9 @@ ARENA_BYTES, BLOCK, NONE = 16 << 20, 1 << 20, 2**64 - 1
 HASH, NESTED_LOOP = 1, 4
 
 
-def message(kind, sequence=0, body=b"", magic=MAGIC, version=VERSION, size=None, session=7, build=0):
+def message(kind, sequence=0, body=b"", magic=MAGIC, version=VERSION, size=None, session=7, build=0, stage=0):
     size = HEADER.size + len(body) if size is None else size
-    return HEADER.pack(magic, version, kind, size, 0, BUILD[0] ^ build, session, sequence) + body
+    return HEADER.pack(magic, version, kind, size, stage, BUILD[0] ^ build, session, sequence) + body
 
 
 def misbehaviour():
@@ -60,7 +60,12 @@ def opened(offset=0, size=BLOCK):
 
 
 def stats(device, algorithm, moved):
-    return message(STATS, 0, struct.pack("<6Q3d2Q2B6x64s", *[0] * 11, algorithm, moved, device.encode()))
+    join = struct.pack("<6Q3d2Q2B6x64s", *[0] * 11, algorithm, moved, device.encode())
+    return message(STATS, 0, join + struct.pack("<3QdQ", *[0] * 5))
+
+
+def sealed(stage=0):
+    return message(SEALED, 0, struct.pack("<BB6xQ", HASH, 0, 100), stage=stage)
 
 
 def result(sequence, rows=1, offset=4 * BLOCK, size=BLOCK, probe_rows=0, columns=(), last=1):
@@ -82,6 +87,8 @@ NONSENSE = {
     "devices": lambda s: message(DEVICES, s, struct.pack("<I", 4000) + bytes(9300)),
     "ghost_append": lambda s: message(APPENDED, 12345),
     "ghost_result": lambda s: result(12345),
+    "ghost_stage": lambda s: sealed(stage=1),
+    "staged": lambda s: message(APPENDED, s, stage=1),
     "shortage": lambda s: message(FAILED, 0, b"\1" + b"53000".ljust(6, b"\0") + b"out of something".ljust(1024, b"\0")),
     "text": lambda s: message(FAILED, 0, b"\1" + b"x" * 1031),
     "close": None,
@@ -131,7 +138,7 @@ def converse(client):
         elif kind == APPEND:
             client.send(message(APPENDED, sequence))
         elif kind == SEAL:
-            client.send(message(SEALED, 0, struct.pack("<BB6xQ", HASH, 0, 100)))
+            client.send(sealed())
         elif kind == PROBE:
             client.send(result(sequence, rows=0, offset=0, size=0))
         elif kind in (GET_DEVICES, CALIBRATE):

@@ -155,6 +155,7 @@ TEST(ServerBadClient, MessagesOutOfTurnAreRefused) {
     const std::function<void(TestClient&)> steps[] = {
         [](TestClient& c) { c.probe(c.opened.input[0], {1}); },
         [](TestClient& c) { c.scan_build(true); },
+        [](TestClient& c) { c.seal(), c.flush(); },  // there are no groups
         [](TestClient& c) { c.send(MessageType::Rewind, 0, nullptr); },
         [](TestClient& c) { c.seal(), c.send(MessageType::Seal, 0, nullptr); },
         [](TestClient& c) { c.seal(), c.append(c.opened.input[0], {}, ColumnType::Fixed8); },
@@ -178,6 +179,42 @@ TEST(ServerBadClient, MessagesOutOfTurnAreRefused) {
     TestClient client = server.connect();
     client.send_open(key_payload_spec());  // before Hello
     expect_protocol_failure(client);
+    EXPECT_TRUE(server.becomes_clean());
+}
+
+TEST(ServerBadClient, MessagesThatDoNotFitTheFragmentAreRefused) {
+    TestServer server;
+    const std::function<void(TestClient&)> steps[] = {
+        [](TestClient& c) { c.flush(); },
+        [](TestClient& c) { c.seal(1), c.flush(); },
+        [](TestClient& c) { c.seal(0), c.probe(c.opened.input[0], {1}); },
+        [](TestClient& c) { c.seal(1), c.send(MessageType::Rewind, 0, nullptr); },
+        [](TestClient& c) { c.seal(1), c.append(c.opened.input[0], {}, ColumnType::Fixed8, 1); },
+        [](TestClient& c) {
+            c.seal(1), c.send(MessageType::Seal, 0, nullptr, std::span<const std::byte>(), 1);
+        },
+        [](TestClient& c) { c.seal(0), c.seal(1), c.scan_build(true); },
+        [](TestClient& c) {
+            c.seal(0), c.seal(1);
+            MarkMatchedBody marks{c.opened.input[0], 0};
+            c.send(MessageType::MarkMatched, 1, &marks);
+        },
+        [](TestClient& c) {  // as many columns as the build sides have
+            c.seal(0), c.seal(1);
+            Batch batch = good_batch(c, 2);
+            c.send(MessageType::Probe, 1, &batch.body, batch.columns);
+        },
+        [](TestClient& c) {  // as many columns as the source has
+            Batch batch = good_batch(c, 1);
+            c.send(MessageType::Append, 1, &batch.body, {batch.columns, 1}, 1);
+        },
+    };
+    const OwnedFragment fragment = chain_fragment(2, SinkKind::Groups);
+    for (const auto& step : steps) {
+        TestClient client = server.connect_and_open(fragment.view());
+        step(client);
+        expect_protocol_failure(client);
+    }
     EXPECT_TRUE(server.becomes_clean());
 }
 
@@ -256,6 +293,13 @@ TEST(ServerBadClient, ClientsMayDieAtAnyStage) {
             c.probe(c.opened.input[0], std::vector<std::optional<int64_t>>(1000, 1));
             c.expect(MessageType::Result);
             c.send(MessageType::Rewind, 0, nullptr);
+        },
+        [](TestClient& c) {
+            c.open(chain_fragment(2, SinkKind::Groups).view());
+            for (uint32_t stage : {0, 1}) c.append_and_wait({{1, int_payload(1)}}, ColumnType::Fixed8, stage);
+            for (uint32_t stage : {0, 1}) c.seal(stage);
+            c.probe(c.opened.input[0], {1});
+            c.flush();
         },
     };
     for (int round = 0; round < 5; round++) {

@@ -1,15 +1,18 @@
-// The fake engine's join: rows as vectors of optional strings.
+// The fake engine's joins and fragments: rows as vectors of optional strings.
 #include "server_fake_engine.h"
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "engine/fragment.h"
 #include "engine/row_numbers.h"
 #include "engine/turn.h"
 
@@ -37,12 +40,21 @@ std::vector<Row> read_rows(const BatchView& batch, const ColumnSpec* specs) {
 
 class FakeJoin;
 
-// Rows that wait to be given out: a probe row number (or kNoProbeRow) and a build row number each.
+struct Outputs {
+    std::vector<ColumnSpec> columns;
+    bool name_build_rows = false;
+    bool are_undecided = false;
+};
+
+// Rows that wait to be given out: a probe row number (or kNoProbeRow), a build row number, and cells, which
+// are the build side's or the cursor's own.
 class FakeCursor : public Cursor {
   public:
-    FakeCursor(FakeJoin* join, std::vector<Row> probe);
-    explicit FakeCursor(FakeJoin* join, std::vector<uint64_t> build_rows);
+    FakeCursor(FakeJoin* join, Outputs outputs, std::vector<Row> own_rows = {});
     ~FakeCursor() override;
+    void add(uint32_t probe_row, uint64_t build_row, const std::vector<const Cell*>& cells);
+    void set_batch(uint64_t rows) { batch_rows_ = rows; }
+    const std::vector<Row>& own_rows() const { return own_rows_; }
     Status next(const Sink& sink, ResultBatch* result) override;
     void skip(uint32_t probe_row) override { first_wanted_ = uint64_t{probe_row} + 1; }
 
@@ -50,13 +62,16 @@ class FakeCursor : public Cursor {
     struct Pair {
         uint32_t probe_row;
         uint64_t build_row;
+        std::vector<const Cell*> cells;
     };
     bool is_busy() const;
     uint64_t bytes_of(std::span<const Pair> pairs) const;
     void write(std::span<const Pair> pairs, const Sink& sink, ResultBatch* result) const;
 
     FakeJoin* const join_;
-    const uint64_t probe_rows_ = 0;
+    const Outputs outputs_;
+    const std::vector<Row> own_rows_;
+    uint64_t batch_rows_ = 0;
     std::vector<Pair> pairs_;
     size_t position_ = 0;
     uint64_t first_wanted_ = 0;
@@ -100,7 +115,17 @@ class FakeJoin : public Join {
 
     Status probe(const BatchView& batch, std::unique_ptr<Cursor>* cursor) override {
         GPUJOIN_RETURN_IF_FAILED(interfere(FakeControls::Probe));
-        *cursor = std::make_unique<FakeCursor>(this, read_rows(batch, spec_.probe));
+        auto made = std::make_unique<FakeCursor>(this, outputs());
+        made->set_batch(batch.rows);
+        std::vector<Row> rows = read_rows(batch, spec_.probe);
+        std::lock_guard lock(mutex_);
+        for (uint32_t p = 0; p < rows.size() && !*limits_.cancel; p++) {
+            for (uint64_t b : matches_of(rows[p])) {
+                if (!spec_.client_decides) matched_[b] = true;
+                made->add(p, b, cells_of(b));
+            }
+        }
+        *cursor = std::move(made);
         return cancelled();
     }
 
@@ -111,10 +136,10 @@ class FakeJoin : public Join {
     }
 
     Status scan_build(bool matched, std::unique_ptr<Cursor>* cursor) override {
-        std::vector<uint64_t> rows;
+        auto made = std::make_unique<FakeCursor>(this, outputs());
         for (uint64_t row = 0; row < build_.size(); row++)
-            if (matched_[row] == matched) rows.push_back(row);
-        *cursor = std::make_unique<FakeCursor>(this, rows);
+            if (matched_[row] == matched) made->add(kNoProbeRow, row, cells_of(row));
+        *cursor = std::move(made);
         return {};
     }
 
@@ -138,6 +163,25 @@ class FakeJoin : public Join {
             if (!left || !right || *left != *right) return false;
         }
         return true;
+    }
+
+    std::vector<uint64_t> matches_of(const Row& probe) const {
+        std::vector<uint64_t> rows;
+        for (uint64_t b = 0; b < build_.size(); b++)
+            if (matches(probe, build_[b])) rows.push_back(b);
+        return rows;
+    }
+
+    Outputs outputs() const {
+        Outputs outputs{.columns = {}, .name_build_rows = spec_.client_decides != 0};
+        for (uint16_t i = 0; i < spec_.outputs; i++) outputs.columns.push_back(spec_.build[spec_.output[i]]);
+        return outputs;
+    }
+
+    std::vector<const Cell*> cells_of(uint64_t row) const {
+        std::vector<const Cell*> cells;
+        for (uint16_t i = 0; i < spec_.outputs; i++) cells.push_back(&build_[row][spec_.output[i]]);
+        return cells;
     }
 
     Status export_row(uint64_t number, const BuildConsumer& consumer) const;
@@ -173,23 +217,14 @@ class FakeJoin : public Join {
     uint64_t charged_ = 0;
 };
 
-FakeCursor::FakeCursor(FakeJoin* join, std::vector<Row> probe) : join_(join), probe_rows_(probe.size()) {
-    std::lock_guard lock(join_->mutex_);
-    for (uint32_t p = 0; p < probe.size() && !*join_->limits_.cancel; p++) {
-        for (uint64_t b = 0; b < join_->build_.size(); b++) {
-            if (!join_->matches(probe[p], join_->build_[b])) continue;
-            if (!join_->spec_.client_decides) join_->matched_[b] = true;
-            pairs_.push_back({p, b});
-        }
-    }
-    join_->controls_->cursors++;
-    join_->cursors_++;  // now that nothing can go wrong any more
-}
-
-FakeCursor::FakeCursor(FakeJoin* join, std::vector<uint64_t> build_rows) : join_(join) {
-    for (uint64_t row : build_rows) pairs_.push_back({kNoProbeRow, row});
+FakeCursor::FakeCursor(FakeJoin* join, Outputs outputs, std::vector<Row> own_rows)
+    : join_(join), outputs_(std::move(outputs)), own_rows_(std::move(own_rows)) {
     join_->controls_->cursors++;
     join_->cursors_++;
+}
+
+void FakeCursor::add(uint32_t probe_row, uint64_t build_row, const std::vector<const Cell*>& cells) {
+    pairs_.push_back({probe_row, build_row, cells});
 }
 
 FakeCursor::~FakeCursor() {
@@ -198,18 +233,17 @@ FakeCursor::~FakeCursor() {
 }
 
 bool FakeCursor::is_busy() const {
-    return probe_rows_ > 0 && probe_rows_ >= join_->controls_->busy_from && !*join_->limits_.cancel;
+    return batch_rows_ > 0 && batch_rows_ >= join_->controls_->busy_from && !*join_->limits_.cancel;
 }
 
 uint64_t FakeCursor::bytes_of(std::span<const Pair> pairs) const {
-    const JoinSpec& spec = join_->spec_;
     uint64_t bytes = align_buffer(pairs.size() * 4) + align_buffer(pairs.size() * 8);
-    for (uint16_t i = 0; i < spec.outputs; i++) {
-        uint32_t width = fixed_width(spec.build[spec.output[i]].type);
+    for (size_t i = 0; i < outputs_.columns.size(); i++) {
+        uint32_t width = fixed_width(outputs_.columns[i].type);
         uint64_t data = 0;
         if (width == 0)
             for (const Pair& pair : pairs)
-                if (const Cell& cell = join_->build_[pair.build_row][spec.output[i]]) data += cell->size();
+                if (const Cell& cell = *pair.cells[i]) data += cell->size();
         bytes += align_buffer(validity_bytes(pairs.size())) + align_buffer(data) +
                  align_buffer(width > 0 ? pairs.size() * width : (pairs.size() + 1) * 4);
     }
@@ -217,7 +251,6 @@ uint64_t FakeCursor::bytes_of(std::span<const Pair> pairs) const {
 }
 
 void FakeCursor::write(std::span<const Pair> pairs, const Sink& sink, ResultBatch* result) const {
-    const JoinSpec& spec = join_->spec_;
     memset(sink.memory, 0, bytes_of(pairs));
     auto take = [&](uint64_t bytes) {
         uint64_t start = result->bytes;
@@ -225,23 +258,24 @@ void FakeCursor::write(std::span<const Pair> pairs, const Sink& sink, ResultBatc
         return start;
     };
     result->rows = static_cast<uint32_t>(pairs.size());
+    result->undecided = outputs_.are_undecided;
     if (pairs.front().probe_row != kNoProbeRow) result->probe_rows = take(pairs.size() * 4);
-    if (spec.client_decides) result->build_rows = take(pairs.size() * 8);
+    if (outputs_.name_build_rows) result->build_rows = take(pairs.size() * 8);
     for (size_t r = 0; r < pairs.size(); r++) {
         if (result->probe_rows != kNoBuffer)
             memcpy(sink.memory + result->probe_rows + r * 4, &pairs[r].probe_row, 4);
         if (result->build_rows != kNoBuffer)
             memcpy(sink.memory + result->build_rows + r * 8, &pairs[r].build_row, 8);
     }
-    for (uint16_t i = 0; i < spec.outputs; i++) {
-        uint32_t width = fixed_width(spec.build[spec.output[i]].type);
+    for (size_t i = 0; i < outputs_.columns.size(); i++) {
+        uint32_t width = fixed_width(outputs_.columns[i].type);
         ColumnBuffers buffers;
         buffers.validity = take(validity_bytes(pairs.size()));
         buffers.values = take(width > 0 ? pairs.size() * width : (pairs.size() + 1) * 4);
         uint64_t data = 0;
         if (width == 0) buffers.data = result->bytes;
         for (size_t r = 0; r < pairs.size(); r++) {
-            const Cell& cell = join_->build_[pairs[r].build_row][spec.output[i]];
+            const Cell& cell = *pairs[r].cells[i];
             if (cell) sink.memory[buffers.validity + r / 8] |= std::byte(1 << (r % 8));
             if (cell && width > 0) memcpy(sink.memory + buffers.values + r * width, cell->data(), width);
             if (width > 0) continue;
@@ -303,15 +337,134 @@ Status FakeJoin::export_row(uint64_t number, const BuildConsumer& consumer) cons
     return consumer(BatchView{1, columns, Memory::Host}, number);
 }
 
+// Where it has groups it counts their rows, whatever the aggregates are; rows whose first key is NULL escape.
+class FakeFragment : public Fragment {
+  public:
+    FakeFragment(const FragmentView& fragment, std::vector<std::unique_ptr<FakeJoin>> joins)
+        : joins_(std::move(joins)),
+          stages_(fragment.stages.begin(), fragment.stages.end()),
+          is_plain_(fragment.is_plain_join()),
+          has_groups_(fragment.spec->sink == SinkKind::Groups),
+          source_(fragment.spec->source, fragment.spec->source + fragment.spec->source_columns),
+          inputs_(fragment.spec->input, fragment.spec->input + fragment.spec->inputs),
+          keys_(fragment.spec->key, fragment.spec->key + fragment.spec->keys) {
+        for (ColumnRef ref : inputs_) input_columns_.push_back(column_of(fragment, ref));
+        for (uint32_t i = 0; has_groups_ && i < group_columns(*fragment.spec); i++)
+            group_columns_.push_back(group_column(fragment, i));
+    }
+
+    Join& join(uint32_t stage) override { return *joins_[stage]; }
+    Status run(const BatchView& source, std::unique_ptr<Cursor>* cursor) override;
+    Status flush(std::unique_ptr<Cursor>* cursor) override;
+    Status rewind() override {
+        groups_.clear();
+        for (const auto& join : joins_) GPUJOIN_RETURN_IF_FAILED(join->rewind());
+        return {};
+    }
+    SinkStats sink_stats() const override {
+        SinkStats stats{};
+        stats.rows = rows_;
+        return stats;
+    }
+
+  private:
+    using Values =
+        std::vector<std::vector<const Cell*>>;  // of a row: each stage's outputs, then the source's
+
+    const Cell* value_of(const Values& values, ColumnRef ref) const {
+        return (ref.origin == kFromSource ? values.back() : values[ref.origin])[ref.column];
+    }
+    void expand(size_t stage, uint32_t source_row, Values* values, FakeCursor* cursor);
+    void sink(uint32_t source_row, const Values& values, FakeCursor* cursor);
+
+    const std::vector<std::unique_ptr<FakeJoin>> joins_;
+    const std::vector<StageSpec> stages_;
+    const bool is_plain_;
+    const bool has_groups_;
+    const std::vector<ColumnSpec> source_;
+    const std::vector<ColumnRef> inputs_;
+    const std::vector<uint16_t> keys_;
+    std::vector<ColumnSpec> input_columns_;
+    std::vector<ColumnSpec> group_columns_;
+    std::mutex mutex_;
+    std::map<Row, int64_t> groups_;
+    std::atomic<uint64_t> rows_{0};
+};
+
+Status FakeFragment::run(const BatchView& source, std::unique_ptr<Cursor>* cursor) {
+    if (is_plain_) return joins_[0]->probe(source, cursor);
+    GPUJOIN_RETURN_IF_FAILED(joins_[0]->interfere(FakeControls::Probe));
+    Outputs outputs{.columns = input_columns_, .are_undecided = has_groups_};
+    auto made = std::make_unique<FakeCursor>(joins_[0].get(), outputs, read_rows(source, source_.data()));
+    made->set_batch(source.rows);
+    Values values(stages_.size() + 1);
+    for (uint32_t row = 0; row < source.rows; row++) {
+        values.back().clear();
+        for (const Cell& cell : made->own_rows()[row]) values.back().push_back(&cell);
+        expand(0, row, &values, made.get());
+    }
+    *cursor = std::move(made);
+    return joins_[0]->cancelled();
+}
+
+void FakeFragment::expand(size_t stage, uint32_t source_row, Values* values, FakeCursor* cursor) {
+    if (stage == stages_.size()) return sink(source_row, *values, cursor);
+    Row probe;
+    for (uint16_t i = 0; i < stages_[stage].join.probe_columns; i++)
+        probe.push_back(*value_of(*values, stages_[stage].probe[i]));
+    for (uint64_t match : joins_[stage]->matches_of(probe)) {
+        (*values)[stage] = joins_[stage]->cells_of(match);
+        expand(stage + 1, source_row, values, cursor);
+    }
+}
+
+void FakeFragment::sink(uint32_t source_row, const Values& values, FakeCursor* cursor) {
+    std::vector<const Cell*> inputs;
+    for (ColumnRef ref : inputs_) inputs.push_back(value_of(values, ref));
+    rows_++;
+    if (!has_groups_) return cursor->add(source_row, kNoBuildRow, inputs);
+    if (!*inputs[keys_[0]]) return cursor->add(kNoProbeRow, kNoBuildRow, inputs);
+    Row group;
+    for (uint16_t key : keys_) group.push_back(*inputs[key]);
+    std::lock_guard lock(mutex_);
+    groups_[group]++;
+}
+
+Status FakeFragment::flush(std::unique_ptr<Cursor>* cursor) {
+    std::vector<Row> rows;
+    for (const auto& [group, count] : groups_) {
+        Row row = group;
+        row.resize(group_columns_.size(), std::string(reinterpret_cast<const char*>(&count), sizeof count));
+        rows.push_back(row);
+    }
+    groups_.clear();
+    auto made = std::make_unique<FakeCursor>(joins_[0].get(), Outputs{.columns = group_columns_}, rows);
+    for (const Row& row : made->own_rows()) {
+        std::vector<const Cell*> cells;
+        for (const Cell& cell : row) cells.push_back(&cell);
+        made->add(kNoProbeRow, kNoBuildRow, cells);
+    }
+    *cursor = std::move(made);
+    return {};
+}
+
 class FakeEngine : public Engine {
   public:
     FakeEngine(int number, FakeControls* controls, uint64_t join_memory)
         : number_(number), controls_(controls), join_memory_(join_memory) {}
 
     Status open(const JoinSpec& spec, const Limits& limits, std::unique_ptr<Join>* join) override {
-        auto made = std::make_unique<FakeJoin>(spec, limits, controls_);
-        GPUJOIN_RETURN_IF_FAILED(made->interfere(FakeControls::Open));
+        std::unique_ptr<FakeJoin> made;
+        GPUJOIN_RETURN_IF_FAILED(make(spec, limits, &made));
         *join = std::move(made);
+        return {};
+    }
+    Status open_fragment(const FragmentView& fragment, const Limits& limits,
+                         std::unique_ptr<Fragment>* opened) override {
+        std::vector<std::unique_ptr<FakeJoin>> joins(fragment.stages.size());
+        for (size_t i = 0; i < joins.size(); i++)
+            GPUJOIN_RETURN_IF_FAILED(make(fragment.stages[i].join, limits, &joins[i]));
+        *opened = std::make_unique<FakeFragment>(fragment, std::move(joins));
         return {};
     }
     Status pin(std::byte*, uint64_t) override { return {}; }
@@ -321,6 +474,13 @@ class FakeEngine : public Engine {
     }
 
   private:
+    Status make(const JoinSpec& spec, const Limits& limits, std::unique_ptr<FakeJoin>* join) {
+        auto made = std::make_unique<FakeJoin>(spec, limits, controls_);
+        GPUJOIN_RETURN_IF_FAILED(made->interfere(FakeControls::Open));
+        *join = std::move(made);
+        return {};
+    }
+
     const int number_;
     FakeControls* const controls_;
     const uint64_t join_memory_;

@@ -1,5 +1,6 @@
 // FakeEngine: a naive, correct engine for tests of the server: it compares every pair of rows. It knows inner
-// joins on equalities and scans of the build side, and can be told to fail, or to hang until it is cancelled.
+// joins on equalities, scans of the build side, chains of such joins, and counts of the rows of groups, and
+// can be told to fail, or to hang until it is cancelled.
 #pragma once
 
 #include <atomic>

@@ -42,7 +42,7 @@ TEST(ServerJoin, WholeConversation) {
 
     TestClient::Pairs unmatched = {{kNoProbeRow, int_payload(30)}};
     EXPECT_EQ(client.results(client.scan_build(false)), unmatched);
-    EXPECT_EQ(client.stats().build_rows, 4u);
+    EXPECT_EQ(client.stats().join.build_rows, 4u);
     client.close();
     EXPECT_TRUE(server.becomes_clean());
 }
@@ -121,7 +121,7 @@ TEST(ServerJoin, CursorsAreParkedUntilABlockIsReleased) {
     Received first = client.expect(MessageType::Result);
     Received second = client.expect(MessageType::Result);
     EXPECT_TRUE(client.is_silent());
-    EXPECT_EQ(client.stats().build_rows, 400u);
+    EXPECT_EQ(client.stats().join.build_rows, 400u);
     EXPECT_EQ(other.results(other.probe(other.opened.input[0], {1})).size(), 400u);
 
     TestClient::Pairs pairs = client.read_result(first);

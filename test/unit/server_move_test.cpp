@@ -27,7 +27,7 @@ void join_and_check(TestServer* server, bool* moved) {
     EXPECT_EQ(client.results(first), expected);
     EXPECT_EQ(client.results(second).size(), 1u);
     EXPECT_EQ(client.results(client.scan_build(true)).size(), 3u);
-    JoinStats stats = client.stats();
+    JoinStats stats = client.stats().join;
     *moved = stats.moved != 0;
     EXPECT_STREQ(stats.device, *moved ? "CPU: fake" : "GPU 0: fake");
 }
@@ -128,7 +128,7 @@ TEST(ServerMove, OtherParticipantsGoOn) {
         worker.expect(MessageType::Sealed);
         EXPECT_EQ(worker.results(worker.probe(worker.opened.input[0], {2})).size(), 12u);
     }
-    EXPECT_TRUE(leader.stats().moved);
+    EXPECT_TRUE(leader.stats().join.moved);
     workers.clear();
     leader.close();
     EXPECT_TRUE(server.becomes_clean());
@@ -174,7 +174,7 @@ TEST(ServerMove, ProbesThatEndWhileAMoveIsDueAreDoneAgain) {
     server.gpu.hang_in = FakeControls::kCalls;
     EXPECT_EQ(worker.results(others).size(), 1u);
     EXPECT_EQ(leader.results(failing).size(), 1u);
-    EXPECT_TRUE(leader.stats().moved);
+    EXPECT_TRUE(leader.stats().join.moved);
     EXPECT_EQ(leader.results(leader.scan_build(true)).size(), 2u);
 }
 

@@ -1,4 +1,4 @@
-// Opening: specs that come in parts are gathered in turn, and accounted for until all have come.
+// Opening: fragments that come in parts are gathered in turn, and accounted for until all have come.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -17,10 +17,10 @@ void expect_refusal(TestClient& client, const char* sqlstate) {
     EXPECT_TRUE(client.ends());
 }
 
-// Announces `bytes` bytes of one spec, and sends the first `here` of them.
-void begin_open(TestClient& client, uint32_t bytes, size_t here) {
+// Announces `bytes` bytes of a fragment, and sends the first `here` of them.
+void begin_open(TestClient& client, uint32_t bytes, size_t here, uint32_t stages = 1) {
     std::vector<std::byte> some(here);
-    OpenBody body{1, bytes};
+    OpenBody body{stages, bytes};
     client.send(MessageType::Open, 0, &body, some);
 }
 
@@ -28,26 +28,36 @@ void send_part(TestClient& client, size_t bytes) {
     client.send(MessageType::OpenPart, 0, nullptr, std::vector<std::byte>(bytes));
 }
 
-JoinSpec largest_spec() {
-    JoinSpec spec = key_payload_spec();
-    spec.probe_columns = spec.build_columns = spec.outputs = kMaxColumns;
-    spec.equalities = spec.ranges = spec.filters = kMaxTerms;
-    for (uint32_t i = 0; i < kMaxTerms; i++) {
-        spec.range[i].comparison = Comparison::Less;
-        spec.filter[i].comparison = Comparison::NotEqual;
+// As many stages as there may be, each with as much as a stage may have.
+OwnedFragment large_fragment() {
+    OwnedFragment fragment = chain_fragment(kMaxStages, SinkKind::Groups);
+    for (StageSpec& stage : fragment.stages) {
+        JoinSpec& spec = stage.join;
+        spec.probe_columns = spec.build_columns = spec.outputs = kMaxColumns;
+        spec.equalities = spec.ranges = spec.filters = kMaxTerms;
+        for (uint32_t i = 0; i < kMaxColumns; i++) {
+            spec.probe[i] = spec.probe[0];
+            spec.build[i] = spec.build[0];
+            spec.output[i] = 0;
+            stage.probe[i] = stage.probe[0];
+        }
+        for (uint32_t i = 0; i < kMaxTerms; i++) {
+            spec.range[i].comparison = Comparison::Less;
+            spec.filter[i].comparison = Comparison::NotEqual;
+        }
     }
-    return spec;
+    return fragment;
 }
 
 }  // namespace
 
-TEST(ServerOpen, SpecsMayComeInParts) {
+TEST(ServerOpen, FragmentsMayComeInParts) {
     TestServer server;
-    const JoinSpec spec = key_payload_spec();
+    const OwnedFragment fragment = plain_fragment(key_payload_spec());
     for (size_t at_once : {1, 7, 64}) {
         TestClient client = server.connect();
         client.hello();
-        client.send_open({&spec, 1}, at_once);
+        client.send_open(fragment.view(), at_once);
         Received opened = client.expect(MessageType::Opened);
         client.session = opened.message.header->session;
         client.opened = opened.message.as<OpenedBody>();
@@ -59,17 +69,18 @@ TEST(ServerOpen, SpecsMayComeInParts) {
     EXPECT_TRUE(server.becomes_clean());
 }
 
-TEST(ServerOpen, SeveralJoinsAreCheckedAndRefused) {
+TEST(ServerOpen, LargeFragmentsAreTakenAndChecked) {
     TestServer server;
-    std::vector<JoinSpec> specs(kMaxStages, largest_spec());
-    TestClient client = server.connect();
-    client.hello();
-    client.send_open(specs);
-    expect_refusal(client, "0A000");
-    specs.back().output[0] = kMaxColumns;
+    OwnedFragment fragment = large_fragment();
+    EXPECT_GT(packed_bytes(fragment.view()), 4 * kMaxMessageBytes);
+    {
+        TestClient client = server.connect_and_open(fragment.view());
+        EXPECT_EQ(client.seal(kMaxStages - 1).build_rows, 0u);
+    }
+    fragment.stages.back().join.output[0] = kMaxColumns;
     TestClient spoiled = server.connect();
     spoiled.hello();
-    spoiled.send_open(specs);
+    spoiled.send_open(fragment.view());
     expect_refusal(spoiled, "08P01");
     EXPECT_TRUE(server.becomes_clean());
 }
@@ -112,10 +123,10 @@ TEST(ServerOpen, OpensThatAreNotCompletedInTurnAreRefused) {
         [](TestClient& c) { begin_open(c, 100, 50), c.send(MessageType::Seal, 0, nullptr); },
         [](TestClient& c) { begin_open(c, 100, 50), c.send(MessageType::Ping, 0, nullptr); },
         [](TestClient& c) { begin_open(c, kMaxOpenBytes + 1, 50); },
-        [](TestClient& c) { begin_open(c, 100, 50), send_part(c, 50); },  // complete, but no spec
+        [](TestClient& c) { begin_open(c, 100, 50), send_part(c, 50); },  // complete, but no fragment
         [](TestClient& c) { begin_open(c, 0, 0); },
-        [](TestClient& c) { c.send_open(std::vector<JoinSpec>(kMaxStages + 1)); },
-        [](TestClient& c) { c.send_open(std::span<const JoinSpec>()); },
+        [](TestClient& c) { begin_open(c, 100, 50, kMaxStages + 1); },
+        [](TestClient& c) { begin_open(c, 100, 50, 0); },
     };
     for (const auto& step : steps) {
         TestClient client = server.connect();
@@ -133,13 +144,17 @@ TEST(ServerOpen, OpensThatAreNotCompletedInTurnAreRefused) {
 
 TEST(ServerOpen, MessagesNameAStageThatExists) {
     TestServer server;
-    for (MessageType type :
-         {MessageType::Seal, MessageType::Rewind, MessageType::GetStats, MessageType::Ping}) {
-        TestClient client = server.connect_and_open(key_payload_spec());
-        alignas(8) std::byte packet[sizeof(MessageHeader)];
-        uint32_t bytes = encode(type, client.session, 0, nullptr, 0, {}, packet);
-        reinterpret_cast<MessageHeader*>(packet)->stage = 1;
-        ASSERT_TRUE(client.send_packet(packet, bytes));
+    const OwnedFragment chain = chain_fragment(2, SinkKind::Rows);
+    for (MessageType type : {MessageType::Seal, MessageType::GetStats}) {
+        for (uint32_t stage : {2u, kMaxStages, ~0u}) {
+            TestClient client = server.connect_and_open(chain.view());
+            client.send(type, 0, nullptr, std::span<const ColumnBuffers>(), stage);
+            expect_refusal(client, "08P01");
+        }
+    }
+    for (MessageType type : {MessageType::Rewind, MessageType::Flush, MessageType::Ping}) {  // name none
+        TestClient client = server.connect_and_open(chain.view());
+        client.send(type, 0, nullptr, std::span<const ColumnBuffers>(), 1);
         expect_refusal(client, "08P01");
     }
 }

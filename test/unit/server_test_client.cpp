@@ -13,6 +13,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "wire/plain_fragment.h"
+
 namespace gpujoin::test {
 
 namespace {
@@ -77,6 +79,30 @@ JoinSpec key_payload_spec(ColumnType payload) {
     return spec;
 }
 
+OwnedFragment plain_fragment(const JoinSpec& spec) {
+    OwnedFragment fragment(1);
+    make_plain_fragment(spec, fragment.spec.get(), fragment.stages.data());
+    return fragment;
+}
+
+OwnedFragment chain_fragment(uint32_t stages, SinkKind sink) {
+    OwnedFragment fragment = plain_fragment(key_payload_spec());
+    fragment.stages.resize(stages, fragment.stages[0]);
+    for (uint16_t i = 0; i < stages; i++) {
+        fragment.stages[i].join.build[1].order = ValueOrder::Signed;
+        if (i > 0) fragment.stages[i].probe[0] = {static_cast<uint16_t>(i - 1), 0};
+    }
+    FragmentSpec& spec = *fragment.spec;
+    spec.sink = sink;
+    spec.inputs = 1;
+    spec.input[0] = {static_cast<uint16_t>(stages - 1), 0};
+    if (sink == SinkKind::Rows) return fragment;
+    spec.keys = spec.aggregates = 1;
+    spec.key[0] = 0;
+    spec.aggregate[0] = {AggregateFunction::Count, 0, kNoNumber, kNoNumber};
+    return fragment;
+}
+
 std::string int_payload(int64_t value) {
     return {reinterpret_cast<const char*>(&value), sizeof value};
 }
@@ -105,11 +131,11 @@ bool TestClient::send_packet(const void* packet, size_t bytes) {
     return ::send(fd(), packet, bytes, MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(bytes);
 }
 
-bool TestClient::send(MessageType type, uint64_t sequence, const void* body,
-                      std::span<const std::byte> tail) {
+bool TestClient::send(MessageType type, uint64_t sequence, const void* body, std::span<const std::byte> tail,
+                      uint32_t stage) {
     std::vector<uint64_t> buffer(kMaxMessageBytes / 8);
     auto* bytes = reinterpret_cast<std::byte*>(buffer.data());
-    uint32_t size = encode(type, session, sequence, body, body_bytes(type), tail, bytes);
+    uint32_t size = encode(type, session, sequence, body, body_bytes(type), tail, bytes, stage);
     return send_packet(bytes, size);
 }
 
@@ -178,21 +204,22 @@ void TestClient::hello() {
     ASSERT_NE(memory_, nullptr);
 }
 
-void TestClient::send_open(std::span<const JoinSpec> specs, size_t at_once) {
+void TestClient::send_open(const FragmentView& fragment, size_t at_once) {
     at_once = std::min(at_once, kMaxMessageBytes - sizeof(MessageHeader) - sizeof(OpenBody));
-    std::vector<std::byte> packed(specs.size() * kMaxPackedSpecBytes);
-    size_t bytes = 0;
-    for (const JoinSpec& spec : specs) bytes += pack(spec, packed.data() + bytes);
-    OpenBody body{static_cast<uint32_t>(specs.size()), static_cast<uint32_t>(bytes)};
+    std::vector<std::byte> packed(packed_bytes(fragment));
+    const uint32_t bytes = pack(fragment, packed.data());
+    OpenBody body{static_cast<uint32_t>(fragment.stages.size()), bytes};
     for (size_t sent = 0; sent == 0 || sent < bytes; sent += at_once) {
-        std::span<const std::byte> part(packed.data() + sent, std::min(at_once, bytes - sent));
+        std::span<const std::byte> part(packed.data() + sent, std::min<size_t>(at_once, bytes - sent));
+        pollfd room{fd(), POLLOUT, 0};
+        poll(&room, 1, static_cast<int>(kPatience.count()));
         send(sent == 0 ? MessageType::Open : MessageType::OpenPart, 0, &body, part);
     }
 }
 
-void TestClient::open(const JoinSpec& spec) {
+void TestClient::open(const FragmentView& fragment) {
     hello();
-    send_open(spec);
+    send_open(fragment);
     Received answer = expect(MessageType::Opened);
     session = answer.message.header->session;
     opened = answer.message.as<OpenedBody>();
@@ -207,25 +234,32 @@ void TestClient::attach(const TestClient& other) {
     opened = expect(MessageType::Opened).message.as<OpenedBody>();
 }
 
-uint64_t TestClient::append(const BlockRange& block, const std::vector<BuildRow>& rows, ColumnType payload) {
+uint64_t TestClient::append(const BlockRange& block, const std::vector<BuildRow>& rows, ColumnType payload,
+                            uint32_t stage) {
     std::vector<std::optional<int64_t>> keys;
     for (const BuildRow& row : rows) keys.push_back(row.key);
     BlockWriter writer{at(block.offset)};
     ColumnBuffers columns[2] = {write_keys(&writer, keys), write_payloads(&writer, rows, payload)};
     EXPECT_LE(writer.used, block.bytes);
     BatchBody body{block, static_cast<uint32_t>(rows.size()), 2, 0, 0, kNoBuffer, kNoBuffer};
-    EXPECT_TRUE(send(MessageType::Append, ++last_sequence_, &body, columns));
+    EXPECT_TRUE(send(MessageType::Append, ++last_sequence_, &body, columns, stage));
     return last_sequence_;
 }
 
-void TestClient::append_and_wait(const std::vector<BuildRow>& rows, ColumnType payload) {
-    uint64_t sequence = append(opened.input[0], rows, payload);
+void TestClient::append_and_wait(const std::vector<BuildRow>& rows, ColumnType payload, uint32_t stage) {
+    uint64_t sequence = append(opened.input[0], rows, payload, stage);
     EXPECT_EQ(expect(MessageType::Appended).message.header->sequence, sequence);
 }
 
-SealReport TestClient::seal() {
-    send(MessageType::Seal, 0, nullptr);
-    return expect(MessageType::Sealed).message.as<SealReport>();
+SealReport TestClient::seal(uint32_t stage) {
+    send(MessageType::Seal, 0, nullptr, std::span<const ColumnBuffers>(), stage);
+    return expect_sealed(stage);
+}
+
+SealReport TestClient::expect_sealed(uint32_t stage) {
+    Received sealed = expect(MessageType::Sealed);
+    EXPECT_EQ(sealed.message.header->stage, stage);
+    return sealed.message.as<SealReport>();
 }
 
 uint64_t TestClient::probe(const BlockRange& block, const std::vector<std::optional<int64_t>>& keys) {
@@ -240,6 +274,11 @@ uint64_t TestClient::scan_build(bool matched) {
     ScanBuildBody body{};
     body.matched = matched;
     EXPECT_TRUE(send(MessageType::ScanBuild, ++last_sequence_, &body));
+    return last_sequence_;
+}
+
+uint64_t TestClient::flush() {
+    EXPECT_TRUE(send(MessageType::Flush, ++last_sequence_, nullptr));
     return last_sequence_;
 }
 
@@ -266,9 +305,11 @@ DevicesBody TestClient::devices() {
     return expect(MessageType::Devices).message.as<DevicesBody>();
 }
 
-JoinStats TestClient::stats() {
-    send(MessageType::GetStats, 0, nullptr);
-    return expect(MessageType::Stats).message.as<JoinStats>();
+StatsBody TestClient::stats(uint32_t stage) {
+    send(MessageType::GetStats, 0, nullptr, std::span<const ColumnBuffers>(), stage);
+    Received stats = expect(MessageType::Stats);
+    EXPECT_EQ(stats.message.header->stage, stage);
+    return stats.message.as<StatsBody>();
 }
 
 TestClient::Pairs TestClient::read_result(const Received& result, ColumnType payload) const {
@@ -301,6 +342,26 @@ TestClient::Pairs TestClient::results(uint64_t sequence, ColumnType payload) {
     }
 }
 
+TestClient::Counts TestClient::groups(uint64_t sequence) {
+    Counts counts;
+    for (bool last = false; !last;) {
+        Received result = expect(MessageType::Result);
+        EXPECT_EQ(result.message.header->sequence, sequence);
+        const auto& body = result.message.as<BatchBody>();
+        EXPECT_FALSE(body.undecided);
+        EXPECT_EQ(body.probe_rows, kNoBuffer);
+        for (uint32_t r = 0; r < body.rows; r++) {
+            int64_t values[2];
+            for (size_t i = 0; i < 2; i++)
+                memcpy(&values[i], at(body.block.offset) + result.message.columns[i].values + r * 8, 8);
+            counts[values[0]] += values[1];
+        }
+        if (body.rows > 0) release(body.block.offset);
+        last = body.last != 0;
+    }
+    return counts;
+}
+
 TestServer::TestServer(const Setup& setup) {
     directory_ = std::filesystem::temp_directory_path() / "gpujoin_test.XXXXXX";
     EXPECT_NE(mkdtemp(directory_.data()), nullptr) << directory_;
@@ -322,9 +383,9 @@ TestServer::~TestServer() {
     EXPECT_EQ(rmdir(directory_.c_str()), 0) << "the socket is left";
 }
 
-TestClient TestServer::connect_and_open(const JoinSpec& spec) {
+TestClient TestServer::connect_and_open(const FragmentView& fragment) {
     TestClient client = connect();
-    client.open(spec);
+    client.open(fragment);
     return client;
 }
 

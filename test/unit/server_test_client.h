@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <optional>
 #include <string>
 #include <thread>
@@ -13,6 +14,7 @@
 #include "server/unique_fd.h"
 #include "server_fake_engine.h"
 #include "wire/message.h"
+#include "wire/owned_fragment.h"
 
 namespace gpujoin::test {
 
@@ -21,6 +23,10 @@ constexpr std::chrono::milliseconds kPatience = std::chrono::minutes(3);
 
 // A join of an int64 key with an int64 key, giving the build side's payload: an int64, or a string of bytes.
 JoinSpec key_payload_spec(ColumnType payload = ColumnType::Fixed8);
+OwnedFragment plain_fragment(const JoinSpec& spec);
+// Such joins one after the other, each looking up the payload of the one before it; the sink takes the last
+// one's payload, and where it has groups, counts how often each comes.
+OwnedFragment chain_fragment(uint32_t stages, SinkKind sink);
 
 struct BuildRow {
     std::optional<int64_t> key;
@@ -44,10 +50,11 @@ class TestClient {
 
     // Raw packets. send_packet is false when the server has ended the connection or does not read.
     bool send_packet(const void* packet, size_t bytes);
-    bool send(MessageType type, uint64_t sequence, const void* body, std::span<const std::byte> tail);
+    bool send(MessageType type, uint64_t sequence, const void* body, std::span<const std::byte> tail,
+              uint32_t stage = 0);
     bool send(MessageType type, uint64_t sequence, const void* body,
-              std::span<const ColumnBuffers> columns = {}) {
-        return send(type, sequence, body, std::as_bytes(columns));
+              std::span<const ColumnBuffers> columns = {}, uint32_t stage = 0) {
+        return send(type, sequence, body, std::as_bytes(columns), stage);
     }
     // The next message; nothing at the end of the connection or after the timeout.
     std::optional<Received> receive(std::chrono::milliseconds timeout = kPatience);
@@ -63,26 +70,35 @@ class TestClient {
     // The steps of a conversation.
     void hello();
     // What does not fit the Open, or is beyond `at_once` bytes, follows in parts of as many at most.
-    void send_open(std::span<const JoinSpec> specs, size_t at_once = kMaxMessageBytes);
-    void send_open(const JoinSpec& spec) { send_open({&spec, 1}); }
-    void open(const JoinSpec& spec);
+    void send_open(const FragmentView& fragment, size_t at_once = kMaxMessageBytes);
+    void send_open(const JoinSpec& spec) { send_open(plain_fragment(spec).view()); }
+    void open(const FragmentView& fragment);
+    void open(const JoinSpec& spec) { open(plain_fragment(spec).view()); }
     void attach(const TestClient& other);
-    uint64_t append(const BlockRange& block, const std::vector<BuildRow>& rows, ColumnType payload);
-    void append_and_wait(const std::vector<BuildRow>& rows, ColumnType payload = ColumnType::Fixed8);
-    SealReport seal();
+    uint64_t append(const BlockRange& block, const std::vector<BuildRow>& rows, ColumnType payload,
+                    uint32_t stage = 0);
+    void append_and_wait(const std::vector<BuildRow>& rows, ColumnType payload = ColumnType::Fixed8,
+                         uint32_t stage = 0);
+    SealReport seal(uint32_t stage = 0);
+    SealReport expect_sealed(uint32_t stage);
     uint64_t probe(const BlockRange& block, const std::vector<std::optional<int64_t>>& keys);
     uint64_t scan_build(bool matched);
+    uint64_t flush();
     void release(uint64_t offset);
     void skip(uint64_t sequence, uint32_t row);
     std::optional<BlockRange> reserve(uint64_t bytes);
     DevicesBody devices();
-    JoinStats stats();
+    StatsBody stats(uint32_t stage = 0);
     void close() { socket_.reset(); }
 
-    // (probe row, payload) of every result until the last one, in order. Releases the blocks.
+    // (probe row, payload) of every result until the last one, in order; of groups their keys. Releases the
+    // blocks.
     using Pairs = std::vector<std::pair<uint32_t, std::string>>;
     Pairs results(uint64_t sequence, ColumnType payload = ColumnType::Fixed8);
     Pairs read_result(const Received& result, ColumnType payload = ColumnType::Fixed8) const;
+    // What counts of groups add up to, by their keys.
+    using Counts = std::map<int64_t, int64_t>;
+    Counts groups(uint64_t sequence);
 
     std::byte* at(uint64_t offset) const { return memory_ + offset; }
     int fd() const { return socket_.get(); }
@@ -110,7 +126,10 @@ class TestServer {
     ~TestServer();  // checks that the server can stop
 
     TestClient connect() { return TestClient(socket_name_); }
-    TestClient connect_and_open(const JoinSpec& spec);
+    TestClient connect_and_open(const FragmentView& fragment);
+    TestClient connect_and_open(const JoinSpec& spec) {
+        return connect_and_open(plain_fragment(spec).view());
+    }
     // Waits until nothing is held: no session, block, ledger charge, join or cursor. False if something
     // stays.
     bool becomes_clean();

@@ -67,6 +67,23 @@ TEST(Message, EveryOtherSizeIsRefused) {
     }
 }
 
+TEST(Message, OnlyWhatIsAboutAStageNamesOne) {
+    int naming = 0;
+    for (uint16_t number = kFirst; number <= kLast; number++) {
+        auto type = static_cast<MessageType>(number);
+        Packet packet = plain_packet(type);
+        packet.header().stage = 3;
+        Message message;
+        Status status = packet.decode(&message);
+        EXPECT_EQ(status.ok(), names_stage(type)) << number;
+        naming += names_stage(type);
+    }
+    EXPECT_EQ(naming, 7);
+    alignas(8) std::byte seal[sizeof(MessageHeader)];
+    encode(MessageType::Seal, 7, 0, nullptr, 0, {}, seal, 3);
+    EXPECT_EQ(reinterpret_cast<MessageHeader*>(seal)->stage, 3u);
+}
+
 TEST(Message, BatchesCarryTheirColumns) {
     ColumnBuffers columns[2] = {{1, 2, 3, 4}, {5, 6, 7, 8}};
     BatchBody body{{64, 128}, 10, 2, 1, 0, 0, kNoBuffer};
@@ -93,7 +110,7 @@ TEST(Message, TheLargestBatchFits) {
     EXPECT_LE(packet.bytes, kMaxMessageBytes);
 }
 
-TEST(Message, OpensCarrySpecs) {
+TEST(Message, OpensCarryFragments) {
     std::vector<std::byte> some(100, std::byte{7});
     auto decodes = [&some](const OpenBody& body) {
         Message message;
@@ -133,8 +150,8 @@ TEST(Message, TextsEnd) {
     memset(opened.device, 'x', sizeof opened.device);
     EXPECT_FALSE(Packet(MessageType::Opened, &opened).decode(&message).ok());
 
-    JoinStats stats{};
-    memset(stats.device, 'x', sizeof stats.device);
+    StatsBody stats{};
+    memset(stats.join.device, 'x', sizeof stats.join.device);
     EXPECT_FALSE(Packet(MessageType::Stats, &stats).decode(&message).ok());
 
     DevicesBody devices{};
