@@ -52,7 +52,10 @@ void make_groups(OwnedFragment* fragment) {
     spec.input[0] = {1, 0};
     spec.values = spec.aggregates = 2;
     const FilterStep load = {FilterOpcode::Load, FilterType::Int64, FilterSource::Probe, 0, 0, 0};
-    for (FilterProgram& program : std::span(spec.value, spec.values)) program = {.steps = 2};
+    for (FilterProgram& program : std::span(spec.value, spec.values)) {
+        program = {};
+        program.steps = 2;
+    }
     spec.value[0].step[0] = spec.value[1].step[0] = load;
     spec.value[0].step[1] = {FilterOpcode::Add, FilterType::Int64, FilterSource::Probe, 0, 0, 0};
     spec.value[1].step[1] = {FilterOpcode::Less, FilterType::Int64, FilterSource::Constant, 0, 0, 0};
