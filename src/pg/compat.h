@@ -309,4 +309,13 @@ inline void count_rows_fetched(Relation relation, int64 rows) {
 #endif
 }
 
+// What a query groups by; from 16 on without what is redundant.
+inline List* group_clause(const PlannerInfo* root) {
+#if PG_VERSION_NUM >= 160000
+    return root->processed_groupClause;
+#else
+    return root->parse->groupClause;
+#endif
+}
+
 }  // namespace gpujoin

@@ -11,10 +11,14 @@ namespace gpujoin {
 
 // planner/: chains to the previous hook, adds GPU Join paths.
 void install_join_hook();
+// The same for the grouping of a chain's rows.
+void install_groups_hook();
 
-// executor/: callbacks that make a node from a plan. Registered with RegisterCustomScanMethods under this
-// name.
+// executor/: callbacks that make a node from a plan, whose rows are those of joins, or groups. Registered
+// with RegisterCustomScanMethods under their names.
 extern const CustomScanMethods scan_methods;
+extern const CustomScanMethods group_methods;
 inline constexpr const char* kNodeName = "GPU Join";
+inline constexpr const char* kGroupNodeName = "GPU Aggregate";
 
 }  // namespace gpujoin

@@ -192,4 +192,17 @@ ColumnSpec column_of(KeyEncoding encoding) {
     elog(ERROR, "key encoding %d has no column", static_cast<int>(encoding));
 }
 
+bool holds_value(KeyEncoding encoding, int length) {
+    switch (encoding) {
+        case KeyEncoding::Float32:
+        case KeyEncoding::Float64:
+        case KeyEncoding::Hash64:
+        case KeyEncoding::DateTimestamp:
+            return false;
+        default:
+            return !is_bound(encoding) && length > 0 &&
+                   fixed_width(column_of(encoding).type) == static_cast<uint32_t>(length);
+    }
+}
+
 }  // namespace gpujoin

@@ -76,4 +76,7 @@ bool find_operator_encoding(Oid opno, Oid inputcollid, OperatorEncoding* found);
 // The engine's column for an encoding.
 ColumnSpec column_of(KeyEncoding encoding);
 
+// Whether encoded values of a type of this length (pg_type.typlen) are the very bytes of its values.
+bool holds_value(KeyEncoding encoding, int length);
+
 }  // namespace gpujoin

@@ -16,21 +16,22 @@ PGDLLEXPORT void _PG_init(void);
 // A plan names its node's methods, and workers find them by that name: were it somebody else's, our plans
 // would run their code. The name is ours already where an earlier attempt to load the library failed later
 // on.
-static void register_node(void) {
-    using namespace gpujoin;
-    const CustomScanMethods* registered = GetCustomScanMethods(kNodeName, true);
-    if (registered == nullptr) RegisterCustomScanMethods(&scan_methods);
-    if (registered != nullptr && registered != &scan_methods)
+static void register_node(const CustomScanMethods* methods) {
+    const CustomScanMethods* registered = GetCustomScanMethods(methods->CustomName, true);
+    if (registered == nullptr) RegisterCustomScanMethods(methods);
+    if (registered != nullptr && registered != methods)
         ereport(ERROR, errcode(ERRCODE_DUPLICATE_OBJECT),
-                errmsg("another extension has registered a plan node named \"%s\"", kNodeName),
+                errmsg("another extension has registered a plan node named \"%s\"", methods->CustomName),
                 errhint("Remove that extension or gpujoin from shared_preload_libraries."));
 }
 
 void _PG_init(void) {
     using namespace gpujoin;
-    register_node();
+    register_node(&scan_methods);
+    register_node(&group_methods);
     define_settings();
     install_noted_join_hook();
+    install_groups_hook();
     if (!process_shared_preload_libraries_in_progress) return;
     install_shared_state();
     if (!IsBinaryUpgrade) register_supervisor();

@@ -2,18 +2,21 @@
 // Nodes (copied, serialised to parallel workers, kept in cached plans); expressions travel in
 // CustomScan.custom_exprs, where setrefs and Param finalisation see them.
 //
-// A node has a probe input and a chain of stages, each of which is one join with a build side of its own. So
-// far it has one. Children: custom_plans = (probe child, build child of each stage). custom_scan_tlist = the
-// probe child's target list ++ the build children's. custom_private = (node's integers, integers of each
-// stage). custom_exprs = a list for each stage, of the lists of StageExprs.
+// A node has a probe input and a chain of stages, each of which is one join with a build side of its own;
+// what comes out of the last stage are the node's rows, or is aggregated. Children: custom_plans = (probe
+// child, build child of each stage). custom_scan_tlist = the probe child's target list ++ the build
+// children's ++ what groups have beyond columns of these. custom_private = (node's integers, integers of each
+// stage, or of the groups). custom_exprs = a list for each stage, of the lists of StageExprs, and one for the
+// groups, of the lists of GroupExprs.
 //
-// The terms are OpExprs whose left argument is over the probe child and the right one over the stage's build
-// child (commuted by the planner where need be); after setrefs their Vars are INDEX_VARs into
-// custom_scan_tlist. Conditions are what the filter program stands for, in its order, to be tested again on
-// undecided pairs; its operands are numbers of the probe's and build's values, expressions over one child
-// each. The residual is a list of boolean expressions. Both are in the order in which they must be tested,
-// and residual_before says how they come together. The written lists have the conditions that the terms are
-// from, for EXPLAIN: a term may compute something else, in bigint or saturated, or be a part of a condition.
+// The terms are OpExprs whose left argument is over the probe child, or over the build child of one earlier
+// stage, and the right one over the stage's build child (commuted by the planner where need be); after
+// setrefs their Vars are INDEX_VARs into custom_scan_tlist. Conditions are what the filter program stands
+// for, in its order, to be tested again on undecided pairs; its operands are numbers of the probe's and
+// build's values, expressions over one child each. The residual is a list of boolean expressions. Both are in
+// the order in which they must be tested, and residual_before says how they come together. The written lists
+// have the conditions that the terms are from, for EXPLAIN: a term may compute something else, in bigint or
+// saturated, or be a part of a condition.
 //
 // A condition on range types is two terms with one and the same clause, which compare bounds. A term encoded
 // as Hash64 is only a necessary condition: its clause is in the residual as well. A term may have a Const for
@@ -23,7 +26,7 @@
 #pragma once
 
 #include "pg/key_encoding.h"
-#include "wire/join_spec.h"
+#include "wire/fragment_spec.h"
 
 extern "C" {
 #include "postgres.h"
@@ -72,6 +75,7 @@ enum CostTerm {
     kTransferProbeTerm,  // results included
     kProbeTerm,
     kExpansionTerm,
+    kAggregateTerm,
     kEmissionTerm,
     kCostTermCount
 };
@@ -95,7 +99,8 @@ struct PlanValues {
 // One join of a node.
 struct StagePlan {
     JoinKind kind;
-    int first_entry;  // of custom_scan_tlist that is the build child's, from 1
+    bool builds_together;  // in a parallel plan: the build child gives each participant a part of its rows
+    int first_entry;       // of custom_scan_tlist that is the build child's, from 1
     int equalities;
     int ranges;
     int filters;
@@ -105,6 +110,50 @@ struct StagePlan {
     FilterProgram program;
     PlanValues probe_values;
     PlanValues build_values;
+};
+
+enum GroupExprs {
+    kKeyExprs,       // what rows are grouped by
+    kValueExprs,     // what the aggregates' programs read, by number
+    kAnyExprs,       // what any row of a group gives
+    kArgumentExprs,  // what the programs compute: arguments and filters of aggregates, for escaped rows
+    kGroupExprsCount
+};
+
+// How a group's columns become a value of the scan tuple: what PostgreSQL has as the transition state of the
+// aggregate.
+enum class StateForm : uint8_t {
+    Column,        // the column's value as it is
+    Number,        // min, max: a number of the program, as the type has it
+    Bigint,        // sum of int2, int4: a sum that may be too large
+    CountAndSum,   // avg of int2, int4: int8[2]
+    NumericState,  // sum and avg of int8: number of values and sum, as int8_avg_serialize() writes them
+};
+
+// An entry of the scan tuple that groups have a value for. Columns count from 0: keys, then aggregates.
+struct EntryState {
+    int entry;
+    StateForm form;
+    int column;
+    int count_column;  // CountAndSum, NumericState: of the number of values
+};
+
+inline constexpr int kMaxGroupStates = 256;
+
+// What is made of the rows of the last stage.
+struct GroupsPlan {
+    int keys;
+    KeyEncoding key_encoding[kMaxGroupKeys];
+    Oid key_type[kMaxGroupKeys];  // as the grouping operator has it
+    int any_count;
+    PlanValues values;
+    int programs;
+    FilterProgram* program;  // kMaxValues of them
+    int aggregates;
+    AggregateSpec aggregate[kMaxAggregates];
+    int states;
+    EntryState state[kMaxGroupStates];
+    double estimated_groups;
 };
 
 struct PlanData {
@@ -117,13 +166,15 @@ struct PlanData {
     CostTerms costs;
     int stage_count;
     StagePlan* stages;
+    GroupsPlan* groups;  // nullptr: the node gives the rows of the last stage
 };
 
 List* plan_data_to_list(const PlanData* data);
-// Allocates the stages.
+// Allocates the stages and groups.
 void plan_data_from_list(const List* list, PlanData* data);
 
-// The child that an entry of the scan tuple is from: a stage, whose build child it is, or the probe child.
+// The child that an entry of the scan tuple is from: a stage, whose build child it is, or the probe child. Of
+// entries that are no child's the last stage.
 inline constexpr int kProbeChild = -1;
 struct ChildColumn {
     int child;

@@ -12,6 +12,8 @@ namespace gpujoin {
 
 bool setting_enabled = true;
 bool setting_force = false;
+bool setting_chain = true;
+bool setting_aggregate = true;
 bool setting_carry = false;
 int setting_algorithm = static_cast<int>(Algorithm::Auto);
 char* setting_device = nullptr;
@@ -97,6 +99,11 @@ void define_planner_settings() {
                              "With auto the engine chooses by what it has counted.", &setting_algorithm,
                              setting_algorithm, algorithm_options, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr,
                              nullptr);
+    DefineCustomBoolVariable("gpujoin.chain", "Lets one GPU Join run several joins.", nullptr, &setting_chain,
+                             setting_chain, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+    DefineCustomBoolVariable("gpujoin.aggregate", "Lets aggregates above joins run where the joins do.",
+                             nullptr, &setting_aggregate, setting_aggregate, PGC_USERSET, GUC_EXPLAIN,
+                             nullptr, nullptr, nullptr);
     DefineCustomBoolVariable("gpujoin.carry",
                              "Sends wanted probe columns through joins rather than keeping them.",
                              "For measurements and tests.", &setting_carry, setting_carry, PGC_USERSET,

@@ -9,6 +9,8 @@ namespace gpujoin {
 
 extern bool setting_enabled;        // gpujoin.enabled
 extern bool setting_force;          // gpujoin.force: plan every eligible join as GPU Join, whatever the cost
+extern bool setting_chain;          // gpujoin.chain: several joins in one node
+extern bool setting_aggregate;      // gpujoin.aggregate: aggregates above joins, in the same node
 extern bool setting_carry;          // gpujoin.carry: probe columns go through the engine where they can
 extern int setting_algorithm;       // gpujoin.algorithm: an Algorithm
 extern char* setting_device;        // gpujoin.device (postmaster): auto, cpu, or GPU numbers

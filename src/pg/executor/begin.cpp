@@ -27,7 +27,7 @@ Bitmapset* scan_entries(Node* expressions) {
 
 // Whether the join's rows have the columns of a child; where they do not, entries from it are NULL.
 bool gives_columns(const GpuJoinState* state, int child) {
-    if (child == kProbeChild) return rows_of(only_stage(state)->plan->kind).has_probe_columns();
+    if (child == kProbeChild) return rows_of(last_stage(state)->plan->kind).has_probe_columns();
     return rows_of(state->stages[child].plan->kind).has_build_columns();
 }
 
@@ -128,6 +128,39 @@ bool tests_pairs(const GpuJoinState* state) {
     return false;
 }
 
+EmitState emit_state(const EntryState& entry, TupleDesc desc) {
+    EmitState state = {};
+    state.target = entry.entry - 1;
+    state.form = entry.form;
+    state.type_length = TupleDescAttr(desc, state.target)->attlen;
+    state.value.column = entry.column;
+    state.count.column = entry.count_column;
+    return state;
+}
+
+// Groups fill the scan slot.
+void init_group_emitter(GpuJoinState* state) {
+    const GroupsPlan* plan = state->plan.groups;
+    Emitter* emitter = &state->emitter;
+    emitter->slot = state->css.ss.ss_ScanTupleSlot;
+    TupleDesc desc = emitter->slot->tts_tupleDescriptor;
+    emitter->result = zeroed<EmitResultColumn>(plan->states + 1);
+    state->groups.states = zeroed<EmitState>(plan->states + 1);
+    memset(emitter->slot->tts_isnull, true, desc->natts);
+    for (int i = 0; i < plan->states; i++) {
+        const EntryState& entry = plan->state[i];
+        int target = entry.entry - 1;
+        OutputForm form = output_form(TupleDescAttr(desc, target));
+        if (entry.form == StateForm::Column)
+            emitter->result[emitter->result_count++] = {target,  entry.column, form,
+                                                        nullptr, nullptr,      nullptr};
+        else
+            state->groups.states[state->groups.count++] = emit_state(entry, desc);
+    }
+    init_escaped_rows(&state->escaped, &state->css.ss.ps, group_exprs_of(state, kValueExprs),
+                      group_exprs_of(state, kArgumentExprs));
+}
+
 // Joins without conditions and computed columns fill the slot that they return; others fill the scan slot.
 void init_emitter(GpuJoinState* state) {
     PlanState* ps = &state->css.ss.ps;
@@ -185,12 +218,16 @@ void begin_node(CustomScanState* node, EState* estate, int eflags) {
     List* tested = NIL;
     for (int i = 0; i < state->plan.stage_count; i++)
         tested = list_concat(tested, init_tests(state, &state->stages[i]));
-    find_emitted(state, tested);
+    if (!state->plan.groups) find_emitted(state, tested);
     probe->carries = carries(state);
     if (eflags & EXEC_FLAG_EXPLAIN_ONLY) return;
-    if (!probe->carries) keep_probe_columns(state);
-    build_spec(state, only_stage(state));
-    init_emitter(state);
+    probe->keeps = !probe->carries && !state->plan.groups;
+    if (probe->keeps) keep_probe_columns(state);
+    build_fragment(state);
+    if (state->plan.groups)
+        init_group_emitter(state);
+    else
+        init_emitter(state);
     probe->reads_on_demand = reads_with_effects(probe->side.plan);
     if (!probe->reads_on_demand && !state->plan.has_dear_conditions) side_choose_source(&probe->side);
     for (int i = 0; i < state->plan.stage_count; i++) {

@@ -13,15 +13,16 @@ void emitter_bind_batch(Emitter* emitter, const ProbeBatch* batch) {
 
 void emitter_bind_result(Emitter* emitter, const ResultView* view) {
     if (view->rows == 0) return;
+    for (int i = 0; i < emitter->result_count; i++) bind_result_column(&emitter->result[i], view);
+}
+
+void bind_result_column(EmitResultColumn* column, const ResultView* view) {
     const std::byte* memory = view->block.memory;
-    for (int i = 0; i < emitter->result_count; i++) {
-        EmitResultColumn* column = &emitter->result[i];
-        const ColumnBuffers* buffers = &view->columns[column->column];
-        bool nullable = buffers->validity != kNoBuffer;
-        column->validity = nullable ? reinterpret_cast<const uint8_t*>(memory + buffers->validity) : nullptr;
-        column->values = memory + buffers->values;
-        column->data = memory + buffers->data;
-    }
+    const ColumnBuffers* buffers = &view->columns[column->column];
+    bool nullable = buffers->validity != kNoBuffer;
+    column->validity = nullable ? reinterpret_cast<const uint8_t*>(memory + buffers->validity) : nullptr;
+    column->values = memory + buffers->values;
+    column->data = memory + buffers->data;
 }
 
 }  // namespace gpujoin

@@ -37,6 +37,7 @@ struct Emitter {
 void emitter_bind_batch(Emitter* emitter, const ProbeBatch* batch);
 // The result that later rows take their other values from.
 void emitter_bind_result(Emitter* emitter, const ResultView* view);
+void bind_result_column(EmitResultColumn* column, const ResultView* view);
 
 template <typename Wire>
 Wire value_at(const EmitResultColumn* column, uint32_t row) {
@@ -62,6 +63,10 @@ inline Datum datum_at(const EmitResultColumn* column, uint32_t row) {
     return PointerGetDatum(column->data + value_at<uint32_t>(column, row));
 }
 
+inline bool is_null_at(const EmitResultColumn* column, uint32_t row) {
+    return column->validity && !(column->validity[row >> 3] >> (row & 7) & 1);
+}
+
 inline void emit_probe(Emitter* emitter, uint32_t probe_row) {
     Datum* values = emitter->slot->tts_values;
     bool* nulls = emitter->slot->tts_isnull;
@@ -77,8 +82,7 @@ inline void emit_result(Emitter* emitter, uint32_t result_row) {
     bool* nulls = emitter->slot->tts_isnull;
     for (int i = 0; i < emitter->result_count; i++) {
         const EmitResultColumn* column = &emitter->result[i];
-        const uint8_t* validity = column->validity;
-        bool isnull = validity && !(validity[result_row >> 3] >> (result_row & 7) & 1);
+        bool isnull = is_null_at(column, result_row);
         nulls[column->target] = isnull;
         values[column->target] = isnull ? Datum{0} : datum_at(column, result_row);
     }

@@ -97,6 +97,7 @@ void show_costs(const CostTerms* costs, ExplainState* es) {
         {"transfer probe", "Transfer Probe"},
         {"probe", "Probe"},
         {"expansion", "Expansion"},
+        {"aggregate", "Aggregate"},
         {"emission", "Emission"},
     };
     bool text = es->format == EXPLAIN_FORMAT_TEXT;
@@ -127,16 +128,18 @@ void show_build(const JoinStage* stage, ExplainState* es) {
     show_traffic(&build, es);
 }
 
-void show_probe(const GpuJoinState* state, ExplainState* es) {
-    const JoinStats* before = &only_stage(state)->finished;
-    const JoinStats* now = &only_stage(state)->current;
+// The node's waiting is told with the first stage's probe.
+void show_probe(const GpuJoinState* state, const JoinStage* stage, ExplainState* es) {
+    const JoinStats* before = &stage->finished;
+    const JoinStats* now = &stage->current;
     double waited_ms = state->waited_ms + (state->client ? client_waited_ms(state->client) : 0);
     bool text = es->format == EXPLAIN_FORMAT_TEXT;
+    const char* waited = stage > state->stages ? nullptr : text ? "waited" : "Wait Time";
     Traffic probe = {"Probe",
                      before->probe_rows + now->probe_rows,
                      before->probe_batches + now->probe_batches,
                      before->probe_bytes + now->probe_bytes,
-                     {text ? "probe" : "Probe Time", text ? "waited" : "Wait Time"},
+                     {text ? "probe" : "Probe Time", waited},
                      {before->probe_ms + now->probe_ms, waited_ms}};
     show_traffic(&probe, es);
 }
@@ -150,13 +153,40 @@ void show_memory(const JoinStage* stage, ExplainState* es) {
     ExplainPropertyUInteger("Peak Memory", "kB", Max(before->peak_memory, now->peak_memory) / 1024, es);
 }
 
+void show_stage_figures(const GpuJoinState* state, const JoinStage* stage, ExplainState* es) {
+    show_build(stage, es);
+    show_probe(state, stage, es);
+    if (es->costs) show_memory(stage, es);
+}
+
+// What came to the groups of all participants.
+void show_sink(const GpuJoinState* state, ExplainState* es) {
+    SinkStats sink = state->finished_sink;
+    add_sink_stats(&sink, &state->current_sink);
+    bool text = es->format == EXPLAIN_FORMAT_TEXT;
+    if (!text) {
+        ExplainOpenGroup("Groups", "Groups", true, es);
+        ExplainPropertyUInteger("Rows", nullptr, sink.rows, es);
+        ExplainPropertyUInteger("Partial Groups", nullptr, sink.groups, es);
+        if (es->timing) ExplainPropertyFloat("Aggregate Time", "ms", sink.ms, 3, es);
+        if (es->costs) ExplainPropertyUInteger("Peak Memory", "kB", sink.peak_memory / 1024, es);
+        ExplainCloseGroup("Groups", "Groups", true, es);
+        return;
+    }
+    appendStringInfoSpaces(es->str, 2 * es->indent);
+    appendStringInfo(es->str, "Groups: rows=" UINT64_FORMAT, sink.rows);
+    if (es->costs)
+        appendStringInfo(es->str, " partial groups=" UINT64_FORMAT " memory=" UINT64_FORMAT "kB", sink.groups,
+                         sink.peak_memory / 1024);
+    if (es->timing) appendStringInfo(es->str, " aggregate=%.3f ms", sink.ms);
+    appendStringInfoChar(es->str, '\n');
+}
+
 void show_figures(const GpuJoinState* state, ExplainState* es) {
     if (es->costs && state->device[0]) ExplainPropertyText("Device", state->device, es);
-    for (int i = 0; i < state->plan.stage_count; i++) show_build(&state->stages[i], es);
-    show_probe(state, es);
-    if (!es->costs) return;
-    if (es->verbose && state->parallel.worker_count > 0) show_workers(&state->parallel, es);
-    for (int i = 0; i < state->plan.stage_count; i++) show_memory(&state->stages[i], es);
+    if (state->plan.stage_count == 1) show_stage_figures(state, state->stages, es);
+    if (state->plan.groups) show_sink(state, es);
+    if (es->costs && es->verbose && state->parallel.worker_count > 0) show_workers(&state->parallel, es);
 }
 
 bool has_run(const JoinStage* stage) {
@@ -186,15 +216,50 @@ void show_stage(const JoinStage* stage, CustomScanState* node, List* ancestors, 
     show_conditions(stage, node, ancestors, es);
 }
 
+// A chain's stages, each a group of its own with its figures.
+void show_chain(const GpuJoinState* state, CustomScanState* node, List* ancestors, ExplainState* es) {
+    bool text = es->format == EXPLAIN_FORMAT_TEXT;
+    ExplainOpenGroup("Stages", "Stages", false, es);
+    for (int i = 0; i < state->plan.stage_count; i++) {
+        const JoinStage* stage = &state->stages[i];
+        ExplainOpenGroup("Stage", nullptr, true, es);
+        if (text) {
+            appendStringInfoSpaces(es->str, 2 * es->indent);
+            appendStringInfo(es->str, "Stage %d\n", i + 1);
+            es->indent++;
+        }
+        show_stage(stage, node, ancestors, es);
+        if (es->analyze && has_run(stage)) show_stage_figures(state, stage, es);
+        if (text) es->indent--;
+        ExplainCloseGroup("Stage", nullptr, true, es);
+    }
+    ExplainCloseGroup("Stages", "Stages", false, es);
+}
+
+// What rows are grouped by, as the node's target list has it.
+void show_group_keys(const GpuJoinState* state, CustomScanState* node, List* ancestors, ExplainState* es) {
+    List* context = set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors);
+    bool prefix = list_length(es->rtable) > 1 || es->verbose;
+    List* keys = NIL;
+    ListCell* cell;
+    foreach (cell, group_exprs_of(state, kKeyExprs))
+        keys = lappend(keys, deparse_expression(static_cast<Node*>(lfirst(cell)), context, prefix, true));
+    if (keys != NIL) ExplainPropertyList("Group Key", keys, es);
+}
+
 }  // namespace
 
 void explain_node(CustomScanState* node, List* ancestors, ExplainState* es) {
     auto* state = reinterpret_cast<GpuJoinState*>(node);
     if (es->analyze) snapshot_stats(state);
-    for (int i = 0; i < state->plan.stage_count; i++) show_stage(&state->stages[i], node, ancestors, es);
+    if (state->plan.groups) show_group_keys(state, node, ancestors, es);
+    if (state->plan.stage_count > 1)
+        show_chain(state, node, ancestors, es);
+    else
+        show_stage(state->stages, node, ancestors, es);
     if (es->verbose && state->probe.carries) ExplainPropertyText("Result Order", "Any", es);
     if (es->verbose && es->costs) show_costs(&state->plan.costs, es);
-    if (es->analyze && has_run(only_stage(state))) show_figures(state, es);
+    if (es->analyze && has_run(state->stages)) show_figures(state, es);
 }
 
 }  // namespace gpujoin

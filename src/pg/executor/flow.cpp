@@ -61,7 +61,7 @@ bool send_probe_batch(GpuJoinState* state) {
     ProbeBatch* batch = &probe->batches[(probe->oldest + probe->in_flight) % kBatchesInFlight];
     BatchWriter* writer = &probe->side.writer;
     Patience patience = patience_for(&probe->pace);
-    BatchGoal goal = {probe->pace.batch_rows, probe->carries ? nullptr : batch, &patience};
+    BatchGoal goal = {probe->pace.batch_rows, probe->keeps ? batch : nullptr, &patience};
     if (!fill_batch(state, &probe->side, &goal)) return false;
     batch_finish(writer);
     batch->rows = writer->rows;
@@ -109,8 +109,21 @@ void check_probe_rows(GpuJoinState* state) {
 }
 
 // No probe row can give a row.
-bool lacks_build_rows(const JoinStage* stage) {
-    return rows_of(stage->plan->kind).needs_a_build_row() && stage->seal.build_rows == 0;
+bool lacks_build_rows(const GpuJoinState* state) {
+    for (int i = 0; i < state->plan.stage_count; i++) {
+        const JoinStage* stage = &state->stages[i];
+        if (rows_of(stage->plan->kind).needs_a_build_row() && stage->seal.build_rows == 0) return true;
+    }
+    return false;
+}
+
+// One that must have a row has none.
+bool is_a_build_side_empty(GpuJoinState* state) {
+    for (int i = 0; i < state->plan.stage_count; i++) {
+        JoinStage* stage = &state->stages[i];
+        if (rows_of(stage->plan->kind).needs_a_build_row() && side_is_empty(&stage->build)) return true;
+    }
+    return false;
 }
 
 // Opens and seals a join of this process alone. False when there can be no row. Where an input is empty
@@ -118,16 +131,21 @@ bool lacks_build_rows(const JoinStage* stage) {
 bool enter_join(GpuJoinState* state) {
     // Like core: look for a probe row first where that is likely to be cheaper than reading the build side.
     Side* probe = &state->probe.side;
-    JoinStage* stage = only_stage(state);
-    JoinRows gives = rows_of(stage->plan->kind);
-    bool look_first = probe->plan->plan->startup_cost < stage->build.plan->plan->total_cost;
-    if (gives.needs_a_probe_row() && look_first && side_is_empty(probe)) return false;
-    state->build_is_empty = gives.needs_a_build_row() && side_is_empty(&stage->build);
+    bool look_first = probe->plan->plan->startup_cost < state->stages->build.plan->plan->total_cost;
+    bool needs_a_row = rows_of(state->stages->plan->kind).needs_a_probe_row();
+    if (needs_a_row && look_first && side_is_empty(probe)) return false;
+    state->build_is_empty = is_a_build_side_empty(state);
     if (state->build_is_empty) return false;
     open_join(state);
-    append_build_side(state);
-    client_seal(state->client, 0, &stage->seal);
+    for (int i = 0; i < state->plan.stage_count; i++) {
+        append_build_side(state, &state->stages[i]);
+        seal_stage(state, &state->stages[i]);
+    }
     return true;
+}
+
+uint32_t number_of(const GpuJoinState* state, const JoinStage* stage) {
+    return static_cast<uint32_t>(stage - state->stages);
 }
 
 }  // namespace
@@ -147,25 +165,33 @@ bool attach_join(GpuJoinState* state, const SessionKey* key, Status* refusal) {
     return client != nullptr;
 }
 
-void append_build_side(GpuJoinState* state) {
-    Side* build = &only_stage(state)->build;
+void append_build_side(GpuJoinState* state, JoinStage* stage) {
+    Side* build = &stage->build;
     BatchWriter* writer = &build->writer;
     BatchGoal goal = {kTargetBatchRows, nullptr, nullptr};
     while (fill_batch(state, build, &goal)) {
         batch_finish(writer);
-        client_append(state->client, 0, &writer->block, writer->rows, writer->buffers);
+        client_append(state->client, number_of(state, stage), &writer->block, writer->rows, writer->buffers);
         state->counts.build_rows += writer->rows;
         count_sent(state, writer);
     }
 }
 
+void seal_stage(GpuJoinState* state, JoinStage* stage) {
+    client_seal(state->client, number_of(state, stage), &stage->seal);
+}
+
+void wait_until_sealed(GpuJoinState* state) {
+    for (int i = 0; i < state->plan.stage_count; i++)
+        client_wait_sealed(state->client, static_cast<uint32_t>(i), &state->stages[i].seal);
+}
+
 void start_join(GpuJoinState* state) {
     bool entered = state->parallel.join ? enter_parallel_join(state) : enter_join(state);
     if (!entered) return finish_join(state);
-    JoinStage* stage = only_stage(state);
-    stage->last_seal = stage->seal;
+    for (int i = 0; i < state->plan.stage_count; i++) state->stages[i].last_seal = state->stages[i].seal;
     state->sealed = true;
-    if (lacks_build_rows(stage)) return finish_join(state);
+    if (lacks_build_rows(state)) return finish_join(state);
     state->phase = Phase::Probing;
 }
 
@@ -190,17 +216,23 @@ bool next_result(GpuJoinState* state) {
     state->has_view = true;
     state->next_row = 0;
     state->counts.result_rows += state->view.rows;
+    if (state->plan.groups && state->view.undecided && state->view.rows > 0)
+        raise_escaped(&state->escaped, &state->view, state->css.ss.ps.ps_ExprContext);
     check_probe_rows(state);
     emitter_bind_result(&state->emitter, &state->view);
+    group_emitter_bind(&state->groups, &state->view);
     return true;
 }
 
 void finish_probing(GpuJoinState* state) {
-    JoinRows gives = rows_of(only_stage(state)->plan->kind);
-    if (!gives.scans_build()) return finish_join(state);
-    report_matched_build_rows(state);
+    JoinRows gives = rows_of(last_stage(state)->plan->kind);
+    if (!gives.scans_build() && !state->plan.groups) return finish_join(state);
+    if (!state->plan.groups) report_matched_build_rows(state);
     if (state->parallel.join && !finish_parallel_probing(state)) return finish_join(state);
-    client_scan_build(state->client, gives.build_rows == BuildScan::Matched);
+    if (state->plan.groups)
+        client_flush(state->client);
+    else
+        client_scan_build(state->client, gives.build_rows == BuildScan::Matched);
     state->phase = Phase::Scanning;
 }
 
@@ -212,12 +244,21 @@ void finish_scanning(GpuJoinState* state) {
 // algorithm.
 void snapshot_stats(GpuJoinState* state) {
     if (!state->client || !state->sealed) return;
-    JoinStage* stage = only_stage(state);
-    SinkStats sink;
-    client_stats(state->client, 0, &stage->current, &sink);
-    stage->seal.algorithm = stage->current.algorithm;
-    stage->last_seal = stage->seal;
-    strlcpy(state->device, stage->current.device, sizeof(state->device));
+    for (int i = 0; i < state->plan.stage_count; i++) {
+        JoinStage* stage = &state->stages[i];
+        client_stats(state->client, static_cast<uint32_t>(i), &stage->current, &state->current_sink);
+        stage->seal.algorithm = stage->current.algorithm;
+        stage->last_seal = stage->seal;
+    }
+    strlcpy(state->device, state->stages->current.device, sizeof(state->device));
+}
+
+void add_sink_stats(SinkStats* sum, const SinkStats* one) {
+    sum->rows += one->rows;
+    sum->escaped_rows += one->escaped_rows;
+    sum->groups += one->groups;
+    sum->ms += one->ms;
+    sum->peak_memory = Max(sum->peak_memory, one->peak_memory);
 }
 
 void add_stats(JoinStats* sum, const JoinStats* one) {
@@ -249,6 +290,8 @@ void close_join(GpuJoinState* state) {
     batch_writer_reset(&state->probe.side.writer);
     for (ProbeBatch& batch : state->probe.batches) probe_batch_free(&batch);
     for (int i = 0; i < state->plan.stage_count; i++) close_stage(state, &state->stages[i]);
+    if (!state->parallel.join) add_sink_stats(&state->finished_sink, &state->current_sink);
+    state->current_sink = {};
 }
 
 void rewind_join(GpuJoinState* state) {
@@ -258,7 +301,7 @@ void rewind_join(GpuJoinState* state) {
     state->probe.in_flight = 0;
     start_pace(state);
     for (int i = 0; i < state->plan.stage_count; i++) forget_decisions(&state->stages[i].decider);
-    state->phase = lacks_build_rows(only_stage(state)) ? Phase::Done : Phase::Probing;
+    state->phase = lacks_build_rows(state) ? Phase::Done : Phase::Probing;
 }
 
 }  // namespace gpujoin

@@ -26,6 +26,13 @@ bool has_result_row(const GpuJoinState* state) {
     return state->has_view && state->next_row < state->view.rows;
 }
 
+// What states point to lives until the next row.
+void emit_group_states(GpuJoinState* state, uint32_t row) {
+    MemoryContext caller = MemoryContextSwitchTo(state->css.ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+    emit_states(&state->groups, row, state->emitter.slot);
+    MemoryContextSwitchTo(caller);
+}
+
 // The next row of the result in hand, of a join that the server has decided.
 void emit_result_row(GpuJoinState* state) {
     Emitter* emitter = &state->emitter;
@@ -36,6 +43,7 @@ void emit_result_row(GpuJoinState* state) {
     else
         emit_probe_nulls(emitter);
     emit_result(emitter, row);
+    if (state->plan.groups) emit_group_states(state, row);
     emitter_store(emitter);
 }
 
@@ -71,12 +79,17 @@ bool next_row(GpuJoinState* state) {
     }
 }
 
+// A plain join's residual, or conditions that an engine may not decide.
+bool tests_pairs(const GpuJoinState* state) {
+    return state->stages->test_count > 0;
+}
+
 // What is above the join makes of the row in the scan slot; nullptr when a condition is not met.
 TupleTableSlot* filter_and_project(GpuJoinState* state) {
     PlanState* ps = &state->css.ss.ps;
     ExprContext* context = ps->ps_ExprContext;
     context->ecxt_scantuple = state->emitter.slot;
-    if (!client_decides(state) && !candidate_holds(state)) return nullptr;
+    if (!client_decides(state) && tests_pairs(state) && !candidate_holds(state)) return nullptr;
     if (ps->qual && !ExecQual(ps->qual, context)) {
         InstrCountFiltered1(ps, 1);
         return nullptr;
@@ -146,32 +159,38 @@ void shutdown_node(CustomScanState* node) {
     if (state->parallel.join) shut_parallel_join_down(state);
 }
 
-const CustomExecMethods exec_methods = {
-    .CustomName = kNodeName,
-    .BeginCustomScan = begin_node,
-    .ExecCustomScan = exec_node,
-    .EndCustomScan = end_node,
-    .ReScanCustomScan = rescan_node,
-    .MarkPosCustomScan = nullptr,
-    .RestrPosCustomScan = nullptr,
-    .EstimateDSMCustomScan = estimate_parallel_join,
-    .InitializeDSMCustomScan = init_parallel_join,
-    .ReInitializeDSMCustomScan = reinit_parallel_join,
-    .InitializeWorkerCustomScan = init_parallel_worker,
-    .ShutdownCustomScan = shutdown_node,
-    .ExplainCustomScan = explain_node,
-};
+constexpr CustomExecMethods methods_named(const char* name) {
+    return {
+        .CustomName = name,
+        .BeginCustomScan = begin_node,
+        .ExecCustomScan = exec_node,
+        .EndCustomScan = end_node,
+        .ReScanCustomScan = rescan_node,
+        .MarkPosCustomScan = nullptr,
+        .RestrPosCustomScan = nullptr,
+        .EstimateDSMCustomScan = estimate_parallel_join,
+        .InitializeDSMCustomScan = init_parallel_join,
+        .ReInitializeDSMCustomScan = reinit_parallel_join,
+        .InitializeWorkerCustomScan = init_parallel_worker,
+        .ShutdownCustomScan = shutdown_node,
+        .ExplainCustomScan = explain_node,
+    };
+}
+
+const CustomExecMethods join_methods = methods_named(kNodeName);
+const CustomExecMethods aggregate_methods = methods_named(kGroupNodeName);
 
 Node* create_state(CustomScan* plan) {
     auto* state = zeroed<GpuJoinState>();
     NodeSetTag(state, T_CustomScanState);
-    state->css.methods = &exec_methods;
+    state->css.methods = plan->methods == &group_methods ? &aggregate_methods : &join_methods;
     plan_data_from_list(plan->custom_private, &state->plan);
     state->stages = zeroed<JoinStage>(state->plan.stage_count);
     for (int i = 0; i < state->plan.stage_count; i++) {
         state->stages[i].plan = &state->plan.stages[i];
         state->stages[i].exprs = list_nth_node(List, plan->custom_exprs, i);
     }
+    if (state->plan.groups) state->group_exprs = llast_node(List, plan->custom_exprs);
     return reinterpret_cast<Node*>(state);
 }
 
@@ -179,6 +198,10 @@ Node* create_state(CustomScan* plan) {
 
 const CustomScanMethods scan_methods = {
     .CustomName = kNodeName,
+    .CreateCustomScanState = create_state,
+};
+const CustomScanMethods group_methods = {
+    .CustomName = kGroupNodeName,
     .CreateCustomScanState = create_state,
 };
 

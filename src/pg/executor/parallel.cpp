@@ -3,18 +3,19 @@
 //
 // The barrier `building` goes through the phases of BuildPhase. In Electing one participant is elected; it
 // opens a session at the server and publishes its key, for which the others wait in Opening. In Building
-// every participant appends its share of the build side, has it acknowledged, and arrives; the one that is
-// elected then seals, and the server tells all participants when that is done. Who attaches in Building still
+// every participant appends its share of each build side, or the whole of one that is read by one participant
+// and nobody has taken yet, has it acknowledged, and arrives; the one that is elected then seals, and the
+// server tells all participants when that is done. Who attaches in Building still
 // appends a share; who comes later has no build rows to send and only attaches to the session. From then on
 // nobody waits for anybody: a participant that has emitted a row may be kept by the node that takes its rows
 // (a full tuple queue, which the leader reads only when it gets to it), and waiting for it could last for
 // ever.
 //
-// So unmatched build rows (RIGHT, FULL, and semi and anti joins that keep the build side) fall to whoever is
-// last. A participant attaches to the barrier `probing` before the build side is sealed, or when it comes
-// late. It detaches when all its results are received and its reports of matches are acknowledged; who
-// detaches last moves the barrier to Finished and emits them. A participant that leaves early, because no
-// more rows are wanted of it, says so, and then nobody emits them.
+// So unmatched build rows (RIGHT, FULL, and semi and anti joins that keep the build side), and groups, fall
+// to whoever is last. A participant attaches to the barrier `probing` before the build side is sealed, or
+// when it comes late. It detaches when all its results are received and its reports of matches are
+// acknowledged; who detaches last moves the barrier to Finished and emits them. A participant that leaves
+// early, because no more rows are wanted of it, says so, and then nobody emits them.
 //
 // The session lives as long as anyone is connected to it. A late participant connects before it attaches to
 // `probing`, so that it never holds others up, and may find that session or barrier are finished. Then one
@@ -44,8 +45,9 @@ enum ProbePhase { kProbing, kFinished };
 
 }  // namespace
 
-// What participants know of one stage, for EXPLAIN ANALYZE.
+// What participants share of one stage; for EXPLAIN ANALYZE but for the flag.
 struct SharedStage {
+    pg_atomic_flag is_taken;  // somebody reads the build side, as a whole
     SealReport seal;
     JoinStats stats;  // the latest that a participant has asked for
 };
@@ -60,6 +62,7 @@ struct ParallelJoin {
     slock_t mutex;
     char device[sizeof(GpuJoinState::device)];
     double waited_ms;
+    SinkStats sink;
     int worker_count;
     int stage_count;
     SharedStage stages[FLEXIBLE_ARRAY_MEMBER];  // then a WorkerFigures for each worker
@@ -77,7 +80,11 @@ void reset_run(ParallelJoin* join) {
     BarrierInit(&join->building, 0);
     BarrierInit(&join->probing, 0);
     pg_atomic_init_flag(&join->left_early);
-    for (int i = 0; i < join->stage_count; i++) join->stages[i].stats = JoinStats{};
+    for (int i = 0; i < join->stage_count; i++) {
+        pg_atomic_init_flag(&join->stages[i].is_taken);
+        join->stages[i].stats = JoinStats{};
+    }
+    join->sink = SinkStats{};
     join->waited_ms = 0;
     for (int i = 0; i < join->worker_count; i++) workers_of(join)[i] = WorkerFigures{};
 }
@@ -90,19 +97,25 @@ bool start_probing(GpuJoinState* state) {
     return state->parallel.is_probing;
 }
 
-// With the build side still open, and with it the session.
+// Whether this participant reads a build side: a part of it, or the whole if it is the first to ask.
+bool reads_build_side(GpuJoinState* state, int stage) {
+    return state->stages[stage].plan->builds_together ||
+           pg_atomic_test_set_flag(&state->parallel.join->stages[stage].is_taken);
+}
+
+// With the build sides still open, and with them the session.
 void build_together(GpuJoinState* state) {
     ParallelJoin* join = state->parallel.join;
-    SealReport* seal = &only_stage(state)->seal;
     Status refusal;
     if (!state->client && !attach_join(state, &join->key, &refusal)) report_failure(refusal);
     start_probing(state);
-    append_build_side(state);
+    for (int i = 0; i < join->stage_count; i++)
+        if (reads_build_side(state, i)) append_build_side(state, &state->stages[i]);
     client_wait_acknowledged(state->client);
     if (BarrierArriveAndWait(&join->building, PG_WAIT_EXTENSION))
-        client_seal(state->client, 0, seal);
+        for (int i = 0; i < join->stage_count; i++) seal_stage(state, &state->stages[i]);
     else
-        client_wait_sealed(state->client, 0, seal);
+        wait_until_sealed(state);
 }
 
 // Too late for a share of the build side; perhaps for all.
@@ -114,7 +127,7 @@ bool enter_late(GpuJoinState* state) {
         if (BarrierPhase(&join->probing) == kFinished) return false;
         report_failure(refusal);
     }
-    client_wait_sealed(state->client, 0, &only_stage(state)->seal);
+    wait_until_sealed(state);
     if (start_probing(state)) return true;
     close_join(state);
     return false;
@@ -140,6 +153,7 @@ void publish_figures(GpuJoinState* state) {
     memcpy(join->device, state->device, sizeof(join->device));
     join->waited_ms += waited_ms;
     for (int i = 0; i < join->stage_count; i++) publish_stage(&state->stages[i], &join->stages[i]);
+    if (state->current_sink.rows >= join->sink.rows) join->sink = state->current_sink;
     SpinLockRelease(&join->mutex);
     if (!IsParallelWorker()) return;
     WorkerFigures* mine = &workers_of(join)[ParallelWorkerNumber];
@@ -161,6 +175,7 @@ void collect_figures(GpuJoinState* state) {
         add_stats(&state->stages[i].finished, &join->stages[i].stats);
         state->stages[i].last_seal = join->stages[i].seal;
     }
+    add_sink_stats(&state->finished_sink, &join->sink);
     state->waited_ms += join->waited_ms;
     memcpy(state->device, join->device, sizeof(state->device));
     SpinLockRelease(&join->mutex);

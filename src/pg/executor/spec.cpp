@@ -1,18 +1,12 @@
-// See spec.h.
+// See spec.h. A node with one join whose rows come out is a plain join: its probe columns are the source's.
 #include "pg/executor/spec.h"
 
 #include "pg/allocate.h"
 #include "pg/compat.h"
-
-#include "pg/executor/encoders.h"
-#include "pg/executor/output_column.h"
-#include "pg/overflow.h"
 #include "pg/settings.h"
-#include "wire/plain_fragment.h"
 
 extern "C" {
 #include "executor/executor.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/lsyscache.h"
 }
@@ -25,76 +19,12 @@ int term_count(const StagePlan* plan) {
     return plan->equalities + plan->ranges + plan->filters;
 }
 
-// What a key column is made of: a side of a clause.
-struct Key {
-    Expr* expression;  // as in the plan
-    KeyEncoding encoding;
-    Oid declared_type;  // of the operator on this side; of bounds the range type
-    bool ordered;       // first used by a range or <>
-    bool is_total;      // must be evaluated for every row without an error
-    KeyPart part;
-};
-
-// The columns of one side while they are being collected.
-struct Collected {
-    GpuJoinState* state;
-    JoinStage* stage;
-    Side* side;
-    bool probe;
-    ColumnSpec* specs;
-    Key* keys;
-    int key_columns;
-};
-
-struct Remap {
-    const PlanData* plan;
-    int stage;
-};
-
-// INDEX_VARs into custom_scan_tlist become Vars of the slots of the probe child and the stage's build child.
-Node* remap_mutator(Node* node, void* context) {
-    if (!node) return nullptr;
-    if (!IsA(node, Var) || reinterpret_cast<Var*>(node)->varno != INDEX_VAR)
-        return mutate_expression(node, remap_mutator, context);
-    auto* var = static_cast<Var*>(copyObjectImpl(node));
-    auto* remap = static_cast<Remap*>(context);
-    ChildColumn column = child_column(remap->plan, var->varattno);
-    var->varno = column.child == remap->stage ? INNER_VAR : OUTER_VAR;
-    var->varattno = column.attribute;
-    return reinterpret_cast<Node*>(var);
+bool is_plain_join(const GpuJoinState* state) {
+    return state->plan.stage_count == 1 && !state->plan.groups;
 }
 
-// The child's attribute that an expression is, apart from relabelling; 0 when it must be evaluated.
-AttrNumber plain_attribute(Node* expression) {
-    while (IsA(expression, RelabelType))
-        expression = reinterpret_cast<Node*>(reinterpret_cast<RelabelType*>(expression)->arg);
-    return IsA(expression, Var) ? reinterpret_cast<Var*>(expression)->varattno : 0;
-}
-
-// Where a key column's values come from, straight from the slot where it can be, and how they are encoded.
-void init_key_column(const Collected* columns, InputColumn* column, const Key& key, const OpExpr* clause) {
-    GpuJoinState* state = columns->state;
-    Remap remap = {&state->plan, static_cast<int>(columns->stage - state->stages)};
-    Node* mapped = remap_mutator(reinterpret_cast<Node*>(key.expression), &remap);
-    BatchWriter* writer = &columns->side->writer;
-    column->attribute = plain_attribute(mapped);
-    bool shifted = column->attribute == 0 && key.ordered && init_shifted_column(column, mapped, key.encoding);
-    if (is_bound(key.encoding))
-        init_bound_column(column, key.encoding, key.part, key.declared_type);
-    else if (key.encoding == KeyEncoding::Hash64)
-        init_hash_column(column, clause, columns->probe);
-    else if (!shifted)
-        column->encoder = find_encoder(key.encoding, key.declared_type);
-    if (column->attribute == 0) {
-        column->expression = ExecInitExpr(reinterpret_cast<Expr*>(mapped), &state->css.ss.ps);
-        column->may_overflow = key.is_total && may_overflow(mapped);
-    }
-    if (column->attribute == 0) writer->evaluates = true;
-    if (column->attribute == 0 || encoder_allocates(key.encoding)) writer->allocates = true;
-    if (column->attribute > 0)
-        side_want(columns->side, column->attribute);
-    else
-        side_want_columns(columns->side, mapped, columns->probe ? OUTER_VAR : INNER_VAR);
+ChildColumns* columns_of(FragmentParts* parts, int child) {
+    return &parts->children[child + 1];
 }
 
 // The type of the ranges in a term that compares bounds.
@@ -104,82 +34,85 @@ Oid range_type(const OpExpr* clause, const PlanTerm& term) {
         exprType(static_cast<Node*>(on_probe ? linitial(clause->args) : lsecond(clause->args))));
 }
 
-Key key_of(const Collected* columns, const OpExpr* clause, const PlanTerm& term) {
-    Oid left;
-    Oid right;
-    op_input_types(clause->opno, &left, &right);
-    if (is_bound(term.encoding)) left = right = range_type(clause, term);
+Key key_of(const OpExpr* clause, const PlanTerm& term, bool is_probe_side) {
+    Oid types[2];
+    op_input_types(clause->opno, &types[0], &types[1]);
+    if (is_bound(term.encoding)) types[0] = types[1] = range_type(clause, term);
     bool ordered = term.comparison != Comparison::Equal;
-    if (columns->probe)
-        return {static_cast<Expr*>(linitial(clause->args)),
-                term.encoding,
-                left,
-                ordered,
-                ordered,
-                term.probe_part};
-    return {
-        static_cast<Expr*>(lsecond(clause->args)), term.encoding, right, ordered, ordered, term.build_part};
+    auto* expression = static_cast<Expr*>(is_probe_side ? linitial(clause->args) : lsecond(clause->args));
+    return {expression, term.encoding, types[is_probe_side ? 0 : 1],
+            ordered,    ordered,       is_probe_side ? term.probe_part : term.build_part};
 }
 
-bool is_same_key(const Key& a, const Key& b) {
-    return a.encoding == b.encoding && a.encoding != KeyEncoding::Hash64 &&
-           a.declared_type == b.declared_type && a.part == b.part && equal(a.expression, b.expression);
+// The probe column that a reference is, of a stage; the same references share one.
+uint16_t probe_column(FragmentParts* parts, int stage, ColumnRef ref) {
+    StageSpec* spec = &parts->stages[stage];
+    JoinSpec* join = &spec->join;
+    for (uint16_t i = 0; i < join->probe_columns; i++)
+        if (spec->probe[i].origin == ref.origin && spec->probe[i].column == ref.column) return i;
+    if (join->probe_columns == kMaxColumns) refuse_columns();
+    uint16_t number = join->probe_columns++;
+    spec->probe[number] = ref;
+    join->probe[number] = column_of({parts->spec, {parts->stages, static_cast<size_t>(stage) + 1}}, ref);
+    return number;
 }
 
-// The column for a key; the same keys share one. clause: where the key is a hash, the one it is for.
-uint16_t key_column(Collected* columns, const Key& key, const OpExpr* clause) {
-    for (int i = 0; i < columns->key_columns; i++)
-        if (is_same_key(columns->keys[i], key)) return static_cast<uint16_t>(i);
-    int number = columns->key_columns++;
-    columns->keys[number] = key;
-    InputColumn* column = &columns->side->writer.columns[number];
-    column->spec = columns->specs[number] = column_of(key.encoding);
-    init_key_column(columns, column, key, clause);
-    return static_cast<uint16_t>(number);
+// The column for a key on the probe side of a stage, which an earlier input has.
+uint16_t probe_key(FragmentParts* parts, int stage, const Key& key, const OpExpr* clause) {
+    int child = child_of(parts->state, reinterpret_cast<Node*>(key.expression));
+    return probe_column(parts, stage,
+                        ref_to(parts, child, key_column(columns_of(parts, child), key, clause, true)));
 }
 
-void add_terms(Collected* probe, Collected* build, List* clauses, const PlanTerm* plan_terms, Term* terms) {
+void add_terms(FragmentParts* parts, int stage, List* clauses, const PlanTerm* plan_terms, Term* terms) {
     ListCell* cell;
     foreach (cell, clauses) {
         int i = foreach_current_index(cell);
         auto* clause = lfirst_node(OpExpr, cell);
-        terms[i].probe_column = key_column(probe, key_of(probe, clause, plan_terms[i]), clause);
-        terms[i].build_column = key_column(build, key_of(build, clause, plan_terms[i]), clause);
+        terms[i].probe_column = probe_key(parts, stage, key_of(clause, plan_terms[i], true), clause);
+        terms[i].build_column =
+            key_column(columns_of(parts, stage), key_of(clause, plan_terms[i], false), clause, false);
         terms[i].comparison = plan_terms[i].comparison;
     }
 }
 
-void add_keys(Collected* probe, Collected* build, const JoinStage* stage) {
+// Rows of the probe input with a NULL in a key of the only join have no partner. In chains a column may be
+// read again.
+void add_keys(FragmentParts* parts, int number) {
+    JoinStage* stage = &parts->state->stages[number];
     const StagePlan* plan = stage->plan;
-    JoinSpec* spec = stage->spec;
+    JoinSpec* join = &parts->stages[number].join;
     const PlanTerm* terms = plan->terms;
-    add_terms(probe, build, exprs_of(stage, kEqualityExprs), terms, spec->equality);
-    probe->side->writer.equality_columns = probe->key_columns;
-    build->side->writer.equality_columns = build->key_columns;
+    add_terms(parts, number, exprs_of(stage, kEqualityExprs), terms, join->equality);
+    stage->build.writer.equality_columns = columns_of(parts, number)->key_columns;
+    if (is_plain_join(parts->state))
+        parts->state->probe.side.writer.equality_columns = columns_of(parts, kProbeChild)->key_columns;
     terms += plan->equalities;
-    add_terms(probe, build, exprs_of(stage, kRangeExprs), terms, spec->range);
+    add_terms(parts, number, exprs_of(stage, kRangeExprs), terms, join->range);
     terms += plan->ranges;
-    add_terms(probe, build, exprs_of(stage, kFilterExprs), terms, spec->filter);
+    add_terms(parts, number, exprs_of(stage, kFilterExprs), terms, join->filter);
 }
 
-// The columns of the values that the filter program reads.
-void add_values(Collected* columns, List* expressions, const PlanValues* values, uint16_t* numbers) {
-    for (int i = 0; i < values->count; i++) {
-        auto* expression = static_cast<Expr*>(list_nth(expressions, i));
-        const PlanValue& value = values->value[i];
-        numbers[i] = key_column(
-            columns, {expression, value.encoding, value.type, false, true, KeyPart::Value}, nullptr);
-    }
+Key value_key(List* expressions, const PlanValues* values, int number) {
+    const PlanValue& value = values->value[number];
+    auto* expression = static_cast<Expr*>(list_nth(expressions, number));
+    return {expression, value.encoding, value.type, false, true, KeyPart::Value};
 }
 
 // The filter program with numbers of columns for those of values.
-void add_program(Collected* probe, Collected* build, const JoinStage* stage) {
+void add_program(FragmentParts* parts, int number) {
+    const JoinStage* stage = &parts->state->stages[number];
     const StagePlan* plan = stage->plan;
-    FilterProgram* program = &stage->spec->program;
     uint16_t probe_columns[kMaxPlanValues];
     uint16_t build_columns[kMaxPlanValues];
-    add_values(probe, exprs_of(stage, kProbeValueExprs), &plan->probe_values, probe_columns);
-    add_values(build, exprs_of(stage, kBuildValueExprs), &plan->build_values, build_columns);
+    for (int i = 0; i < plan->probe_values.count; i++)
+        probe_columns[i] = probe_key(
+            parts, number, value_key(exprs_of(stage, kProbeValueExprs), &plan->probe_values, i), nullptr);
+    for (int i = 0; i < plan->build_values.count; i++)
+        build_columns[i] =
+            key_column(columns_of(parts, number),
+                       value_key(exprs_of(stage, kBuildValueExprs), &plan->build_values, i), nullptr, false);
+    FilterProgram* program = &parts->stages[number].join.program;
     *program = plan->program;
     for (int i = 0; i < program->steps; i++) {
         FilterStep* step = &program->step[i];
@@ -187,61 +120,6 @@ void add_program(Collected* probe, Collected* build, const JoinStage* stage) {
         if (step->source == FilterSource::Probe) step->operand = probe_columns[step->operand];
         if (step->source == FilterSource::Build) step->operand = build_columns[step->operand];
     }
-}
-
-// Whether a key column's bytes are the very value of its attribute.
-bool is_exact(KeyEncoding encoding) {
-    switch (encoding) {
-        case KeyEncoding::Float32:
-        case KeyEncoding::Float64:
-        case KeyEncoding::Hash64:
-        case KeyEncoding::DateTimestamp:
-            return false;
-        default:
-            return !is_bound(encoding) && column_of(encoding).type != ColumnType::Bytes;
-    }
-}
-
-// A key column that holds the attribute, so that it need not be sent a second time; -1: none.
-int column_that_holds(const Collected* columns, Form_pg_attribute attribute) {
-    for (int i = 0; i < columns->key_columns; i++) {
-        const InputColumn* column = &columns->side->writer.columns[i];
-        if (column->attribute == attribute->attnum && !column->shift && is_exact(columns->keys[i].encoding) &&
-            fixed_width(column->spec.type) == static_cast<uint32_t>(attribute->attlen))
-            return i;
-    }
-    return -1;
-}
-
-// Adds the columns that results have of a side. list: their numbers, of those the spec gives back; first:
-// which column of results the first of them is. Returns which column of results each attribute is.
-int* add_results(Collected* columns, const Bitmapset* emitted, int first, uint16_t* list, uint16_t* count) {
-    Side* side = columns->side;
-    TupleDesc desc = ExecGetResultType(side->plan);
-    auto* result_of = zeroed<int>(desc->natts + 1);
-    for (int member = -1; (member = bms_next_member(emitted, member)) >= 0;) {
-        Form_pg_attribute attribute = TupleDescAttr(desc, member - 1);
-        int number = column_that_holds(columns, attribute);
-        if (number < 0) {
-            number = side->writer.column_count++;
-            init_output_column(&side->writer.columns[number], attribute);
-            columns->specs[number] = side->writer.columns[number].spec;
-            side_want(side, attribute->attnum);
-        }
-        result_of[member - 1] = first + *count;
-        list[(*count)++] = static_cast<uint16_t>(number);
-    }
-    return result_of;
-}
-
-Collected collect(GpuJoinState* state, JoinStage* stage, Side* side, bool probe, int most_columns) {
-    Collected columns = {
-        state, stage, side, probe, probe ? stage->spec->probe : stage->spec->build, unset<Key>(most_columns),
-        0};
-    side->writer.columns = zeroed<InputColumn>(most_columns);
-    side->writer.buffers = zeroed<ColumnBuffers>(most_columns);
-    side->writer.context = CreateExprContext(state->css.ss.ps.state);
-    return columns;
 }
 
 uint64_t row_estimate(double rows) {
@@ -270,41 +148,127 @@ void set_facts(const GpuJoinState* state, const JoinStage* stage) {
     spec->estimated_probe_rows = row_estimate(state->plan.estimated_probe_rows);
 }
 
+Form_pg_attribute attribute_of(const Side* side, int number) {
+    return TupleDescAttr(ExecGetResultType(side->plan), number - 1);
+}
+
+int* make_result_of(const Side* side) {
+    return zeroed<int>(ExecGetResultType(side->plan)->natts + 1);
+}
+
+// What results have of the build sides: of a plain join the outputs, of a chain the sink's inputs.
+void add_results(FragmentParts* parts) {
+    GpuJoinState* state = parts->state;
+    for (int i = 0; i < state->plan.stage_count; i++) {
+        JoinStage* stage = &state->stages[i];
+        stage->result_of = make_result_of(&stage->build);
+        for (int member = -1; (member = bms_next_member(stage->emitted, member)) >= 0;) {
+            uint16_t column = value_column(columns_of(parts, i), attribute_of(&stage->build, member));
+            ColumnRef ref = ref_to(parts, i, column);
+            stage->result_of[member - 1] = is_plain_join(state) ? ref.column : sink_input(parts, ref);
+        }
+    }
+}
+
+// What results of a plain join have of the probe input, behind the outputs.
+void add_carried(FragmentParts* parts) {
+    ProbeInput* probe = &parts->state->probe;
+    JoinSpec* join = &parts->stages[0].join;
+    probe->result_of = make_result_of(&probe->side);
+    for (int member = -1; (member = bms_next_member(probe->emitted, member)) >= 0;) {
+        uint16_t column = value_column(columns_of(parts, kProbeChild), attribute_of(&probe->side, member));
+        probe->result_of[member - 1] = join->outputs + join->carried;
+        join->carry[join->carried++] = column;
+    }
+}
+
+// How many columns each input may have at most.
+int most_columns(const GpuJoinState* state) {
+    int count = bms_num_members(state->probe.emitted) + 1;
+    for (int i = 0; i < state->plan.stage_count; i++) {
+        const JoinStage* stage = &state->stages[i];
+        count += term_count(stage->plan) + stage->plan->probe_values.count + stage->plan->build_values.count +
+                 bms_num_members(stage->emitted);
+    }
+    const GroupsPlan* groups = state->plan.groups;
+    return groups ? count + groups->keys + groups->values.count + groups->any_count : count;
+}
+
+FragmentParts start_parts(GpuJoinState* state) {
+    int stages = state->plan.stage_count;
+    state->fragment = zeroed<FragmentSpec>();
+    state->stage_specs = zeroed<StageSpec>(stages);
+    FragmentParts parts = {state, state->fragment, state->stage_specs, unset<ChildColumns>(stages + 1)};
+    int columns = most_columns(state);
+    parts.children[0] = collect_columns(state, kProbeChild, parts.spec->source, columns);
+    for (int i = 0; i < stages; i++) {
+        state->stages[i].spec = &parts.stages[i].join;
+        set_facts(state, &state->stages[i]);
+        parts.children[i + 1] = collect_columns(state, i, parts.stages[i].join.build, columns);
+    }
+    return parts;
+}
+
+// Once no more columns come.
+void count_columns(FragmentParts* parts) {
+    GpuJoinState* state = parts->state;
+    const BatchWriter* source = &state->probe.side.writer;
+    parts->spec->source_columns = static_cast<uint16_t>(source->column_count);
+    for (int i = 0; i < state->plan.stage_count; i++) {
+        const BatchWriter* build = &state->stages[i].build.writer;
+        parts->stages[i].join.build_columns = static_cast<uint16_t>(build->column_count);
+    }
+    if (!is_plain_join(state)) return;
+    for (uint16_t i = 0; i < parts->spec->source_columns; i++) probe_column(parts, 0, {kFromSource, i});
+}
+
 }  // namespace
 
+ColumnRef ref_to(FragmentParts* parts, int child, uint16_t column) {
+    if (child == kProbeChild) return {kFromSource, column};
+    JoinSpec* join = &parts->stages[child].join;
+    uint16_t output = 0;
+    while (output < join->outputs && join->output[output] != column) output++;
+    if (output == join->outputs) join->output[join->outputs++] = column;
+    return {static_cast<uint16_t>(child), output};
+}
+
+uint16_t sink_input(FragmentParts* parts, ColumnRef ref) {
+    FragmentSpec* spec = parts->spec;
+    uint16_t number = 0;
+    while (number < spec->inputs &&
+           (spec->input[number].origin != ref.origin || spec->input[number].column != ref.column))
+        number++;
+    if (number == kMaxColumns) refuse_columns();
+    if (number == spec->inputs) spec->input[spec->inputs++] = ref;
+    return number;
+}
+
 bool carries(const GpuJoinState* state) {
+    if (!state->plan.may_carry) return false;
     const JoinStage* stage = only_stage(state);
     int emitted = bms_num_members(state->probe.emitted);
     int limit = kMaxColumns;
-    return state->plan.may_carry && !rows_of(stage->plan->kind).scans_build() && !must_decide(stage) &&
+    return !rows_of(stage->plan->kind).scans_build() && !must_decide(stage) &&
            term_count(stage->plan) + stage->plan->probe_values.count + emitted <= limit &&
            bms_num_members(stage->emitted) + emitted <= limit;
 }
 
-void build_spec(GpuJoinState* state, JoinStage* stage) {
-    const StagePlan* plan = stage->plan;
-    ProbeInput* input = &state->probe;
-    int most_probe = term_count(plan) + plan->probe_values.count + bms_num_members(input->emitted);
-    int most_build = term_count(plan) + plan->build_values.count + bms_num_members(stage->emitted);
-    if (most_build > static_cast<int>(kMaxColumns))
-        ereport(ERROR, errcode(ERRCODE_TOO_MANY_COLUMNS),
-                errmsg("a GPU Join can send at most %u columns of one input", kMaxColumns));
-    JoinSpec* spec = stage->spec = zeroed<JoinSpec>();
-    set_facts(state, stage);
-    Collected probe = collect(state, stage, &input->side, true, most_probe + 1);
-    Collected build = collect(state, stage, &stage->build, false, most_build + 1);
-    add_keys(&probe, &build, stage);
-    add_program(&probe, &build, stage);
-    input->side.writer.column_count = probe.key_columns;
-    stage->build.writer.column_count = build.key_columns;
-    stage->result_of = add_results(&build, stage->emitted, 0, spec->output, &spec->outputs);
-    if (input->carries)
-        input->result_of = add_results(&probe, input->emitted, spec->outputs, spec->carry, &spec->carried);
-    spec->probe_columns = static_cast<uint16_t>(input->side.writer.column_count);
-    spec->build_columns = static_cast<uint16_t>(stage->build.writer.column_count);
-    state->fragment = unset<FragmentSpec>();
-    state->fragment_stages = unset<StageSpec>();
-    make_plain_fragment(*spec, state->fragment, state->fragment_stages);
+void build_fragment(GpuJoinState* state) {
+    FragmentParts parts = start_parts(state);
+    for (int i = 0; i < state->plan.stage_count; i++) {
+        add_keys(&parts, i);
+        add_program(&parts, i);
+    }
+    if (state->plan.groups) {
+        parts.spec->sink = SinkKind::Groups;
+        add_group_keys(&parts);
+        add_group_values(&parts);
+    } else {
+        add_results(&parts);
+        if (state->probe.carries) add_carried(&parts);
+    }
+    count_columns(&parts);
 }
 
 }  // namespace gpujoin

@@ -1,8 +1,8 @@
-// From the plan to the join spec: which wire columns each side has (key columns first, then output columns),
-// how each is encoded, and the terms between them.
+// From the plan to the fragment's spec: which wire columns each input has (key columns first, then those that
+// are given back), how each is encoded, the terms between them, and what becomes of the last stage's rows.
 #pragma once
 
-#include "pg/executor/state.h"
+#include "pg/executor/child_columns.h"
 
 namespace gpujoin {
 
@@ -10,7 +10,25 @@ namespace gpujoin {
 // be known.
 bool carries(const GpuJoinState* state);
 
-// Sets up the stage's spec and the columns of both sides.
-void build_spec(GpuJoinState* state, JoinStage* stage);
+// The spec while it is being made.
+struct FragmentParts {
+    GpuJoinState* state;
+    FragmentSpec* spec;
+    StageSpec* stages;
+    ChildColumns* children;  // [child + 1]: the probe input, then the build side of each stage
+};
+
+// The reference to a column of a child, which it is an output for where the child is a build side.
+ColumnRef ref_to(FragmentParts* parts, int child, uint16_t column);
+
+// The number of a sink's input; the same references share one.
+uint16_t sink_input(FragmentParts* parts, ColumnRef ref);
+
+// Sets up the spec and the columns of all inputs.
+void build_fragment(GpuJoinState* state);
+
+// group_spec.cpp: adds what groups need: keys, programs, aggregates. First its key columns, then others.
+void add_group_keys(FragmentParts* parts);
+void add_group_values(FragmentParts* parts);
 
 }  // namespace gpujoin

@@ -1,11 +1,12 @@
 // GpuJoinState: the running node: its probe input, and its stages, each a join with a build side. Plain and
 // palloc'd by PostgreSQL; nothing in it has a destructor. The life of a join: Initial (nothing opened) →
-// Probing → Scanning (joins that emit build rows by themselves) → Done.
+// Probing → Scanning (joins that emit build rows by themselves, and groups) → Done.
 #pragma once
 
 #include "pg/client/client.h"
 #include "pg/compat.h"
 #include "pg/executor/emitter.h"
+#include "pg/executor/group_emitter.h"
 #include "pg/executor/pace.h"
 #include "pg/executor/probe_batch.h"
 #include "pg/executor/source.h"
@@ -59,7 +60,8 @@ struct ProbeInput {
     bool reads_on_demand;  // no more rows are read than are needed for the next result (pace.h)
     bool carries;          // what is emitted of it goes through the engine and comes back with the results
     int* result_of;        // then [attribute - 1]: which column of results an emitted one is
-    KeptColumn* kept;      // otherwise: what waits here for the results
+    bool keeps;            // otherwise, if rows of the joins come out: what of it waits here for the results
+    KeptColumn* kept;
     int kept_count;
     Pace pace;  // of the batches
     ProbeBatch batches[kBatchesInFlight];
@@ -76,8 +78,8 @@ struct JoinStage {
     Side build;
     Bitmapset* emitted;  // attributes of the build child that rows of the join have
     int* result_of;      // [attribute - 1]: which column of results an emitted one is
-    JoinSpec* spec;
-    PairTest* tests;  // of joins other than INNER they decide matches; of INNER joins they filter rows
+    JoinSpec* spec;      // in the fragment's
+    PairTest* tests;     // of joins other than INNER they decide matches; of INNER joins they filter rows
     int test_count;
     bool build_uses_params;  // keys may change with a Param
 
@@ -98,11 +100,14 @@ struct GpuJoinState {
     // Set when the plan starts.
     ProbeInput probe;
     JoinStage* stages;  // plan.stage_count of them
+    List* group_exprs;  // by GroupExprs
     FragmentSpec* fragment;
-    StageSpec* fragment_stages;  // as many
-    Emitter emitter;             // into the scan slot; or, when direct, into the slot that is returned
-    bool direct;                 // no condition to test and nothing to compute on the scan slot
-    bool keep_open;              // the build sides may be wanted again after the last row
+    StageSpec* stage_specs;
+    GroupEmitter groups;  // what emitter does not emit of groups
+    EscapedRows escaped;
+    Emitter emitter;  // into the scan slot; or, when direct, into the slot that is returned
+    bool direct;      // no condition to test and nothing to compute on the scan slot
+    bool keep_open;   // the build sides may be wanted again after the last row
 
     // The running join.
     Phase phase;
@@ -116,8 +121,10 @@ struct GpuJoinState {
 
     // Figures.
     MemoryContextCallback failure_callback;
-    JoinCounts counts;  // of the open join
-    double waited_ms;   // in joins that were closed
+    JoinCounts counts;        // of the open join
+    SinkStats finished_sink;  // sums over joins that were closed
+    SinkStats current_sink;   // of the open join, when last asked for
+    double waited_ms;         // in joins that were closed
     char device[64];
 };
 
@@ -125,22 +132,28 @@ inline List* exprs_of(const JoinStage* stage, StageExprs which) {
     return list_nth_node(List, stage->exprs, which);
 }
 
-// A node's only stage, for all that means nothing yet where there are several: a session at the server has
-// one join, whose results are the node's.
-inline JoinStage* only_stage(const GpuJoinState* state) {
-    Assert(state->plan.stage_count == 1);
-    return state->stages;
+inline List* group_exprs_of(const GpuJoinState* state, GroupExprs which) {
+    return list_nth_node(List, state->group_exprs, which);
 }
 
 inline FragmentView fragment_of(const GpuJoinState* state) {
-    return {state->fragment, {state->fragment_stages, static_cast<size_t>(state->plan.stage_count)}};
+    return {state->fragment, {state->stage_specs, static_cast<size_t>(state->plan.stage_count)}};
+}
+
+// A plain join's stage, for all that there is in such nodes alone: pairs that are decided here, and build
+// rows that come out by themselves.
+inline JoinStage* only_stage(const GpuJoinState* state) {
+    Assert(state->plan.stage_count == 1 && !state->plan.groups);
+    return state->stages;
 }
 
 // The steps to an open join with the build side in it, for one process alone or each participant of a
 // parallel join. attach_join() is false, with the reason, when the server refuses.
 void open_join(GpuJoinState* state);
 bool attach_join(GpuJoinState* state, const SessionKey* key, Status* refusal);
-void append_build_side(GpuJoinState* state);
+void append_build_side(GpuJoinState* state, JoinStage* stage);
+void seal_stage(GpuJoinState* state, JoinStage* stage);
+void wait_until_sealed(GpuJoinState* state);
 
 // Connects, reads the build side, seals. Leaves the phase Probing, or Done where there can be no row.
 void start_join(GpuJoinState* state);
@@ -149,7 +162,7 @@ void start_join(GpuJoinState* state);
 // False when there is none left.
 bool next_result(GpuJoinState* state);
 
-// Probing is over: goes on to the build rows that have (not) matched, or to Done.
+// Probing is over: goes on to the build rows that have (not) matched or the groups that are left, or to Done.
 void finish_probing(GpuJoinState* state);
 
 // Scanning is over.
@@ -158,6 +171,7 @@ void finish_scanning(GpuJoinState* state);
 // Takes figures from the server, for EXPLAIN ANALYZE. No more than a snapshot: the join may go on.
 void snapshot_stats(GpuJoinState* state);
 void add_stats(JoinStats* sum, const JoinStats* one);
+void add_sink_stats(SinkStats* sum, const SinkStats* one);
 
 // Gives back everything at the server.
 void close_join(GpuJoinState* state);
@@ -172,7 +186,12 @@ inline ProbeBatch* oldest_batch(GpuJoinState* state) {
 
 // The server gives candidates, and which of them are matches is decided here.
 inline bool client_decides(const GpuJoinState* state) {
-    return only_stage(state)->spec->client_decides;
+    return state->stages->spec->client_decides;
+}
+
+// The last stage, whose kind says what rows come out.
+inline JoinStage* last_stage(const GpuJoinState* state) {
+    return &state->stages[state->plan.stage_count - 1];
 }
 
 // Whether the pair in the scan slot, of the current result, is a match as far as this side decides: whether

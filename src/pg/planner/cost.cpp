@@ -13,7 +13,12 @@
 //   expansion   gpujoin.match_cost for each candidate; where only conditions tell which pairs match, all of
 //               them are tested, at gpujoin.pair_cost each on the CPU engine, and less on devices in the
 //               measure that probing costs less there
-//   emission    gpujoin.emit_cost a row, what is computed on it, and the residual for each candidate
+//   aggregate   gpujoin.match_cost for each key and aggregate of a row that is aggregated
+//   emission    gpujoin.emit_cost a row, what is computed on it, and the residual for each candidate; for
+//   each
+//               column of a group
+//
+// In a chain each stage adds its terms; rows between stages stay in the engine.
 //
 // Units are the planner's: what core's hash join takes kNanosecondsPerUnit for where both ways to run a join
 // take about the same time, since only there the choice is close. What the executor does has constants here
@@ -121,7 +126,11 @@ RowShape output_shape(const JoinInputs& inputs) {
 }
 
 double all_pairs(const JoinInputs& inputs) {
-    return inputs.probe->rows * inputs.build->rows;
+    return inputs.probe_rows() * inputs.build->rows;
+}
+
+Relids probe_relids(const JoinInputs& inputs) {
+    return inputs.before ? inputs.before->joinrel->relids : inputs.probe->parent->relids;
 }
 
 // Pairs that satisfy the terms and conditions, before the residual decides.
@@ -129,7 +138,7 @@ double candidate_pairs(PlannerInfo* root, const JoinInputs& inputs) {
     SpecialJoinInfo join = {};
     join.type = T_SpecialJoinInfo;
     join.jointype = JOIN_INNER;
-    join.min_lefthand = join.syn_lefthand = inputs.probe->parent->relids;
+    join.min_lefthand = join.syn_lefthand = probe_relids(inputs);
     join.min_righthand = join.syn_righthand = inputs.build->parent->relids;
     auto selectivity = [&](RestrictInfo* source) {
         return clause_selectivity(root, reinterpret_cast<Node*>(source), 0, JOIN_INNER, &join);
@@ -156,14 +165,14 @@ double engine_results(PlannerInfo* root, const JoinInputs& inputs) {
     if (inputs.facts->clauses && (inputs.facts->clauses->residual || inputs.facts->clauses->pushed_down))
         results = std::max(results, candidate_pairs(root, inputs));
     if (!inputs.facts->clauses || inputs.facts->clauses->ranges || !inputs.facts->clauses->searchable)
-        results = std::min(results, kTrustedFanout * (inputs.probe->rows + inputs.build->rows));
+        results = std::min(results, kTrustedFanout * (inputs.probe_rows() + inputs.build->rows));
     return results;
 }
 
 // The pairs that conditions are tested on for want of anything to search by, for all participants.
 double tested_pairs(const JoinInputs& inputs, double shares) {
     if (!inputs.facts->clauses || inputs.facts->clauses->searchable) return 0;
-    return all_pairs(inputs) * shares * (inputs.sharing == Sharing::OneBuild ? shares : 1);
+    return all_pairs(inputs) * shares * (inputs.builds_together ? shares : 1);
 }
 
 Cost encode_cost(double rows, const RowShape& shape) {
@@ -275,47 +284,90 @@ Cost reading_cost(const Path* input) {
     return input->total_cost - read_saving(input);
 }
 
-JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const JoinInputs& inputs,
-                           const EngineCosts& engine) {
+Cost sum_of(const CostTerms& terms) {
+    return std::accumulate(terms.cost, terms.cost + kCostTermCount, Cost{0});
+}
+
+ChainCosts estimate_chain(PlannerInfo* root, const JoinInputs& inputs, const EngineCosts& engine) {
+    const JoinFacts& facts = *inputs.facts;
     RowShape output = output_shape(inputs);
     double build_rows = inputs.build->rows;
-    double probe_rows = inputs.probe->rows;
-    double results = engine_results(root, inputs);
+    double probe_rows = inputs.probe_rows();
+    double source_rows = inputs.probe->rows;
 
     // What the server does for all participants.
     double shares = parallel_shares(inputs.workers);
-    double built_rows = build_rows * (inputs.sharing == Sharing::Probe ? participants(inputs) : shares);
+    double copies = inputs.sharing == Sharing::Probe ? participants(inputs)
+                    : inputs.builds_together         ? shares
+                                                     : 1;
+    double built_rows = build_rows * copies;
     double depth = search_depth(inputs);
+    bool is_first = !inputs.before;
+
+    ChainCosts costs = is_first ? ChainCosts{} : inputs.before->costs;
+    costs.source_rows = source_rows;
+    costs.rows = engine_results(root, inputs);
+    costs.output += output;
+    double* terms = costs.terms.cost;
+    if (is_first) {
+        terms[kSetUpTerm] = setting_startup_cost;
+        terms[kWorkersTerm] = inputs.workers > 0 ? set_up_cost(engine) : 0;
+        terms[kReadProbeTerm] = reading_cost(inputs.probe);
+    }
+    terms[kSetUpTerm] += engine.setup;
+    terms[kReadBuildTerm] += reading_cost(inputs.build);
+    terms[kEncodeBuildTerm] += encode_cost(build_rows, facts.build_keys) + encode_cost(build_rows, output);
+    terms[kTransferBuildTerm] +=
+        built_rows * (facts.build_keys.bytes + output.bytes) / kMegabyte * engine.megabyte;
+    terms[kBuildTerm] += built_rows * engine.build_row * depth;
+    terms[kEncodeProbeTerm] += encode_cost(source_rows, facts.probe_keys);
+    terms[kTransferProbeTerm] += source_rows * facts.probe_keys.bytes * shares / kMegabyte * engine.megabyte;
+    terms[kProbeTerm] += probe_rows * shares * engine.probe_row * depth;
+    terms[kExpansionTerm] += costs.rows * shares * engine.match + tested_pairs(inputs, shares) * engine.pair;
+    costs.server_bytes += built_rows * (facts.build_keys.bytes + output.bytes + kServerBytesPerBuildRow);
+    return costs;
+}
+
+JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const JoinInputs& inputs,
+                           const EngineCosts& engine) {
+    ChainCosts chain = estimate_chain(root, inputs, engine);
     QualCost condition;
     Cost startup = condition_cost(root, inputs.facts->clauses, &condition) + target->cost.startup;
 
     JoinEstimate estimate = {};
+    estimate.terms = chain.terms;
     double* terms = estimate.terms.cost;
-    terms[kSetUpTerm] = startup + set_up_cost(engine);
-    terms[kWorkersTerm] = inputs.workers > 0 ? set_up_cost(engine) : 0;
-    terms[kReadBuildTerm] = reading_cost(inputs.build);
-    terms[kEncodeBuildTerm] =
-        encode_cost(build_rows, inputs.facts->build_keys) + encode_cost(build_rows, output);
-    terms[kTransferBuildTerm] =
-        built_rows * (inputs.facts->build_keys.bytes + output.bytes) / kMegabyte * engine.megabyte;
-    terms[kBuildTerm] = built_rows * engine.build_row * depth;
-    terms[kReadProbeTerm] = reading_cost(inputs.probe);
-    terms[kEncodeProbeTerm] = encode_cost(probe_rows, inputs.facts->probe_keys) +
-                              encode_cost(probe_rows, inputs.facts->probe_columns);
-    terms[kTransferProbeTerm] = (probe_rows * inputs.facts->probe_keys.bytes + results * output.bytes) *
-                                shares / kMegabyte * engine.megabyte;
-    terms[kProbeTerm] = probe_rows * shares * engine.probe_row * depth;
-    terms[kExpansionTerm] = results * shares * engine.match + tested_pairs(inputs, shares) * engine.pair;
+    terms[kSetUpTerm] += startup;
+    terms[kEncodeProbeTerm] +=
+        encode_cost(chain.source_rows,
+                    inputs.before ? wanted_shape(inputs.probe->pathtarget) : inputs.facts->probe_columns);
+    terms[kTransferProbeTerm] +=
+        chain.rows * chain.output.bytes * parallel_shares(inputs.workers) / kMegabyte * engine.megabyte;
     terms[kEmissionTerm] =
-        results * (setting_emit_cost + condition.per_tuple) + inputs.rows * target->cost.per_tuple;
+        chain.rows * (setting_emit_cost + condition.per_tuple) + inputs.rows * target->cost.per_tuple;
 
     Cost before_probe = std::accumulate(terms, terms + kFirstProbeTerm, Cost{0});
     Cost before_emission = std::accumulate(terms + kFirstProbeTerm, terms + kEmissionTerm, before_probe);
     bool emits_at_end = !rows_of(inputs.facts->kind).has_probe_columns();
     estimate.startup_cost = emits_at_end ? before_emission : before_probe + inputs.probe->startup_cost;
     estimate.total_cost = before_emission + terms[kEmissionTerm];
-    estimate.server_bytes =
-        built_rows * (inputs.facts->build_keys.bytes + output.bytes + kServerBytesPerBuildRow);
+    estimate.server_bytes = chain.server_bytes;
+    return estimate;
+}
+
+JoinEstimate estimate_groups(const Chain* chain, const GroupsShape& shape, const EngineCosts& engine) {
+    double shares = parallel_shares(chain->workers);
+    JoinEstimate estimate = {};
+    estimate.terms = chain->costs.terms;
+    double* terms = estimate.terms.cost;
+    terms[kEncodeProbeTerm] += encode_cost(chain->costs.source_rows, shape.source);
+    terms[kTransferProbeTerm] +=
+        chain->costs.source_rows * shape.source.bytes * shares / kMegabyte * engine.megabyte;
+    terms[kAggregateTerm] = chain->costs.rows * shares * shape.work * engine.match;
+    terms[kEmissionTerm] = shape.groups * shape.columns * setting_emit_cost;
+    estimate.total_cost = sum_of(estimate.terms);
+    estimate.startup_cost = estimate.total_cost - terms[kEmissionTerm];
+    estimate.server_bytes = chain->costs.server_bytes;
     return estimate;
 }
 

@@ -1,26 +1,10 @@
 // What a GPU Join is expected to cost, in the planner's units, and what memory it takes in the server.
 #pragma once
 
-#include "pg/plan_data.h"
-#include "pg/planner/clauses.h"
+#include "pg/planner/join_path.h"
 #include "wire/stats.h"
 
 namespace gpujoin {
-
-// What the processes of a parallel plan share. Paths and rows are then a participant's part of what is
-// shared.
-enum class Sharing {
-    Nothing,   // one process runs the join
-    Probe,     // each has a part of the probe side, and a copy of the build side of its own
-    OneBuild,  // each has a part of both sides; one build side
-};
-
-// What rows consist of, or those parts of them that are concerned.
-struct RowShape {
-    int values = 0;
-    double bytes = 0;
-    double copied_bytes = 0;  // of values without a fixed width
-};
 
 // The columns that are wanted above an input, and the values that conditions compare. Of conditions that are
 // not known there is a value of each side at least.
@@ -41,11 +25,15 @@ struct JoinFacts {
 // One way to run a join.
 struct JoinInputs {
     const JoinFacts* facts;
-    Path* probe;
+    const Chain* before;  // whose rows are the probe side; nullptr: those of `probe` are
+    Path* probe;          // input of the first stage
     Path* build;
     double rows;  // expected results
     int workers;  // beside the leader
     Sharing sharing;
+    bool builds_together;  // build is a partial path
+
+    double probe_rows() const { return before ? before->costs.rows : probe->rows; }
 };
 
 // Processes that run the join; 1 outside of parallel plans.
@@ -61,6 +49,8 @@ struct JoinEstimate {
     Cost total_cost;      // the sum of the terms
     double server_bytes;  // of all build sides
 };
+
+Cost sum_of(const CostTerms& terms);
 
 // The engine's share of the work, in the planner's units.
 struct EngineCosts {
@@ -79,6 +69,20 @@ EngineCosts engine_costs(const EngineRates& measured);
 // takes longer than all of this.
 JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const JoinInputs& inputs,
                            const EngineCosts& engine);
+
+// The costs of a chain up to the rows of this join. Where the clauses are not known, the least.
+ChainCosts estimate_chain(PlannerInfo* root, const JoinInputs& inputs, const EngineCosts& engine);
+
+// What the aggregates of a chain's rows read and give.
+struct GroupsShape {
+    RowShape source;  // values of the probe input that are read beyond keys of joins
+    int work;         // keys and aggregates
+    int columns;      // of groups
+    double groups;    // a participant's part of those that come out
+};
+
+// A chain whose rows are aggregated.
+JoinEstimate estimate_groups(const Chain* chain, const GroupsShape& shape, const EngineCosts& engine);
 
 // Two terms that do not depend on the join's conditions, so that all others come on top of them: setting up a
 // join, and the workers once more, and reading an input.

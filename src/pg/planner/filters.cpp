@@ -46,6 +46,10 @@ class Translator {
     // Leaves a condition's truth in the accumulator. False where that cannot be done; the program is then
     // spoilt.
     bool put_truth(Node* node);
+    // The same for a number that the expression is, read as the type.
+    bool put_exact_number(Node* node, Oid type) {
+        return exactly([&] { return put_number(node, type); });
+    }
     void put(FilterOpcode opcode, FilterType type = FilterType::Int64,
              FilterSource source = FilterSource::Stack, int operand = 0);
     bool fits() const { return fits_; }
@@ -508,8 +512,11 @@ std::span<const ColumnSpec> columns_of(const FilterValues& values) {
 }
 
 // Whether an engine will take the program: not if it needs more stack than there is.
-bool is_valid(const JoinFilter* filter) {
-    return validate_filter(filter->program, columns_of(filter->probe), columns_of(filter->build)).ok();
+bool is_valid(const JoinFilter* filter, bool gives_truth) {
+    ValueKind outcome;
+    return validate_program(filter->program, columns_of(filter->probe), columns_of(filter->build), &outcome)
+               .ok() &&
+           (outcome == ValueKind::Truth) == gives_truth;
 }
 
 }  // namespace
@@ -521,7 +528,16 @@ bool add_condition(JoinFilter* filter, Expr* clause, const JoinSides& sides) {
     if (!is_first) translator.put(Push);
     bool done = translator.put_truth(reinterpret_cast<Node*>(clause));
     if (!is_first) translator.put(And);
-    if (done && translator.fits() && is_valid(filter)) return true;
+    if (done && translator.fits() && is_valid(filter, true)) return true;
+    restore(filter, before);
+    return false;
+}
+
+bool add_number(JoinFilter* filter, Node* expression, Oid type, const JoinSides& sides) {
+    const JoinFilter before = *filter;
+    Translator translator(filter, sides);
+    if (translator.put_exact_number(expression, type) && translator.fits() && is_valid(filter, false))
+        return true;
     restore(filter, before);
     return false;
 }

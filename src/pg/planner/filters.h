@@ -27,4 +27,8 @@ struct JoinFilter {
 // cannot evaluate it.
 bool add_condition(JoinFilter* filter, Expr* clause, const JoinSides& sides);
 
+// Makes an empty program give a number, the expression's value read as the type, for values alone that exist
+// in each row: none stands for an overflow. False as above.
+bool add_number(JoinFilter* filter, Node* expression, Oid type, const JoinSides& sides);
+
 }  // namespace gpujoin

@@ -1,4 +1,5 @@
-// GpuJoinPath: a join that the planner may choose to run here.
+// GpuJoinPath: joins that the planner may choose to run here, one or a chain of them, and what becomes of
+// their rows.
 #pragma once
 
 #include "pg/plan_data.h"
@@ -11,13 +12,64 @@ extern "C" {
 
 namespace gpujoin {
 
-// custom_paths = (probe, build).
+// What the processes of a parallel plan share. Paths and rows are then a participant's part of what is
+// shared.
+enum class Sharing {
+    Nothing,   // one process runs the join
+    Probe,     // each has a part of the probe side, and a copy of the build side of its own
+    OneBuild,  // each has a part of the probe side; one build side, which all read a part of, or one reads
+};
+
+// What rows consist of, or those parts of them that are concerned.
+struct RowShape {
+    int values = 0;
+    double bytes = 0;
+    double copied_bytes = 0;  // of values without a fixed width
+
+    RowShape& operator+=(const RowShape& other) {
+        values += other.values;
+        bytes += other.bytes;
+        copied_bytes += other.copied_bytes;
+        return *this;
+    }
+};
+
+// What a chain of joins is expected to take up to the rows of its last stage.
+struct ChainCosts {
+    CostTerms terms;      // but for what becomes of its rows
+    double source_rows;   // of the probe input of the first stage
+    double rows;          // of the last stage, as the engine gives them
+    RowShape output;      // that they have of build sides
+    double server_bytes;  // of all build sides
+};
+
+// A chain of joins, as its last stage and what comes before that. Lives as long as the join relation whose
+// rows it gives.
+struct Chain {
+    const Chain* before;  // nullptr: the first stage, whose probe side is the probe input
+    Path* probe;          // input, of the first stage
+    Path* build;          // of this stage
+    RelOptInfo* joinrel;  // what this stage makes
+    const JoinClauses* clauses;
+    JoinKind kind;
+    bool builds_together;  // build is a partial path
+    Sharing sharing;
+    int length;
+    int workers;  // beside the leader
+    ChainCosts costs;
+};
+
+struct GroupsInput;
+
+// custom_paths = (probe input, build side of each stage).
 struct GpuJoinPath {
     CustomPath path;
-    JoinKind kind;
-    const JoinClauses* clauses;
+    const Chain* chain;
+    const GroupsInput* groups;  // nullptr: the rows of the last stage come out (planner/groups.h)
     CostTerms costs;
-    double shares;  // how many such parts both inputs and the result come in
 };
+
+// A path that gives the rows of a chain: parent, target and costs are for the caller to set.
+GpuJoinPath* make_chain_path(const Chain* chain);
 
 }  // namespace gpujoin

@@ -4,7 +4,7 @@
 //
 // Left out: inputs that depend on rows of other relations (lateral references, parameterised paths) or on the
 // working table of a recursive query, for which a build side would have to be made again for each of them.
-#include "pg/planner/join_path.h"
+#include "pg/planner/join_call.h"
 
 #include <algorithm>
 #include <span>
@@ -12,7 +12,7 @@
 #include "pg/allocate.h"
 #include "pg/compat.h"
 #include "pg/entry_points.h"
-#include "pg/planner/cost.h"
+#include "pg/planner/chains.h"
 #include "pg/planner/forced_paths.h"
 #include "pg/planner/lookups.h"
 #include "pg/planner/plan.h"
@@ -31,18 +31,6 @@ extern "C" {
 
 namespace gpujoin {
 namespace {
-
-// Which input must be reduced to distinct rows first, so that a semijoin becomes an inner join.
-enum class Unique { Neither, Outer, Inner };
-
-// A way to run a join of the type that the hook is called for.
-struct Proposal {
-    JoinType jointype;
-    JoinKind kind;
-    bool builds_outer;  // the outer relation is the build side
-    Unique unique;
-    bool may_copy_build;  // workers may each have a copy of the build side
-};
 
 // Join types that are missing here are declined. SEMI and ANTI come in one order only, so both build sides
 // are proposed at once. Of a preserved build side there can only be one copy, since workers do not know of
@@ -64,60 +52,35 @@ constexpr Proposal kProposals[] = {
 // one build side for all workers, and with a copy for each.
 constexpr int kMaxWays = 4;
 
-// What one call of the hook is about.
-struct JoinCall {
-    PlannerInfo* root;
-    RelOptInfo* joinrel;
-    RelOptInfo* outer;
-    RelOptInfo* inner;
-    JoinPathExtraData* extra;
-    PathTarget* target;   // of our paths: the relation's, but for row identities
-    bool has_core_paths;  // there is another way to run the join
-    uint64 host_memory;   // bytes all joins together may take in the server; 0: not known
-    EngineCosts engine;
-    RowShape outer_columns;
-    RowShape inner_columns;
-};
-
 set_join_pathlist_hook_type previous_hook;
 
 const CustomPathMethods path_methods = {kNodeName, make_join_plan, nullptr};
 
+// One path of each input that a chain has.
+bool is_parallel_safe(const Chain* chain) {
+    for (; chain; chain = chain->before)
+        if (!chain->build->parallel_safe || (!chain->before && !chain->probe->parallel_safe)) return false;
+    return true;
+}
+
 GpuJoinPath* make_path(const JoinCall& call, const JoinInputs& inputs, const JoinEstimate& estimate) {
-    GpuJoinPath* result = zeroed<GpuJoinPath>();
+    auto* chain = unset<Chain>();
+    *chain = chain_of(call, inputs, estimate_chain(call.root, inputs, call.engine));
+    GpuJoinPath* result = make_chain_path(chain);
     CustomPath* custom = &result->path;
-    custom->path.type = T_CustomPath;
-    custom->path.pathtype = T_CustomScan;
     custom->path.parent = call.joinrel;
     custom->path.pathtarget = call.target;
-    custom->path.parallel_safe =
-        call.joinrel->consider_parallel && inputs.probe->parallel_safe && inputs.build->parallel_safe;
-    custom->path.parallel_aware = inputs.sharing == Sharing::OneBuild;
-    custom->path.parallel_workers = inputs.workers;
+    custom->path.parallel_safe = call.joinrel->consider_parallel && is_parallel_safe(chain);
     custom->path.rows = inputs.rows;
     custom->path.startup_cost = estimate.startup_cost;
     custom->path.total_cost = estimate.total_cost;
-    custom->flags = kProjects;
-    custom->custom_paths = list_make2(inputs.probe, inputs.build);
-    custom->methods = &path_methods;
     set_join_conditions(custom, call.extra->restrictlist);
-    add_disabled_nodes(&custom->path, inputs.probe);
-    add_disabled_nodes(&custom->path, inputs.build);
-    result->kind = inputs.facts->kind;
-    result->clauses = inputs.facts->clauses;
     result->costs = estimate.terms;
-    result->shares = inputs.sharing == Sharing::OneBuild ? parallel_shares(inputs.workers) : 1;
     return result;
 }
 
 JoinEstimate estimate(const JoinCall& call, const JoinInputs& inputs) {
     return estimate_join(call.root, call.joinrel->reltarget, inputs, call.engine);
-}
-
-// A join that would be refused for want of memory is not planned, unless there is no other way to run it.
-bool fits_server(const JoinCall& call, const JoinEstimate& cost) {
-    return setting_force || call.host_memory == 0 || call.joinrel->pathlist == NIL ||
-           cost.server_bytes <= static_cast<double>(call.host_memory);
 }
 
 // Whether a path of these costs might be kept.
@@ -178,25 +141,13 @@ void add_shared_build(const JoinCall& call, Ways* ways, JoinInputs inputs, RelOp
     inputs.build = static_cast<Path*>(linitial(build_rel->partial_pathlist));
     inputs.workers = std::max(inputs.probe->parallel_workers, inputs.build->parallel_workers);
     inputs.sharing = Sharing::OneBuild;
+    inputs.builds_together = true;
     inputs.rows = clamp_row_est(call.joinrel->rows / parallel_shares(inputs.workers));
     add_way(call, ways, inputs);
 }
 
 Path* unique_path(const JoinCall& call, RelOptInfo* rel, Path* path) {
     return reinterpret_cast<Path*>(create_unique_path(call.root, rel, path, call.extra->sjinfo));
-}
-
-// The cheapest path of the build side that workers may run too, where there is one.
-Path* parallel_safe_path(RelOptInfo* rel) {
-    return rel->cheapest_total_path->parallel_safe ? rel->cheapest_total_path
-                                                   : get_cheapest_parallel_safe_total_inner(rel->pathlist);
-}
-
-// What is above a semijoin may refer to the row that was matched: its columns stand for the outer ones that
-// they equal. Only joins that probe with the outer rows know that row.
-bool wants_matched_row(const JoinCall& call) {
-    Relids wanted = pull_varnos(call.root, reinterpret_cast<Node*>(call.target->exprs));
-    return bms_overlap(wanted, call.inner->relids);
 }
 
 // A batch of the build side has a column for each key and each column that may be wanted above.
@@ -226,16 +177,6 @@ Ways ways_to_run(const JoinCall& call, const Proposal& proposal, JoinInputs inpu
     return ways;
 }
 
-void add_join_path(const JoinCall& call, const JoinInputs& inputs) {
-    JoinEstimate cost = estimate(call, inputs);
-    if (!may_be_kept(call, inputs, cost) || !fits_server(call, cost)) return;
-    Path* path = &make_path(call, inputs, cost)->path.path;
-    if (inputs.workers == 0)
-        add_path(call.joinrel, with_row_identities(call.root, path));
-    else
-        add_partial_path(call.joinrel, path);
-}
-
 // EXPLAIN could not name the fields of a column, and there is another way to run the join.
 bool hides_names(const JoinCall& call) {
     return call.has_core_paths &&
@@ -258,8 +199,9 @@ void propose(const JoinCall& call, const Proposal& proposal) {
     if (proposal.unique == Unique::Outer) inputs.probe = unique_path(call, probe_rel, inputs.probe);
     if (proposal.unique == Unique::Inner) inputs.build = unique_path(call, build_rel, inputs.build);
     if (!inputs.probe || !inputs.build) return;
-    Ways ways = ways_to_run(call, proposal, inputs, probe_rel, build_rel);
-    if (ways.count == 0 || hides_names(call) || is_left_to_lookups(call)) return;
+    Ways ways = call.may_win ? ways_to_run(call, proposal, inputs, probe_rel, build_rel) : Ways{};
+    ChainSteps steps = chain_steps(call, proposal, inputs, build_rel);
+    if (ways.count + steps.count == 0 || hides_names(call) || is_left_to_lookups(call)) return;
 
     facts.clauses = classify_clauses(
         call.extra->restrictlist,
@@ -269,6 +211,7 @@ void propose(const JoinCall& call, const Proposal& proposal) {
     facts.build_keys = key_shape(facts.clauses, true);
     if (is_for_lookups(call, proposal, inputs)) return;
     for (const JoinInputs& way : std::span(ways.inputs, ways.count)) add_join_path(call, way);
+    for (const JoinInputs& step : std::span(steps.inputs, steps.count)) add_chain(call, step);
 }
 
 // What a participant of a parallel join may have to read at least.
@@ -320,7 +263,8 @@ void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel,
     call.has_core_paths = joinrel->pathlist != NIL;
     call.host_memory = server.host_memory;
     call.engine = engine_costs(server.rates);
-    if (!setting_force && !may_win(call)) return;
+    call.may_win = setting_force || may_win(call);
+    if (!call.may_win && !may_chain(call, jointype)) return;
     call.target = with_leaf_row_identities(root, joinrel->reltarget);
     call.outer_columns = wanted_shape(outerrel->reltarget);
     call.inner_columns = wanted_shape(innerrel->reltarget);
@@ -331,6 +275,67 @@ void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel,
 }
 
 }  // namespace
+
+Path* parallel_safe_path(RelOptInfo* rel) {
+    return rel->cheapest_total_path->parallel_safe ? rel->cheapest_total_path
+                                                   : get_cheapest_parallel_safe_total_inner(rel->pathlist);
+}
+
+bool wants_matched_row(const JoinCall& call) {
+    Relids wanted = pull_varnos(call.root, reinterpret_cast<Node*>(call.target->exprs));
+    return bms_overlap(wanted, call.inner->relids);
+}
+
+bool fits_server(const JoinCall& call, double server_bytes) {
+    return setting_force || call.host_memory == 0 || call.joinrel->pathlist == NIL ||
+           server_bytes <= static_cast<double>(call.host_memory);
+}
+
+Chain chain_of(const JoinCall& call, const JoinInputs& inputs, const ChainCosts& costs) {
+    Chain chain = {};
+    chain.before = inputs.before;
+    chain.probe = inputs.probe;
+    chain.build = inputs.build;
+    chain.joinrel = call.joinrel;
+    chain.clauses = inputs.facts->clauses;
+    chain.kind = inputs.facts->kind;
+    chain.builds_together = inputs.builds_together;
+    chain.sharing = inputs.sharing;
+    chain.length = inputs.before ? inputs.before->length + 1 : 1;
+    chain.workers = inputs.workers;
+    chain.costs = costs;
+    return chain;
+}
+
+GpuJoinPath* make_chain_path(const Chain* chain) {
+    GpuJoinPath* result = zeroed<GpuJoinPath>();
+    CustomPath* custom = &result->path;
+    custom->path.type = T_CustomPath;
+    custom->path.pathtype = T_CustomScan;
+    custom->path.parallel_aware = chain->sharing == Sharing::OneBuild;
+    custom->path.parallel_workers = chain->workers;
+    custom->flags = kProjects;
+    custom->methods = &path_methods;
+    result->chain = chain;
+    for (; chain; chain = chain->before) {
+        custom->custom_paths = lcons(chain->build, custom->custom_paths);
+        add_disabled_nodes(&custom->path, chain->build);
+        if (chain->before) continue;
+        custom->custom_paths = lcons(chain->probe, custom->custom_paths);
+        add_disabled_nodes(&custom->path, chain->probe);
+    }
+    return result;
+}
+
+void add_join_path(const JoinCall& call, const JoinInputs& inputs) {
+    JoinEstimate cost = estimate(call, inputs);
+    if (!may_be_kept(call, inputs, cost) || !fits_server(call, cost.server_bytes)) return;
+    Path* path = &make_path(call, inputs, cost)->path.path;
+    if (inputs.workers == 0)
+        add_path(call.joinrel, with_row_identities(call.root, path));
+    else
+        add_partial_path(call.joinrel, path);
+}
 
 void install_join_hook() {
     previous_hook = set_join_pathlist_hook;

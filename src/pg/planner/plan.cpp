@@ -2,9 +2,11 @@
 
 #include <initializer_list>
 
+#include "pg/allocate.h"
 #include "pg/entry_points.h"
 #include "pg/plan_data.h"
-#include "pg/planner/join_path.h"
+#include "pg/planner/cost.h"
+#include "pg/planner/groups.h"
 #include "pg/planner/nulling.h"
 #include "pg/planner/row_identity.h"
 #include "pg/settings.h"
@@ -73,12 +75,13 @@ bool tests_dear_conditions(PlannerInfo* root, const Plan* plan) {
            tests_dear_conditions(root, static_cast<const Plan*>(linitial(children)));
 }
 
-// probe_entries: how many of the scan tuple's come before those of the build child.
-void set_stage(const GpuJoinPath* path, int probe_entries, StagePlan* stage) {
-    const JoinClauses* clauses = path->clauses;
+// entries_before: how many of the scan tuple's come before those of the build child.
+void set_stage(const Chain* chain, int entries_before, StagePlan* stage) {
+    const JoinClauses* clauses = chain->clauses;
     const JoinFilter& filter = filter_of(clauses);
-    stage->kind = path->kind;
-    stage->first_entry = probe_entries + 1;
+    stage->kind = chain->kind;
+    stage->builds_together = chain->builds_together;
+    stage->first_entry = entries_before + 1;
     stage->equalities = list_length(clauses->equalities);
     stage->ranges = list_length(clauses->ranges);
     stage->filters = list_length(clauses->filters);
@@ -95,16 +98,66 @@ void set_stage(const GpuJoinPath* path, int probe_entries, StagePlan* stage) {
     }
 }
 
-PlanData plan_data_of(PlannerInfo* root, const GpuJoinPath* path, const Plan* probe, StagePlan* stage) {
-    set_stage(path, list_length(probe->targetlist), stage);
+// What the plan is made of: lists with one member for each input, or each stage.
+struct PlanParts {
+    List* entries;     // of the scan tuple
+    List* exprs;       // by stage, then of the groups
+    List* conditions;  // above the last join
+};
+
+void add_stages(const Chain* chain, const List* children, PlanData* data, PlanParts* parts) {
+    if (chain->before)
+        add_stages(chain->before, children, data, parts);
+    else
+        parts->entries = append_target_list(NIL, static_cast<Plan*>(linitial(children))->targetlist);
+    set_stage(chain, list_length(parts->entries), &data->stages[chain->length - 1]);
+    parts->entries =
+        append_target_list(parts->entries, static_cast<Plan*>(list_nth(children, chain->length))->targetlist);
+    parts->exprs = lappend(parts->exprs, stage_expressions(chain->clauses));
+    parts->conditions = get_actual_clauses(chain->clauses->pushed_down);
+}
+
+// The entry of an expression that groups have; one of its own where no child has it.
+int entry_of(Expr* expression, PlanParts* parts) {
+    ListCell* cell;
+    foreach (cell, parts->entries) {
+        List* entry = list_make1(lfirst_node(TargetEntry, cell)->expr);
+        if (equal(linitial(with_nulling_of(entry, list_make1(expression))), expression))
+            return foreach_current_index(cell) + 1;
+    }
+    int number = list_length(parts->entries) + 1;
+    auto* copy = static_cast<Expr*>(copyObjectImpl(expression));
+    parts->entries =
+        lappend(parts->entries, makeTargetEntry(copy, static_cast<AttrNumber>(number), nullptr, false));
+    return number;
+}
+
+void add_groups(const GroupsInput* groups, PlanData* data, PlanParts* parts) {
+    data->groups = unset<GroupsPlan>();
+    *data->groups = groups->plan;
+    ListCell* cell;
+    foreach (cell, groups->target->exprs)
+        data->groups->state[foreach_current_index(cell)].entry =
+            entry_of(static_cast<Expr*>(lfirst(cell)), parts);
+    List* exprs = NIL;
+    for (List* list : groups->exprs) exprs = lappend(exprs, list);
+    parts->exprs = lappend(parts->exprs, exprs);
+}
+
+PlanData plan_data_of(PlannerInfo* root, const GpuJoinPath* path, const List* children, PlanParts* parts) {
+    const Chain* chain = path->chain;
+    const Plan* probe = static_cast<Plan*>(linitial(children));
     PlanData data = {};
-    data.estimated_probe_rows = static_cast<Path*>(linitial(path->path.custom_paths))->rows * path->shares;
+    data.estimated_probe_rows = static_cast<Path*>(linitial(path->path.custom_paths))->rows *
+                                (chain->sharing == Sharing::OneBuild ? parallel_shares(chain->workers) : 1);
     data.has_dear_conditions = tests_dear_conditions(root, probe);
-    data.may_carry = setting_carry;
-    data.is_bounded = is_bounded(root);
+    data.may_carry = setting_carry && chain->length == 1 && !path->groups;
+    data.is_bounded = !path->groups && is_bounded(root);
     data.costs = path->costs;
-    data.stage_count = 1;
-    data.stages = stage;
+    data.stage_count = chain->length;
+    data.stages = zeroed<StagePlan>(data.stage_count);
+    add_stages(chain, children, &data, parts);
+    if (path->groups) add_groups(path->groups, &data, parts);
     return data;
 }
 
@@ -113,24 +166,21 @@ PlanData plan_data_of(PlannerInfo* root, const GpuJoinPath* path, const Plan* pr
 Plan* make_join_plan(PlannerInfo* root, RelOptInfo*, CustomPath* best_path, List* tlist, List*,
                      List* custom_plans) {
     const GpuJoinPath* path = reinterpret_cast<GpuJoinPath*>(best_path);
-    const Plan* probe = static_cast<Plan*>(linitial(custom_plans));
-    const List* build_tlist = static_cast<Plan*>(lsecond(custom_plans))->targetlist;
-    StagePlan stage = {};
-    PlanData data = plan_data_of(root, path, probe, &stage);
-
-    List* entries = append_target_list(append_target_list(NIL, probe->targetlist), build_tlist);
+    PlanParts parts = {};
+    PlanData data = plan_data_of(root, path, custom_plans, &parts);
+    List* entries = parts.entries;
     use_leaf_row_identities(root, entries);
     entries = with_nulling_of(entries, best_path->path.pathtarget->exprs);
 
     CustomScan* scan = makeNode(CustomScan);
     scan->scan.plan.targetlist = tlist;
-    scan->scan.plan.qual = with_nulling_of(get_actual_clauses(path->clauses->pushed_down), entries);
+    scan->scan.plan.qual = with_nulling_of(parts.conditions, entries);
     scan->flags = best_path->flags;
     scan->custom_plans = custom_plans;
-    scan->custom_exprs = with_nulling_of(list_make1(stage_expressions(path->clauses)), entries);
+    scan->custom_exprs = with_nulling_of(parts.exprs, entries);
     scan->custom_private = plan_data_to_list(&data);
     scan->custom_scan_tlist = entries;
-    scan->methods = &scan_methods;
+    scan->methods = path->groups ? &group_methods : &scan_methods;
     return &scan->scan.plan;
 }
 

@@ -1,0 +1,258 @@
+// See chains.h.
+#include "pg/planner/chains.h"
+
+#include <algorithm>
+
+#include "pg/allocate.h"
+#include "pg/compat.h"
+#include "pg/overflow.h"
+#include "pg/planner/error_free.h"
+#include "pg/planner/row_identity.h"
+#include "pg/settings.h"
+
+extern "C" {
+#include "common/hashfn.h"
+#include "optimizer/optimizer.h"
+#include "utils/memutils.h"
+}
+
+namespace gpujoin {
+namespace {
+
+// A chain whose cost, without what becomes of its rows, is beyond so many times that of the relation's
+// cheapest path will not make up for it later.
+constexpr double kWorthRemembering = 1.25;
+
+// Below so many rows of the probe input nothing is gained by keeping them in the engine.
+constexpr double kFewestProbeRows = 10000;
+
+struct RememberedChains {
+    const RelOptInfo* rel;  // key
+    char status;
+    const Chain* chains[2];  // serial, partial
+};
+
+#define SH_PREFIX chain_table
+#define SH_ELEMENT_TYPE RememberedChains
+#define SH_KEY_TYPE const RelOptInfo*
+#define SH_KEY rel
+#define SH_HASH_KEY(table, key) hash_bytes(reinterpret_cast<const unsigned char*>(&(key)), sizeof(key))
+#define SH_EQUAL(table, a, b) ((a) == (b))
+#define SH_SCOPE static inline
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+// The chains of the relations in one memory context, which forgets them when it is reset: GEQO makes join
+// relations in a context of their own again and again, at the same addresses.
+struct ContextChains {
+    ContextChains* next;
+    MemoryContext context;
+    chain_table_hash* table;
+    MemoryContextCallback on_reset;
+};
+
+ContextChains* all_chains;
+
+void forget_chains(void* argument) {
+    auto** place = &all_chains;
+    while (*place != argument) place = &(*place)->next;
+    *place = (*place)->next;
+}
+
+ContextChains* chains_in(MemoryContext context) {
+    ContextChains* found = all_chains;
+    while (found && found->context != context) found = found->next;
+    return found;
+}
+
+ContextChains* make_chains_in(MemoryContext context) {
+    auto* made = zeroed_in<ContextChains>(context);
+    made->context = context;
+    made->table = chain_table_create(context, 64, nullptr);
+    made->on_reset = {forget_chains, made, nullptr};
+    made->next = all_chains;
+    all_chains = made;
+    MemoryContextRegisterResetCallback(context, &made->on_reset);
+    return made;
+}
+
+void remember(RelOptInfo* rel, const Chain& chain) {
+    MemoryContext context = GetMemoryChunkContext(rel);
+    ContextChains* chains = chains_in(context);
+    if (!chains) chains = make_chains_in(context);
+    bool is_known;
+    RememberedChains* entry = chain_table_insert(chains->table, rel, &is_known);
+    if (!is_known) entry->chains[0] = entry->chains[1] = nullptr;
+    auto* copy = unset_in<Chain>(context);
+    *copy = chain;
+    entry->chains[chain.workers > 0] = copy;
+}
+
+bool may_be_in_chain(const JoinCall& call, const Proposal& proposal) {
+    if (proposal.builds_outer || proposal.unique == Unique::Outer) return false;
+    switch (proposal.kind) {
+        case JoinKind::Inner:
+        case JoinKind::Left:
+        case JoinKind::Anti:
+            return true;
+        case JoinKind::Semi:
+            return !wants_matched_row(call);
+        case JoinKind::Right:
+        case JoinKind::Full:
+        case JoinKind::RightSemi:
+        case JoinKind::RightAnti:
+            return false;
+    }
+    return false;
+}
+
+// Something that is computed between two joins is for the node between them.
+bool computes_between_joins(const JoinCall& call) {
+    ListCell* cell;
+    foreach (cell, call.root->placeholder_list) {
+        Relids at = lfirst_node(PlaceHolderInfo, cell)->ph_eval_at;
+        if (bms_membership(at) == BMS_MULTIPLE && bms_is_subset(at, call.joinrel->relids)) return true;
+    }
+    return false;
+}
+
+Cost cheapest_cost(const List* paths) {
+    Cost cheapest = -1;
+    ListCell* cell;
+    foreach (cell, paths) {
+        Cost cost = static_cast<Path*>(lfirst(cell))->total_cost;
+        if (cheapest < 0 || cost < cheapest) cheapest = cost;
+    }
+    return cheapest;
+}
+
+// Whether the chain can be the cheapest, and be of use, if its conditions cost nothing.
+bool is_worthwhile(const JoinCall& call, const JoinInputs& step) {
+    double rows = step.before ? step.before->costs.source_rows : step.probe->rows;
+    if (!setting_force && rows < kFewestProbeRows) return false;
+    Cost least = step.before ? sum_of(step.before->costs.terms) + call.engine.setup
+                             : set_up_cost(call.engine) + reading_cost(step.probe);
+    least += reading_cost(step.build);
+    const Chain* known = cheapest_chain(call.joinrel, step.workers > 0);
+    if (known && least >= sum_of(known->costs.terms)) return false;
+    const List* rivals = step.workers > 0 && call.joinrel->partial_pathlist != NIL
+                             ? call.joinrel->partial_pathlist
+                             : call.joinrel->pathlist;
+    Cost rival = cheapest_cost(rivals);
+    return setting_force || rival < 0 || least <= kWorthRemembering * rival;
+}
+
+void add_step(const JoinCall& call, ChainSteps* steps, const JoinInputs& step) {
+    if (step.before && step.before->length == int{kMaxStages}) return;
+    if (PATH_REQ_OUTER(step.probe) || PATH_REQ_OUTER(step.build)) return;
+    if (is_worthwhile(call, step)) steps->inputs[steps->count++] = step;
+}
+
+// The build side of a parallel chain: read by all participants, or as a whole by one of them.
+Path* shared_build(const Proposal& proposal, RelOptInfo* build_rel, Path* build, bool* builds_together) {
+    *builds_together = proposal.unique == Unique::Neither && build_rel->partial_pathlist != NIL;
+    if (*builds_together) return static_cast<Path*>(linitial(build_rel->partial_pathlist));
+    if (proposal.unique == Unique::Neither) build = parallel_safe_path(build_rel);
+    return build && build->parallel_safe ? build : nullptr;
+}
+
+bool is_bare_column(const Node* expression) {
+    while (expression && IsA(expression, RelabelType))
+        expression = reinterpret_cast<const Node*>(reinterpret_cast<const RelabelType*>(expression)->arg);
+    return expression && IsA(expression, Var);
+}
+
+// A key of the probe side, or a value that conditions read. before: nullptr for a chain's first stage, of
+// which it is over the probe input.
+bool may_be_computed_early(PlannerInfo* root, const Chain* before, Node* expression) {
+    int child;
+    return (!before || find_child(before, pull_varnos(root, expression), expression, &child)) &&
+           cannot_fail(expression) && !may_overflow(expression);
+}
+
+bool are_computed_early(PlannerInfo* root, const Chain* before, const JoinClauses* clauses) {
+    for (const List* terms : {clauses->equalities, clauses->ranges, clauses->filters}) {
+        ListCell* cell;
+        foreach (cell, terms)
+            if (!may_be_computed_early(
+                    root, before,
+                    static_cast<Node*>(linitial(static_cast<JoinTerm*>(lfirst(cell))->clause->args))))
+                return false;
+    }
+    ListCell* cell;
+    foreach (cell, filter_of(clauses).probe.expressions)
+        if (!may_be_computed_early(root, before, static_cast<Node*>(lfirst(cell)))) return false;
+    return true;
+}
+
+bool is_decided_by_engine(const JoinClauses* clauses) {
+    return clauses->residual == NIL && clauses->pushed_down == NIL && clauses->searchable &&
+           !may_be_undecided(filter_of(clauses).program);
+}
+
+}  // namespace
+
+const Chain* cheapest_chain(const RelOptInfo* rel, bool is_partial) {
+    const ContextChains* chains = chains_in(GetMemoryChunkContext(const_cast<RelOptInfo*>(rel)));
+    if (!chains) return nullptr;
+    const RememberedChains* entry = chain_table_lookup(chains->table, rel);
+    return entry ? entry->chains[is_partial] : nullptr;
+}
+
+bool may_chain(const JoinCall& call, JoinType jointype) {
+    if (!setting_chain || jointype == JOIN_RIGHT || jointype == JOIN_FULL || jointype == JOIN_UNIQUE_OUTER)
+        return false;
+    if (cheapest_chain(call.outer, false) || cheapest_chain(call.outer, true)) return true;
+    return setting_force || call.outer->cheapest_total_path->rows >= kFewestProbeRows;
+}
+
+ChainSteps chain_steps(const JoinCall& call, const Proposal& proposal, const JoinInputs& inputs,
+                       RelOptInfo* build_rel) {
+    ChainSteps steps;
+    if (!setting_chain || !may_be_in_chain(call, proposal) || computes_between_joins(call)) return steps;
+    JoinInputs step = inputs;
+    step.before = cheapest_chain(call.outer, false);
+    if (step.before) step.probe = step.before->probe;
+    add_step(call, &steps, step);
+    if (!call.joinrel->consider_parallel) return steps;
+
+    step.before = cheapest_chain(call.outer, true);
+    if (!step.before && call.outer->partial_pathlist == NIL) return steps;
+    step.probe =
+        step.before ? step.before->probe : static_cast<Path*>(linitial(call.outer->partial_pathlist));
+    step.workers = step.before ? step.before->workers : step.probe->parallel_workers;
+    step.sharing = Sharing::OneBuild;
+    step.build = shared_build(proposal, build_rel, inputs.build, &step.builds_together);
+    step.rows = clamp_row_est(call.joinrel->rows / parallel_shares(step.workers));
+    if (step.build && step.workers > 0) add_step(call, &steps, step);
+    return steps;
+}
+
+void add_chain(const JoinCall& call, const JoinInputs& step) {
+    const JoinClauses* clauses = step.facts->clauses;
+    if (!is_decided_by_engine(clauses)) return;
+    if (!are_computed_early(call.root, step.before, clauses)) return;
+    ChainCosts costs = estimate_chain(call.root, step, call.engine);
+    if (!fits_server(call, costs.server_bytes)) return;
+    const Chain* known = cheapest_chain(call.joinrel, step.workers > 0);
+    if (known && sum_of(known->costs.terms) <= sum_of(costs.terms)) return;
+    remember(call.joinrel, chain_of(call, step, costs));
+    if (step.before) add_join_path(call, step);
+}
+
+bool find_child(const Chain* chain, Relids relids, const Node* expression, int* child) {
+    *child = kProbeChild;
+    if (bms_is_empty(relids)) return true;
+    for (; chain; chain = chain->before) {
+        if (bms_is_subset(relids, chain->build->parent->relids)) {
+            *child = chain->length - 1;
+            JoinRows rows = rows_of(chain->kind);
+            return rows.pairs && (!rows.unmatched_probe_rows || is_bare_column(expression));
+        }
+        if (!chain->before) return bms_is_subset(relids, chain->probe->parent->relids);
+    }
+    return false;
+}
+
+}  // namespace gpujoin

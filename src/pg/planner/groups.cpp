@@ -1,0 +1,447 @@
+// See groups.h. The hook comes when core has made its own paths for the grouping; ours compete with them.
+#include "pg/planner/groups.h"
+
+#include <algorithm>
+
+#include "pg/allocate.h"
+#include "pg/compat.h"
+#include "pg/entry_points.h"
+#include "pg/overflow.h"
+#include "pg/planner/chains.h"
+#include "pg/planner/error_free.h"
+#include "pg/planner/filters.h"
+#include "pg/server_state.h"
+#include "pg/settings.h"
+
+extern "C" {
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/planner.h"
+#include "optimizer/prep.h"
+#include "optimizer/tlist.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
+}
+
+namespace gpujoin {
+namespace {
+
+create_upper_paths_hook_type previous_hook;
+
+// What one call of the hook is about.
+struct GroupCall {
+    PlannerInfo* root;
+    RelOptInfo* grouped;
+    const GroupPathExtraData* extra;
+    List* clause;        // of SortGroupClause
+    PathTarget* target;  // of partial groups
+    double groups;
+    EngineCosts engine;
+};
+
+// What an aggregate of core's is here.
+struct KnownAggregate {
+    Oid function;
+    AggregateFunction part;  // CountAndSum and NumericState have a count too
+    StateForm form;
+    Oid argument;
+};
+
+constexpr KnownAggregate kKnownAggregates[] = {
+    {F_SUM_INT2, AggregateFunction::Sum, StateForm::Bigint, INT2OID},
+    {F_SUM_INT4, AggregateFunction::Sum, StateForm::Bigint, INT4OID},
+    {F_SUM_INT8, AggregateFunction::Sum, StateForm::NumericState, INT8OID},
+    {F_AVG_INT2, AggregateFunction::Sum, StateForm::CountAndSum, INT2OID},
+    {F_AVG_INT4, AggregateFunction::Sum, StateForm::CountAndSum, INT4OID},
+    {F_AVG_INT8, AggregateFunction::Sum, StateForm::NumericState, INT8OID},
+    {F_MIN_INT2, AggregateFunction::Minimum, StateForm::Number, INT2OID},
+    {F_MIN_INT4, AggregateFunction::Minimum, StateForm::Number, INT4OID},
+    {F_MIN_INT8, AggregateFunction::Minimum, StateForm::Number, INT8OID},
+    {F_MIN_OID, AggregateFunction::Minimum, StateForm::Number, OIDOID},
+    {F_MIN_DATE, AggregateFunction::Minimum, StateForm::Number, DATEOID},
+    {F_MIN_TIME, AggregateFunction::Minimum, StateForm::Number, TIMEOID},
+    {F_MIN_TIMESTAMP, AggregateFunction::Minimum, StateForm::Number, TIMESTAMPOID},
+    {F_MIN_TIMESTAMPTZ, AggregateFunction::Minimum, StateForm::Number, TIMESTAMPTZOID},
+    {F_MAX_INT2, AggregateFunction::Maximum, StateForm::Number, INT2OID},
+    {F_MAX_INT4, AggregateFunction::Maximum, StateForm::Number, INT4OID},
+    {F_MAX_INT8, AggregateFunction::Maximum, StateForm::Number, INT8OID},
+    {F_MAX_OID, AggregateFunction::Maximum, StateForm::Number, OIDOID},
+    {F_MAX_DATE, AggregateFunction::Maximum, StateForm::Number, DATEOID},
+    {F_MAX_TIME, AggregateFunction::Maximum, StateForm::Number, TIMEOID},
+    {F_MAX_TIMESTAMP, AggregateFunction::Maximum, StateForm::Number, TIMESTAMPOID},
+    {F_MAX_TIMESTAMPTZ, AggregateFunction::Maximum, StateForm::Number, TIMESTAMPTZOID},
+};
+
+const KnownAggregate* find_aggregate(Oid function) {
+    for (const KnownAggregate& known : kKnownAggregates)
+        if (known.function == function) return &known;
+    return nullptr;
+}
+
+// Collects what a chain's groups consist of. Each function is false where that cannot be done here.
+class Collector {
+  public:
+    Collector(PlannerInfo* root, const Chain* chain, GroupsInput* groups)
+        : root_(root), chain_(chain), plan_(&groups->plan), exprs_(groups->exprs) {
+        sides_ = {root, JOIN_INNER, chain->joinrel->relids, chain->joinrel->relids, nullptr};
+    }
+
+    bool add_key(const SortGroupClause* clause, Node* expression);
+    bool add_any(Node* expression);
+    bool add_aggregate(Aggref* aggref);
+    bool finish();
+
+  private:
+    bool is_of_one_child(Node* expression);
+    bool add_state(StateForm form, int column, int count_column = 0);
+    bool add_part(AggregateFunction function, int value, int filter, int* column);
+    bool add_number(Node* argument, Oid type, int* program);
+    bool add_filter(Expr* condition, int* program);
+    bool add_program(JoinFilter* filter, int* number);
+    bool add_count(const Aggref* aggref);
+
+    PlannerInfo* root_;
+    const Chain* chain_;
+    GroupsPlan* plan_;
+    List** exprs_;
+    JoinSides sides_;
+    FilterValues values_ = {};
+    FilterProgram programs_[kMaxValues] = {};
+};
+
+// What can be computed for every row of an input, whether or not it finds partners.
+bool Collector::is_of_one_child(Node* expression) {
+    int child;
+    return find_child(chain_, pull_varnos(root_, expression), expression, &child) &&
+           !contain_volatile_functions(expression) && !contain_subplans(expression) &&
+           cannot_fail(expression) && !may_overflow(expression);
+}
+
+bool Collector::add_state(StateForm form, int column, int count_column) {
+    if (plan_->states == kMaxGroupStates) return false;
+    plan_->state[plan_->states++] = {0, form, column, count_column};
+    return true;
+}
+
+bool Collector::add_part(AggregateFunction function, int value, int filter, int* column) {
+    AggregateSpec part = {function, 0, static_cast<uint16_t>(value), static_cast<uint16_t>(filter)};
+    int number = 0;
+    while (number < plan_->aggregates && memcmp(&plan_->aggregate[number], &part, sizeof(part)) != 0)
+        number++;
+    if (number == int{kMaxAggregates}) return false;
+    plan_->aggregate[number] = part;
+    plan_->aggregates = std::max(plan_->aggregates, number + 1);
+    *column = plan_->keys + number;
+    return true;
+}
+
+bool Collector::add_key(const SortGroupClause* clause, Node* expression) {
+    OperatorEncoding found;
+    if (plan_->keys == int{kMaxGroupKeys} || !is_of_one_child(expression) ||
+        !find_operator_encoding(clause->eqop, exprCollation(expression), &found))
+        return false;
+    plan_->key_encoding[plan_->keys] = found.encoding;
+    plan_->key_type[plan_->keys++] = found.left_type;
+    exprs_[kKeyExprs] = lappend(exprs_[kKeyExprs], expression);
+    return true;
+}
+
+bool Collector::add_any(Node* expression) {
+    int key = 0;
+    ListCell* cell;
+    foreach (cell, exprs_[kKeyExprs]) {
+        if (equal(lfirst(cell), expression) &&
+            holds_value(plan_->key_encoding[key], get_typlen(exprType(expression))))
+            return add_state(StateForm::Column, key);
+        key++;
+    }
+    if (!is_of_one_child(expression)) return false;
+    int column;
+    if (!add_part(AggregateFunction::Any, plan_->any_count, kNoNumber, &column)) return false;
+    exprs_[kAnyExprs] = lappend(exprs_[kAnyExprs], expression);
+    plan_->any_count++;
+    return add_state(StateForm::Column, column);
+}
+
+// Takes back no values that only a refused program has: the whole is refused then.
+bool Collector::add_program(JoinFilter* filter, int* number) {
+    values_ = filter->probe;
+    for (int i = 0; i < filter->program.steps; i++) {
+        const FilterStep& step = filter->program.step[i];
+        bool computes = is_arithmetic(step.opcode) || step.opcode == FilterOpcode::Check;
+        // Infinite ones are no error to PostgreSQL.
+        if (computes && (step.type == FilterType::Date || step.type == FilterType::Timestamp)) return false;
+    }
+    *number = 0;
+    while (*number < plan_->programs &&
+           memcmp(&programs_[*number], &filter->program, sizeof(FilterProgram)) != 0)
+        (*number)++;
+    if (*number == int{kMaxValues}) return false;
+    programs_[*number] = filter->program;
+    plan_->programs = std::max(plan_->programs, *number + 1);
+    return true;
+}
+
+bool Collector::add_number(Node* argument, Oid type, int* program) {
+    JoinFilter filter = {};
+    filter.probe = values_;
+    return gpujoin::add_number(&filter, argument, type, sides_) && add_program(&filter, program);
+}
+
+bool Collector::add_filter(Expr* condition, int* program) {
+    *program = kNoNumber;
+    if (!condition) return true;
+    JoinFilter filter = {};
+    filter.probe = values_;
+    return add_condition(&filter, condition, sides_) && add_program(&filter, program);
+}
+
+// count(x) counts the rows in which x is not NULL.
+bool Collector::add_count(const Aggref* aggref) {
+    Expr* condition = aggref->aggfilter;
+    if (aggref->aggfnoid == F_COUNT_ANY) {
+        auto* test = makeNode(NullTest);
+        test->arg = linitial_node(TargetEntry, aggref->args)->expr;
+        test->nulltesttype = IS_NOT_NULL;
+        test->argisrow = type_is_rowtype(exprType(reinterpret_cast<Node*>(test->arg)));
+        test->location = -1;
+        auto* counted = reinterpret_cast<Expr*>(test);
+        if (test->argisrow) return false;
+        condition = condition ? make_andclause(list_make2(condition, counted)) : counted;
+    }
+    int filter, column;
+    return add_filter(condition, &filter) && add_part(AggregateFunction::Count, kNoNumber, filter, &column) &&
+           add_state(StateForm::Column, column);
+}
+
+bool Collector::add_aggregate(Aggref* aggref) {
+    if (aggref->aggkind != AGGKIND_NORMAL || aggref->aggdistinct != NIL || aggref->aggorder != NIL ||
+        aggref->aggvariadic || aggref->agglevelsup != 0)
+        return false;
+    auto* truth = reinterpret_cast<Expr*>(makeBoolConst(true, false));
+    Expr* argument = aggref->args != NIL ? linitial_node(TargetEntry, aggref->args)->expr : truth;
+    Expr* condition = aggref->aggfilter ? aggref->aggfilter : truth;
+    exprs_[kArgumentExprs] = lappend(lappend(exprs_[kArgumentExprs], condition), argument);
+    if (aggref->aggfnoid == F_COUNT_ || aggref->aggfnoid == F_COUNT_ANY) return add_count(aggref);
+    const KnownAggregate* known = find_aggregate(aggref->aggfnoid);
+    int value, filter, column, count = 0;
+    if (!known || !add_number(reinterpret_cast<Node*>(argument), known->argument, &value) ||
+        !add_filter(aggref->aggfilter, &filter) || !add_part(known->part, value, filter, &column))
+        return false;
+    bool counts = known->form == StateForm::CountAndSum || known->form == StateForm::NumericState;
+    if (counts && !add_part(AggregateFunction::Count, value, filter, &count)) return false;
+    return add_state(known->form, column, count);
+}
+
+bool Collector::finish() {
+    plan_->values = values_.values;
+    exprs_[kValueExprs] = values_.expressions;
+    plan_->program = unset<FilterProgram>(std::max(plan_->programs, 1));
+    memcpy(plan_->program, programs_, sizeof(FilterProgram) * plan_->programs);
+    ListCell* cell;
+    foreach (cell, values_.expressions)
+        if (!is_of_one_child(static_cast<Node*>(lfirst(cell)))) return false;
+    return true;
+}
+
+const SortGroupClause* clause_of(const List* clauses, Index reference) {
+    ListCell* cell;
+    foreach (cell, clauses)
+        if (lfirst_node(SortGroupClause, cell)->tleSortGroupRef == reference)
+            return lfirst_node(SortGroupClause, cell);
+    return nullptr;
+}
+
+// What partial groups have: as core makes it for itself, the expressions that are grouped by, the columns
+// that are used otherwise, and the aggregates, which give their transition states.
+PathTarget* partial_target(const GroupCall& call) {
+    PathTarget* grouping = call.grouped->reltarget;
+    PathTarget* target = create_empty_pathtarget();
+    List* others = NIL;
+    ListCell* cell;
+    foreach (cell, grouping->exprs) {
+        auto* expression = static_cast<Expr*>(lfirst(cell));
+        Index reference = get_pathtarget_sortgroupref(grouping, foreach_current_index(cell));
+        if (reference && clause_of(call.clause, reference))
+            add_column_to_pathtarget(target, expression, reference);
+        else
+            others = lappend(others, expression);
+    }
+    others = list_concat(others, castNode(List, call.extra->havingQual));
+    List* found =
+        pull_var_clause(reinterpret_cast<Node*>(others),
+                        PVC_INCLUDE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS);
+    add_new_columns_to_pathtarget(target, found);
+    foreach (cell, target->exprs) {
+        if (!IsA(lfirst(cell), Aggref)) continue;
+        auto* partial = makeNode(Aggref);
+        *partial = *lfirst_node(Aggref, cell);
+        mark_partial_aggref(partial, AGGSPLIT_INITIAL_SERIAL);
+        lfirst(cell) = partial;
+    }
+    return set_pathtarget_cost_width(call.root, target);
+}
+
+// nullptr where an engine cannot make these groups.
+GroupsInput* collect_groups(const GroupCall& call, const Chain* chain) {
+    auto* groups = zeroed<GroupsInput>();
+    groups->target = call.target;
+    groups->plan.estimated_groups = call.groups;
+    Collector collector(call.root, chain, groups);
+    int grouped_by = 0;
+    ListCell* cell;
+    // All keys first: columns of aggregates come behind theirs.
+    foreach (cell, call.target->exprs) {
+        Index reference = get_pathtarget_sortgroupref(call.target, foreach_current_index(cell));
+        if (!reference) continue;
+        if (!collector.add_key(clause_of(call.clause, reference), static_cast<Node*>(lfirst(cell))))
+            return nullptr;
+        grouped_by++;
+    }
+    if (grouped_by != list_length(call.clause)) return nullptr;
+    foreach (cell, call.target->exprs) {
+        auto* expression = static_cast<Node*>(lfirst(cell));
+        bool done = IsA(expression, Aggref) ? collector.add_aggregate(reinterpret_cast<Aggref*>(expression))
+                                            : collector.add_any(expression);
+        if (!done) return nullptr;
+    }
+    return collector.finish() ? groups : nullptr;
+}
+
+// Of the values that are read those that are the probe input's, and how much there is to do for a row.
+GroupsShape shape_of(const GroupCall& call, const Chain* chain, const GroupsInput* groups) {
+    GroupsShape shape = {};
+    for (GroupExprs which : {kKeyExprs, kValueExprs, kAnyExprs}) {
+        ListCell* cell;
+        foreach (cell, groups->exprs[which]) {
+            int child;
+            auto* expression = static_cast<Node*>(lfirst(cell));
+            find_child(chain, pull_varnos(call.root, expression), expression, &child);
+            if (child != kProbeChild) continue;
+            shape.source.values++;
+            shape.source.bytes += get_typavgwidth(exprType(expression), exprTypmod(expression));
+        }
+    }
+    shape.work = 1 + groups->plan.keys + groups->plan.aggregates;
+    shape.columns = groups->plan.states;
+    shape.groups = clamp_row_est(call.groups / parallel_shares(chain->workers));
+    return shape;
+}
+
+Path* make_partial_path(const GroupCall& call, const Chain* chain, RelOptInfo* partial_rel) {
+    const GroupsInput* groups = collect_groups(call, chain);
+    if (!groups) return nullptr;
+    GroupsShape shape = shape_of(call, chain, groups);
+    JoinEstimate estimate = estimate_groups(chain, shape, call.engine);
+    GpuJoinPath* result = make_chain_path(chain);
+    Path* path = &result->path.path;
+    path->parent = partial_rel;
+    path->pathtarget = call.target;
+    path->parallel_safe = chain->workers > 0;
+    path->rows = shape.groups;
+    path->startup_cost = estimate.startup_cost;
+    path->total_cost = estimate.total_cost;
+    result->groups = groups;
+    result->costs = estimate.terms;
+    return path;
+}
+
+// The relation that partial groups are of; core may have one already.
+RelOptInfo* partial_relation(const GroupCall& call) {
+    RelOptInfo* rel = fetch_upper_rel(call.root, UPPERREL_PARTIAL_GROUP_AGG, call.grouped->relids);
+    if (rel->pathlist == NIL && rel->partial_pathlist == NIL) {
+        rel->consider_parallel = call.grouped->consider_parallel;
+        rel->reltarget = call.target;
+    }
+    return rel;
+}
+
+// Core's node that makes groups of partial ones, hashed or from sorted input.
+void add_final_paths(const GroupCall& call, Path* partial) {
+    AggClauseCosts costs = {};
+    get_agg_clause_costs(call.root, AGGSPLIT_FINAL_DESERIAL, &costs);
+    auto add = [&](Path* input, AggStrategy strategy) {
+        add_path(call.grouped, reinterpret_cast<Path*>(create_agg_path(
+                                   call.root, call.grouped, input, call.grouped->reltarget, strategy,
+                                   AGGSPLIT_FINAL_DESERIAL, call.clause,
+                                   castNode(List, call.extra->havingQual), &costs, call.groups)));
+    };
+    if (call.clause == NIL) return add(partial, AGG_PLAIN);
+    if (call.extra->flags & GROUPING_CAN_USE_HASH) add(partial, AGG_HASHED);
+    if (call.extra->flags & GROUPING_CAN_USE_SORT)
+        add(reinterpret_cast<Path*>(
+                create_sort_path(call.root, partial->parent, partial, call.root->group_pathkeys, -1.0)),
+            AGG_SORTED);
+}
+
+// What is forced displaces core's paths, once there is one.
+void make_way(const GroupCall& call, bool* is_done) {
+    if (setting_force && !*is_done) call.grouped->pathlist = NIL;
+    *is_done = true;
+}
+
+void add_grouped_paths(const GroupCall& call, const RelOptInfo* input) {
+    RelOptInfo* partial_rel = partial_relation(call);
+    bool has_made_way = false;
+    const Chain* serial = cheapest_chain(input, false);
+    if (Path* path = serial ? make_partial_path(call, serial, partial_rel) : nullptr) {
+        make_way(call, &has_made_way);
+        add_final_paths(call, path);
+    }
+    const Chain* parallel = call.grouped->consider_parallel ? cheapest_chain(input, true) : nullptr;
+    if (Path* path = parallel ? make_partial_path(call, parallel, partial_rel) : nullptr) {
+        make_way(call, &has_made_way);
+        double rows = path->rows * parallel_shares(parallel->workers);
+        add_final_paths(call, reinterpret_cast<Path*>(create_gather_path(call.root, partial_rel, path,
+                                                                         path->pathtarget, nullptr, &rows)));
+    }
+}
+
+bool may_be_grouped(const PlannerInfo* root, const RelOptInfo* input, const GroupPathExtraData* extra) {
+    const Query* query = root->parse;
+    return query->groupingSets == NIL && !query->hasTargetSRFs && !root->hasNonPartialAggs &&
+           !root->hasNonSerialAggs && (query->hasAggs || query->groupClause != NIL) &&
+           extra->patype == PARTITIONWISE_AGGREGATE_NONE && !IS_OTHER_REL(input) &&
+           (extra->flags & GROUPING_CAN_PARTIAL_AGG);
+}
+
+void add_gpu_aggregates(PlannerInfo* root, UpperRelationKind stage, RelOptInfo* input, RelOptInfo* output,
+                        void* extra) {
+    if (previous_hook) previous_hook(root, stage, input, output, extra);
+    if (stage != UPPERREL_GROUP_AGG || !setting_enabled || !setting_aggregate || !server_is_ready()) return;
+    if (!cheapest_chain(input, false) && !cheapest_chain(input, true)) return;
+    const auto* grouping = static_cast<const GroupPathExtraData*>(extra);
+    if (!may_be_grouped(root, input, grouping)) return;
+
+    PlanningFacts server;
+    read_planning_facts(&server);
+    if (setting_force) server.rates = {};
+    GroupCall call = {};
+    call.root = root;
+    call.grouped = output;
+    call.extra = grouping;
+    call.clause = group_clause(root);
+    call.target = partial_target(call);
+    call.groups = 1;
+    if (call.clause != NIL)
+        call.groups = estimate_num_groups(root, get_sortgrouplist_exprs(call.clause, grouping->targetList),
+                                          input->rows, nullptr, nullptr);
+    call.engine = engine_costs(server.rates);
+    add_grouped_paths(call, input);
+}
+
+}  // namespace
+
+void install_groups_hook() {
+    previous_hook = create_upper_paths_hook;
+    create_upper_paths_hook = add_gpu_aggregates;
+}
+
+}  // namespace gpujoin
