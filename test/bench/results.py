@@ -56,6 +56,7 @@ times = _cell(lambda value: short(value) + "×")
 megabytes = _cell("{:.0f} MB".format)
 seconds = _time(lambda value: f"{round(value, 3):g} s")
 duration = _time(lambda value: f"{value * 1000:.3g} ms" if value < 0.9995 else f"{value:.3g} s")
+percent = _cell(lambda value: f"{100 * value:.0f} %")
 milliseconds = _time(lambda value: f"{value * 1000:.4g} ms")
 
 
@@ -127,6 +128,11 @@ TABLES = {
         ("small join", text, "join"), ("sessions", text, "sessions"), ("default has", text, "has"),
         ("core, joins a second", whole, "core"), ("default, joins a second", whole, "default"),
         ("core : default", session_ratio, "ratio"))),
+    "star": (("query", "scale", "workers", "amounts"), (
+        ("query", text, "query"), ("scale", plain, "scale"), ("amounts", text, "amounts"), ("workers", text, "workers"),
+        ("rows out", count, "rows"), ("core", duration, "core"), ("with gpujoin", duration, "gpujoin"),
+        ("with gpujoin : core", statement_ratio, "ratio"), ("it has", text, "has"), ("reading", percent, "reading"),
+        ("joins", percent, "joins"), ("waiting", percent, "waiting"), ("above", percent, "above"))),
     "fairness": (("join",), (
         ("small join", text, "join"), ("median", milliseconds, "median"),
         ("95th percentile", milliseconds, "percentile"))),

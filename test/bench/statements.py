@@ -12,11 +12,11 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 import libpq
 import results
+from loader import Loader
 from schemas import SCHEMAS
 
 CORE, DEFAULT = "SET gpujoin.enabled = off;", "RESET gpujoin.enabled;"
@@ -24,7 +24,6 @@ CANCELLED = "57014"
 BAD = 1.25  # times core's
 DOUBTFUL = 1.04
 MORE_RUNS = 3  # times as many where the ratio is in doubt
-CHUNK = 500_000  # rows that one INSERT makes
 SMALL_JOINS = {
     "2,000 with 2,000": (2000, 2000),
     "20,000 with 20,000": (20_000, 20_000),
@@ -60,70 +59,6 @@ def statements(options):
                 for share in options.shares:
                     for workers in options.workers:
                         yield Statement(schema, facts, name, share, workers)
-
-
-class Loader:
-    """Makes the tables of a schema with several sessions."""
-
-    def __init__(self, options):
-        self.sessions, self.indexed_facts = options.load_sessions, options.indexed_facts
-
-    def make(self, db, schema, facts):
-        namespace = f"grid_{schema.name}_{facts}"
-        # A crash empties unlogged tables, this one too.
-        if (db.value(f"SELECT to_regclass('{namespace}.done') IS NOT NULL") == "t"
-                and db.value(f"SELECT count(*) FROM {namespace}.done") == "1"):
-            return
-        print(f"making {namespace}", file=sys.stderr)
-        db.execute(f"DROP SCHEMA IF EXISTS {namespace} CASCADE; CREATE SCHEMA {namespace}")
-        db.execute(f"SET search_path = {namespace}, public")
-        tables = list(schema.tables(facts))
-        for table in tables:
-            rows = "generate_series({}::int8, {}::int8 - 1) i"
-            db.execute(f"CREATE UNLOGGED TABLE {table.name} AS SELECT {table.columns} FROM {rows.format(0, 0)}")
-        chunks = [f"INSERT INTO {namespace}.{table.name} SELECT {table.columns} FROM "
-                  + rows.format(first, min(first + CHUNK, table.rows))
-                  for table in tables for first in range(0, table.rows, CHUNK)]
-        self.run(chunks)
-        self.run([f"SET maintenance_work_mem = '1GB'; {command}"
-                  for table in tables for command in self.indexes(namespace, table)])
-        self.run([f"VACUUM (FREEZE, ANALYZE) {namespace}.{table.name}" for table in tables])
-        for table in tables:
-            for column, other in table.references:
-                db.execute(f"ALTER TABLE {table.name} ADD FOREIGN KEY ({column}) REFERENCES {other} NOT VALID")
-        db.execute(f"CREATE UNLOGGED TABLE {namespace}.done AS SELECT true")
-
-    def indexes(self, namespace, table):
-        name = f"{namespace}.{table.name}"
-        if table.primary_key:
-            yield f"ALTER TABLE {name} ADD PRIMARY KEY ({table.primary_key})"
-        if not table.is_fact or table.rows <= self.indexed_facts:
-            for column in table.indexes:
-                yield f"CREATE INDEX ON {name} ({column})"
-
-    def run(self, commands):
-        """All of them, by as many sessions as allowed; those of one table may have to wait for each other."""
-        todo, errors = list(reversed(commands)), []
-
-        def work():
-            db = libpq.Connection()
-            try:
-                db.execute("SET client_min_messages = error")
-                while not errors:
-                    db.execute(todo.pop())
-            except IndexError:
-                pass
-            except libpq.DatabaseError as error:
-                errors.append(error)
-            db.close()
-
-        threads = [threading.Thread(target=work) for _ in range(self.sessions)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        if errors:
-            raise errors[0]
 
 
 class ProcessorTime:
@@ -167,10 +102,10 @@ class Choices:
         self.db.execute("SET client_min_messages = error; SET jit = off; "
                         f"SET work_mem = '{options.work_mem}'; SET max_parallel_workers = 1024")
         self.processors = ProcessorTime(self.db)
-        self.loader = Loader(options)
+        self.loader = Loader(options.load_sessions, options.indexed_facts)
 
     def prepare(self, statement):
-        self.loader.make(self.db, SCHEMAS[statement.schema], statement.facts)
+        self.loader.make(self.db, statement.namespace(), SCHEMAS[statement.schema].tables(statement.facts))
         self.db.execute(f"SET search_path = {statement.namespace()}, public; "
                         f"SET max_parallel_workers_per_gather = {statement.workers}")
 
