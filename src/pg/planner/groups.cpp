@@ -100,6 +100,10 @@ class Collector {
 
   private:
     bool is_of_one_child(Node* expression);
+    // Or is a constant: what else has no columns could not be told from the value that groups have.
+    bool has_columns(Node* expression) {
+        return IsA(expression, Const) || !bms_is_empty(pull_varnos(root_, expression));
+    }
     bool add_state(StateForm form, int column, int count_column = 0);
     bool add_part(AggregateFunction function, int value, int filter, int* column);
     bool add_number(Node* argument, Oid type, int* program);
@@ -144,7 +148,7 @@ bool Collector::add_part(AggregateFunction function, int value, int filter, int*
 
 bool Collector::add_key(const SortGroupClause* clause, Node* expression) {
     OperatorEncoding found;
-    if (plan_->keys == int{kMaxGroupKeys} || !is_of_one_child(expression) ||
+    if (plan_->keys == int{kMaxGroupKeys} || !is_of_one_child(expression) || !has_columns(expression) ||
         !find_operator_encoding(clause->eqop, exprCollation(expression), &found))
         return false;
     plan_->key_encoding[plan_->keys] = found.encoding;
@@ -162,7 +166,7 @@ bool Collector::add_any(Node* expression) {
             return add_state(StateForm::Column, key);
         key++;
     }
-    if (!is_of_one_child(expression)) return false;
+    if (!is_of_one_child(expression) || !has_columns(expression)) return false;
     int column;
     if (!add_part(AggregateFunction::Any, plan_->any_count, kNoNumber, &column)) return false;
     exprs_[kAnyExprs] = lappend(exprs_[kAnyExprs], expression);

@@ -3,6 +3,7 @@
 #include <initializer_list>
 
 #include "pg/allocate.h"
+#include "pg/compat.h"
 #include "pg/entry_points.h"
 #include "pg/plan_data.h"
 #include "pg/planner/cost.h"
@@ -13,6 +14,7 @@
 
 extern "C" {
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -132,7 +134,42 @@ int entry_of(Expr* expression, PlanParts* parts) {
     return number;
 }
 
+// Setrefs replaces whatever is an entry's expression by a Var of that entry: an expression that groups have a
+// value of would become that very value, where it is to be computed. With its columns relabelled as what they
+// are it is another expression.
+Node* relabelling_mutator(Node* node, void*) {
+    if (!node) return nullptr;
+    if (!IsA(node, Var) && !IsA(node, PlaceHolderVar))
+        return mutate_expression(node, relabelling_mutator, nullptr);
+    return reinterpret_cast<Node*>(makeRelabelType(static_cast<Expr*>(copyObjectImpl(node)), exprType(node),
+                                                   exprTypmod(node), exprCollation(node),
+                                                   COERCE_IMPLICIT_CAST));
+}
+
+bool has_one_of(Node* node, void* expressions) {
+    if (!node) return false;
+    ListCell* cell;
+    foreach (cell, static_cast<List*>(expressions))
+        if (equal(lfirst(cell), node)) return true;
+    return walk_expression(node, has_one_of, expressions);
+}
+
+// computed: what groups have a value of beyond columns.
+List* relabelled(List* exprs, List* computed) {
+    auto* node = reinterpret_cast<Node*>(exprs);
+    return has_one_of(node, computed) ? reinterpret_cast<List*>(relabelling_mutator(node, nullptr)) : exprs;
+}
+
+void relabel_what_is_computed(int child_entries, PlanParts* parts) {
+    List* computed = NIL;
+    for (int i = child_entries; i < list_length(parts->entries); i++)
+        computed = lappend(computed, list_nth_node(TargetEntry, parts->entries, i)->expr);
+    ListCell* cell;
+    foreach (cell, parts->exprs) lfirst(cell) = relabelled(lfirst_node(List, cell), computed);
+}
+
 void add_groups(const GroupsInput* groups, PlanData* data, PlanParts* parts) {
+    int child_entries = list_length(parts->entries);
     data->groups = unset<GroupsPlan>();
     *data->groups = groups->plan;
     ListCell* cell;
@@ -142,6 +179,7 @@ void add_groups(const GroupsInput* groups, PlanData* data, PlanParts* parts) {
     List* exprs = NIL;
     for (List* list : groups->exprs) exprs = lappend(exprs, list);
     parts->exprs = lappend(parts->exprs, exprs);
+    relabel_what_is_computed(child_entries, parts);
 }
 
 PlanData plan_data_of(PlannerInfo* root, const GpuJoinPath* path, const List* children, PlanParts* parts) {
