@@ -67,6 +67,30 @@ TEST(ServerFragment, RowsPassThroughAllStages) {
     EXPECT_TRUE(server.becomes_clean());
 }
 
+TEST(ServerFragment, TheCpuEngineIsNoDifferent) {
+    for (bool gpu : {false, true}) {  // one that moves to it at the last moment
+        TestServer server({.gpu = gpu, .real = true});
+        server.gpu.fault = Fault::DeviceMemory;
+        server.gpu.fail_in[FakeControls::Next] = 1;
+        TestClient rows = open_chain(&server, SinkKind::Rows);
+        EXPECT_EQ(rows.results(rows.probe(rows.opened.input[0], {2, 1, 7, std::nullopt})), kOfTwoAndOne);
+        server.gpu.fail_in[FakeControls::Next] = 1;
+        TestClient leader = open_chain(&server, SinkKind::Groups);
+        TestClient worker = attach_to(&server, leader);
+        TestClient::Counts counts;
+        for (TestClient* client : {&leader, &worker})
+            for (auto [key, count] : client->groups(client->probe(client->opened.input[0], {2, 1, 2, 7})))
+                counts[key] += count;
+        for (auto [key, count] : leader.groups(leader.flush())) counts[key] += count;
+        EXPECT_EQ(counts, (TestClient::Counts{{100, 2}, {101, 2}, {200, 4}}));
+        EXPECT_EQ(leader.stats().sink.rows, 8u);
+        EXPECT_EQ(leader.stats(1).join.moved, gpu);
+        leader.send(MessageType::Rewind, 0, nullptr);
+        leader.expect(MessageType::Rewound);
+        EXPECT_EQ(leader.groups(leader.flush()), TestClient::Counts{});
+    }
+}
+
 TEST(ServerFragment, SkippingHasNoEffect) {
     TestServer server;
     TestClient client = open_chain(&server, SinkKind::Rows);

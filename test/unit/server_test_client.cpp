@@ -366,7 +366,7 @@ TestServer::TestServer(const Setup& setup) {
     directory_ = std::filesystem::temp_directory_path() / "gpujoin_test.XXXXXX";
     EXPECT_NE(mkdtemp(directory_.data()), nullptr) << directory_;
     socket_name_ = directory_ + "/socket";
-    auto devices = std::make_unique<Devices>(make_fake_engine(-1, &cpu));
+    auto devices = std::make_unique<Devices>(setup.real ? make_cpu_engine(2) : make_fake_engine(-1, &cpu));
     if (setup.gpu) devices->add(make_fake_engine(0, &gpu));
     Status status =
         Server::create({socket_name_, setup.staging, setup.host_memory}, std::move(devices), &server_);
