@@ -131,7 +131,7 @@ Cost cheapest_cost(const List* paths) {
 bool is_worthwhile(const JoinCall& call, const JoinInputs& step) {
     double rows = step.before ? step.before->costs.source_rows : step.probe->rows;
     if (!setting_force && rows < kFewestProbeRows) return false;
-    Cost least = step.before ? sum_of(step.before->costs.terms) + call.engine.setup
+    Cost least = step.before ? sum_of(step.before->costs.terms) + call.engine.stage
                              : set_up_cost(call.engine) + reading_cost(step.probe);
     least += reading_cost(step.build);
     const Chain* known = cheapest_chain(call.joinrel, step.workers > 0);

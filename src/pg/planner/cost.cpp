@@ -1,7 +1,7 @@
 // The cost model: every row and byte is charged once for each thing that happens to it, each to a term of its
 // own (see CostTerm) that EXPLAIN VERBOSE shows.
 //
-//   set-up      gpujoin.startup_cost, and an empty join in the engine. That is more than a join takes which
+//   set-up      gpujoin.startup_cost, and an empty join in the engine for each stage. The first is more than a join takes which
 //               has a machine to itself: each process that has a part in it may have to wait for a processor
 //               that other sessions use
 //   workers     the same round trips once more, where workers attach
@@ -218,6 +218,7 @@ EngineCosts engine_costs(const EngineRates& measured) {
     const EngineRates& usual = kUnmeasured;
     EngineCosts costs;
     costs.setup = rates.setup_ns / kNanosecondsPerUnit;
+    costs.stage = trusted_ns(rates.setup_ns, usual.setup_ns) / kNanosecondsPerUnit;
     costs.build_row = cost_of(setting_build_cost, 1, rates.build_ns, usual.build_ns);
     costs.probe_row = cost_of(setting_probe_cost, kExposed, rates.probe_ns, usual.probe_ns);
     costs.match = cost_of(setting_match_cost, kExposed, rates.match_ns, usual.match_ns);
@@ -314,7 +315,7 @@ ChainCosts estimate_chain(PlannerInfo* root, const JoinInputs& inputs, const Eng
         terms[kWorkersTerm] = inputs.workers > 0 ? set_up_cost(engine) : 0;
         terms[kReadProbeTerm] = reading_cost(inputs.probe);
     }
-    terms[kSetUpTerm] += engine.setup;
+    terms[kSetUpTerm] += is_first ? engine.setup : engine.stage;
     terms[kReadBuildTerm] += reading_cost(inputs.build);
     terms[kEncodeBuildTerm] += encode_cost(build_rows, facts.build_keys) + encode_cost(build_rows, output);
     terms[kTransferBuildTerm] +=

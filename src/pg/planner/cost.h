@@ -55,6 +55,7 @@ Cost sum_of(const CostTerms& terms);
 // The engine's share of the work, in the planner's units.
 struct EngineCosts {
     Cost setup;
+    Cost stage;  // one more join of a chain
     Cost build_row;
     Cost probe_row;
     Cost match;
