@@ -7,7 +7,10 @@ from tables import AMBIGUOUS, ORDERED
 JOIN_KINDS = ["INNER", "LEFT", "RIGHT", "FULL"]
 SUBLINKS = ["EXISTS", "NOT EXISTS", "IN"]
 WRITES = ["UPDATE", "DELETE", "MERGE"]
+FORMS = ["chain", "aggregate"]  # what else a query may have, for the report
 
+
+AGGREGATES = ("count(", "sum(", "avg(", "min(", "max(")
 
 # What may stand in FROM instead of a plain table; each gives every row once.
 SHAPES = {
@@ -75,6 +78,7 @@ class Query:
     select: list
     distinct: bool = False
     group_by: str = ""
+    having: str = ""
     order_by: list = dataclasses.field(default_factory=list)
     limit: str = ""
     settings: list = dataclasses.field(default_factory=list)
@@ -87,6 +91,7 @@ class Query:
                 "SELECT", "DISTINCT" if self.distinct else "", items, "FROM", self.tree.sql(),
                 "WHERE " + " AND ".join(conditions) if conditions else "",
                 f"GROUP BY {self.group_by}" if self.group_by else "",
+                f"HAVING {self.having}" if self.having else "",
                 "ORDER BY " + ", ".join(self.order_by) if self.order_by else "",
                 self.limit,
             ]))
@@ -104,8 +109,10 @@ class Query:
         return any(item.startswith("(SELECT") for item in self.select)
 
     def kinds(self):
-        """The kinds of join it asks for, for the report."""
-        return [j.kind for j in _joins(self.tree)] + [s.kind for s in self.sublinks]
+        """The kinds of join it asks for, and its forms, for the report."""
+        joins = [j.kind for j in _joins(self.tree)] + [s.kind for s in self.sublinks]
+        aggregates = any(item.startswith(AGGREGATES) for item in self.select)
+        return joins + ["chain"] * (len(joins) > 1) + ["aggregate"] * aggregates
 
     def smaller(self):
         """Queries with one part less. Not all of them are valid; the reducer tries and sees."""
@@ -178,7 +185,7 @@ def _edits(query):
     if len(query.select) > 1:
         for i in range(len(query.select)):
             yield drop(lambda q: q.select, i)
-    for name in ["distinct", "limit"]:
+    for name in ["distinct", "having", "limit"]:
         if getattr(query, name):
             yield lambda q, name=name: setattr(q, name, type(getattr(q, name))())
     for number, join in enumerate(_joins(query.tree)):
@@ -213,14 +220,18 @@ def _sources(tree):
 
 
 class Generator:
-    """Makes queries over the given tables. ranges: share of joins with range conditions."""
+    """Makes queries over the given tables. ranges: share of joins with range conditions; chains: of queries that look up many
+    tables, one after the other."""
 
-    def __init__(self, random_, tables, parents, kinds, ranges):
+    def __init__(self, random_, tables, parents, kinds, ranges, chains):
         self.random, self.tables, self.parents, self.kinds, self.ranges = random_, tables, parents, kinds, ranges
+        self.chains = chains
         self.aliases = 0
 
     def query(self):
         random_ = self.random
+        if random_.random() < self.chains:
+            return self._chain_query()
         tree = self._tree(random_.choice([2, 2, 2, 2, 3, 3, 4]))
         sources = _sources(tree)
         sublinks = [self._sublink(sources) for _ in range(random_.choice([0, 0, 0, 1]))
@@ -229,6 +240,90 @@ class Generator:
         query = Query(tree, sublinks, where, self._select(sources), settings=self._settings())
         self._finish(query, sources)
         return query
+
+    def _chain_query(self):
+        """Two to six joins, each with one table more, semi and anti joins among them; rows, or aggregates of them."""
+        random_ = self.random
+        joins = random_.choice([2, 2, 2, 3, 3, 4, 5, 6])
+        sublinks = random_.choice([0, 0, 0, 1, 2]) if set(self.kinds) & set(SUBLINKS) else 0
+        tree = self._source()
+        for number in range(joins - sublinks):
+            right = self._source()
+            kinds = [k for k in ["INNER", "INNER", "LEFT"] if k in self.kinds] or ["INNER"]
+            tree = Join(random_.choice(kinds), tree, right, self._lookup(_sources(tree), right, number == 0))
+        sources = _sources(tree)
+        where = [self._filter(random_.choice(sources)) for _ in range(random_.choice([0, 0, 1, 2]))]
+        if len(sources) > 2 and random_.random() < 0.1:
+            where.append(self._condition(sources[:-1], sources[-1:]))
+        query = Query(tree, [self._lookup_sublink(sources) for _ in range(sublinks)], where, self._select(sources),
+                      settings=self._settings())
+        if random_.random() < 0.6:
+            self._aggregate(query, sources)
+        else:
+            self._finish(query, sources)
+        return query
+
+    def _lookup(self, left, right, may_multiply):
+        """Mostly one row of the right side at most, lest the rows of a long chain are too many."""
+        random_ = self.random
+        if may_multiply and random_.random() < 0.3:
+            return self._conditions(left, [right])
+        outer = left[:1] if random_.random() < 0.5 else left
+        source = random_.choice(outer)
+        key = random_.choice([f"{source.alias}.id", f"{source.alias}.id % 50", self._expression(self._columns(outer, {"integer"}))])
+        conditions = [f"{key} = {right.alias}.id"]
+        if random_.random() < 0.2:
+            conditions.append(" = ".join(self._pair(left, [right])))
+        if random_.random() < 0.15:
+            conditions.append(self._residual(left, [right]))
+        if random_.random() < 0.1:
+            conditions.append(self._filter(random_.choice(left + [right])))
+        return conditions
+
+    def _lookup_sublink(self, outer):
+        if self.random.random() < 0.4:
+            return self._sublink(outer)
+        source = self._source()
+        kind = self.random.choice([k for k in SUBLINKS if k in self.kinds])
+        if kind == "IN":
+            return Sublink(kind, source, [], (self._expression(self._columns(outer, {"integer"})), f"{source.alias}.id"))
+        return Sublink(kind, source, self._lookup(outer, source, False))
+
+    def _aggregate(self, query, sources):
+        """Up to three keys of any types, and some aggregates."""
+        random_ = self.random
+        columns = [f"{s.alias}.{c.name}" for s, c in self._columns(sources) if c.type.family not in AMBIGUOUS]
+        keys = random_.sample(columns, min(len(columns), random_.choice([0, 1, 1, 2, 2, 3])))
+        if keys and random_.random() < 0.2:
+            keys[0] = self._expression(self._columns(sources, {"integer"}))
+        query.select = keys + [self._aggregate_item(sources) for _ in range(random_.choice([1, 1, 2, 3, 5]))]
+        query.group_by = ", ".join(keys)
+        if random_.random() < 0.15:
+            query.having = random_.choice(["count(*) > 2", f"{self._aggregate_item(sources)} > 3"])
+        if random_.random() < 0.15:
+            query.order_by = [str(place + 1) for place in range(len(query.select))]
+            query.limit = random_.choice(["", "LIMIT 3", "LIMIT 10 OFFSET 2"])
+
+    def _aggregate_item(self, sources):
+        random_ = self.random
+        name = random_.choice(["count", "sum", "avg", "min", "max"])
+        numbers = self._columns(sources, {"integer"})
+        a, b = (f"{s.alias}.{c.name}" for s, c in random_.choices(numbers, k=2))
+        argument = random_.choice([a, a, a, f"{a} - {b}", f"{a} % 100 * ({b} % 10)", f"{a}::int8 + {b}", f"coalesce({a}, {b})",
+                                   f"CASE WHEN {a} > {b} THEN {a} END", f"100 / nullif({a} % 7, 0)", self._expression(numbers)])
+        days = [f"{s.alias}.{c.name}" for s, c in self._columns(sources) if c.type.name in ("date", "timestamp", "timestamptz")]
+        if days and name in ("count", "min", "max") and random_.random() < 0.3:
+            argument = random_.choice(days)
+        if name == "count" and random_.random() < 0.6:
+            argument = "*"
+        filtered = ""
+        if argument != "*" and random_.random() < 0.05:
+            return f"{name}(100 / ({a} % 7)) FILTER (WHERE {a} % 7 <> 0)"
+        if random_.random() < 0.15:
+            filtered = f" FILTER (WHERE {random_.choice([self._filter(random_.choice(sources)), f'{a} < {b}'])})"
+        elif argument != "*" and random_.random() < 0.06:
+            argument = f"DISTINCT {argument}"
+        return f"{name}({argument}){filtered}"
 
     def write(self):
         """An UPDATE, DELETE or MERGE of a table with children."""
@@ -250,6 +345,9 @@ class Generator:
     def _finish(self, query, sources):
         """Rows as they are, or what may stand above a join: aggregation, DISTINCT, ORDER BY ... LIMIT."""
         random_ = self.random
+        if query.rescans():  # lest they are too many
+            first = f"{sources[0].alias}.id"
+            query.where.append(f"{first} < 2" if query.settings else f"({first} < 100 OR {first} IS NULL)")
         shape = random_.random()
         if shape < 0.1:
             query.select = ["count(*)"]
@@ -484,7 +582,11 @@ class Generator:
         tie = self.random.choice([
             f"{left.alias}.id = {outer.alias}.id", f"{right.alias}.id < {outer.alias}.id", " = ".join(self._pair([left], [outer]))])
         join = Join(self.random.choice(["INNER", "LEFT"]), left, right, conditions)
-        return f"(SELECT count(*) FROM {join.sql()} WHERE {tie})"
+        found = self.random.choice(["count(*)", "count(*)", f"sum({right.alias}.id - {outer.alias}.id)", f"max({left.alias}.id)"])
+        if self.random.random() < 0.2:
+            third = self._source()
+            join = Join("INNER", join, third, self._lookup([left, right], third, False))
+        return f"(SELECT {found} FROM {join.sql()} WHERE {tie})"
 
     def _settings(self):
         if self.random.random() < 0.08:
