@@ -79,15 +79,15 @@ RESET enable_partitionwise_aggregate;
 -- 200,000 groups, and one that has nearly all rows.
 CREATE TABLE many AS SELECT i AS id, i % 3 AS k, CASE WHEN i % 100 <> 0 THEN 0 ELSE i END AS hot, i % 50000 AS v FROM generate_series(1, 200000) AS i;
 ANALYZE many;
-CREATE FUNCTION compare_many() RETURNS TABLE (n bigint, joins bigint, aggregates bigint, core_joins bigint,
+CREATE FUNCTION compare_many(queries integer) RETURNS TABLE (n bigint, joins bigint, aggregates bigint, core_joins bigint,
     "rows" integer, missing bigint, extra bigint, error text, other_error text) LANGUAGE sql AS $$
-SELECT * FROM compare_all(ARRAY[
+SELECT * FROM compare_all((ARRAY[
     'SELECT count(*), sum(total), sum(total * (id % 1000)), sum(n) FROM (SELECT id, sum(v) AS total, count(*) AS n FROM many JOIN d3 ON k = d3.x GROUP BY id) s', 'SELECT count(*), sum(total % 1000 * n) FROM (SELECT hot, m, sum(v) AS total, count(*) AS n FROM many JOIN d3 ON k = d3.x GROUP BY hot, m) s',
-    'SELECT id, m, sum(v) FROM many JOIN d3 ON k = d3.x GROUP BY id, m ORDER BY 3 DESC, id LIMIT 5'])
+    'SELECT id, m, sum(v) FROM many JOIN d3 ON k = d3.x GROUP BY id, m ORDER BY 3 DESC, id LIMIT 5'])[:queries])
 $$;
-SELECT * FROM compare_many();
+SELECT * FROM compare_many(3);
 SET work_mem = '256kB';
-SELECT * FROM compare_many();
+SELECT * FROM compare_many(1);
 RESET work_mem;
 RESET max_parallel_workers_per_gather;
 
@@ -105,7 +105,7 @@ BEGIN
 END $$;
 SELECT * FROM compare_in_parallel(true);
 SELECT * FROM compare_in_parallel(false);
-SELECT * FROM compare_many();
+SELECT * FROM compare_many(1);
 DROP FUNCTION compare_in_parallel, compare_many, plain;
 DROP TABLE fact, d1, d2, d3, nothing, parts, keys, many;
 DROP TYPE mood;

@@ -103,7 +103,7 @@ SELECT * FROM compare_all(ARRAY[
     'SELECT fact.id, s.y FROM fact JOIN (VALUES (1, ''one''), (2, ''two''), (NULL, ''none'')) s (k, y) ON e = s.k JOIN d1 ON a = d1.k',
     'SELECT fact.id, s FROM fact JOIN generate_series(1, 20) s ON a = s JOIN d2 ON b = d2.k', 'SELECT fact.id, d1.x FROM fact JOIN (SELECT DISTINCT b FROM fact) s USING (b) JOIN d1 ON a = d1.k',
     'SELECT s.id, d1.x, d2.w FROM (SELECT * FROM fact UNION ALL SELECT * FROM fact WHERE id < 100) s JOIN d1 ON a = d1.k JOIN d2 ON b = d2.k',
-    'SELECT s.id, d1.x, d2.w FROM (SELECT * FROM fact ORDER BY v LIMIT 500) s JOIN d1 ON a = d1.k JOIN d2 ON b = d2.k', 'SELECT s.a, d1.x, d6.m FROM (SELECT a, max(c) AS c FROM fact GROUP BY a) s JOIN d1 ON a = d1.k JOIN d6 ON d6.x = s.c',
+    'SELECT s.id, d1.x, d2.w FROM (SELECT * FROM fact ORDER BY v, id LIMIT 500) s JOIN d1 ON a = d1.k JOIN d2 ON b = d2.k', 'SELECT s.a, d1.x, d6.m FROM (SELECT a, max(c) AS c FROM fact GROUP BY a) s JOIN d1 ON a = d1.k JOIN d6 ON d6.x = s.c',
     'SELECT s, d1.name, d6.label FROM generate_series(1, 90) s JOIN d1 ON s = d1.k JOIN d6 USING (x)', 'SELECT fact.id, l.w FROM fact JOIN d1 ON a = d1.k, LATERAL (SELECT w FROM d2 WHERE d2.k = d1.x) l WHERE id < 200',
     'SELECT fact.id, l.w FROM fact JOIN d1 ON a = d1.k, LATERAL (SELECT d2.w FROM d2 JOIN d6 ON d6.x = d2.k WHERE d2.k = d1.x OFFSET 0) l WHERE id < 60',
     'SELECT fact.id, l.n FROM fact, LATERAL (SELECT count(*) AS n FROM d1 JOIN d2 USING (k) JOIN d6 USING (x) WHERE d1.k < fact.e) l WHERE id < 60', 'SELECT f.*, d1.x FROM fact f TABLESAMPLE SYSTEM (100) JOIN d1 ON a = d1.k JOIN d2 ON b = d2.k']);
