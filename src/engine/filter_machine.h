@@ -54,8 +54,10 @@ class FilterMachine {
         return {truth_, null_, undecided_};
     }
 
+    // To may be more than Numbers.
+    template <typename To>
     GPUJOIN_HD GPUJOIN_INLINE void run_for_number(const FilterProgram& program, const Pairs& pairs,
-                                                  Numbers* numbers) {
+                                                  To* numbers) {
         execute(program, pairs);
         save(*numbers);
     }
@@ -120,7 +122,8 @@ class FilterMachine {
         save(stack.numbers[stack.number_count++]);
     }
 
-    GPUJOIN_HD GPUJOIN_INLINE void save(Numbers& numbers) const {
+    template <typename To>
+    GPUJOIN_HD GPUJOIN_INLINE void save(To& numbers) const {
         GPUJOIN_UNROLL
         for (uint32_t i = 0; i < kLanes; i++) numbers.value[i] = value_[i];
         numbers.null = null_;

@@ -86,9 +86,6 @@ GPUJOIN_VECTOR void make_tags(const uint64_t* keys, uint32_t* tags) {
 GPUJOIN_VECTOR void make_tags(const Key16* keys, uint32_t* tags) {
     for (uint32_t i = 0; i < kLanes; i++) tags[i] = static_cast<uint32_t>(hash_key(keys[i]) >> 32);
 }
-void make_tags(const cpu::HashedKey* keys, uint32_t* tags) {
-    for (uint32_t i = 0; i < kLanes; i++) tags[i] = static_cast<uint32_t>(keys[i].hash >> 32);
-}
 
 bool same_value(const cpu::ColumnSource& a, uint64_t a_row, const cpu::ColumnSource& b, uint64_t b_row) {
     const bool is_null = a.is_null(a_row);
@@ -120,10 +117,10 @@ GroupKeyLayout::GroupKeyLayout(const SinkPlan& plan) {
 GroupIndex::GroupIndex(const SinkPlan& plan, const GroupKeyLayout& layout, RowStore* store, Ledger* ledger)
     : plan_(plan), layout_(layout), store_(*store), ledger_(ledger), stored_(plan.keys.size()) {}
 
-// At most half of the slots are taken.
+// Few slots are taken, so that most groups are in the first one that they may be in.
 Status GroupIndex::make_room(uint64_t groups) {
-    if (plan_.keys.empty() || 2 * groups <= slot_count_) return {};
-    const uint64_t count = std::max(std::bit_ceil(2 * groups), kFewestSlots);
+    if (plan_.keys.empty() || 3 * groups <= slot_count_) return {};
+    const uint64_t count = std::max(std::bit_ceil(3 * groups), kFewestSlots);
     cpu::HostArray slots;
     GPUJOIN_RETURN_IF_FAILED(slots.allocate(ledger_, count * sizeof(Slot)));
     for (uint64_t i = 0; i < slot_count_; i++) {
@@ -142,14 +139,16 @@ void GroupIndex::clear() {
     if (slot_count_ > 0) std::memset(static_cast<void*>(slots_.as<Slot>()), 0, slot_count_ * sizeof(Slot));
 }
 
-template <typename Key, typename IsEqual, typename Add>
-uint32_t GroupIndex::find(const Key* keys, uint64_t rows, uint32_t* groups, uint32_t* new_lanes,
+void GroupIndex::prefetch(const uint32_t* tags) const {
+    for (uint32_t i = 0; i < kLanes; i++)
+        __builtin_prefetch(&slots_.as<Slot>()[tags[i] & (slot_count_ - 1)], 1);
+}
+
+template <typename IsEqual, typename Add>
+uint32_t GroupIndex::find(const uint32_t* tags, uint64_t rows, uint32_t* groups, uint32_t* new_lanes,
                           const IsEqual& is_equal, const Add& add) {
     Slot* const slots = slots_.as<Slot>();
     const uint64_t mask = slot_count_ - 1;
-    uint32_t tags[kLanes];
-    make_tags(keys, tags);
-    for (uint32_t tag : tags) __builtin_prefetch(&slots[tag & mask], 1);
     uint32_t found_new = 0;
     const uint32_t first_new = store_.rows();
     for_each_lane(rows, [&](uint32_t lane) {
@@ -173,14 +172,36 @@ uint32_t GroupIndex::find(const Key* keys, uint64_t rows, uint32_t* groups, uint
     return found_new;
 }
 
+// The groups of those keys that are in the first slot that they may be in, which most are: without a branch
+// that depends on them. Returns the mask of these keys.
+template <typename Key>
+uint64_t GroupIndex::find_first(const Key* keys, const uint32_t* tags, const Key* stored,
+                                uint32_t* groups) const {
+    const Slot* const slots = slots_.as<Slot>();
+    const uint64_t mask = slot_count_ - 1;
+    uint64_t found = 0;
+    for (uint32_t i = 0; i < kLanes; i++) {
+        const Slot slot = slots[tags[i] & mask];
+        const uint32_t group = slot.group - (slot.group != 0);
+        groups[i] = group;
+        const bool is_same = (slot.group != 0) & (slot.tag == tags[i]) & (stored[group] == keys[i]);
+        found |= uint64_t{is_same} << i;
+    }
+    return found;
+}
+
 template <typename Key>
 uint32_t GroupIndex::find_packed(const RowBlock& block, uint64_t rows, uint32_t* groups,
                                  uint32_t* new_lanes) {
     Key keys[kLanes];
     pack_keys(layout_, block, keys);
+    uint32_t tags[kLanes];
+    make_tags(keys, tags);
+    prefetch(tags);
     Key* const stored = store_.values<Key>(store_.columns() - 1);
+    const uint64_t found = find_first(keys, tags, stored, groups);
     return find(
-        keys, rows, groups, new_lanes,
+        tags, rows & ~found, groups, new_lanes,
         [&](uint32_t lane, uint32_t group) { return stored[group] == keys[lane]; },
         [&](uint32_t lane, uint32_t group) { stored[group] = keys[lane]; });
 }
@@ -189,9 +210,12 @@ uint32_t GroupIndex::find_hashed(const RowBlock& block, uint64_t rows, uint32_t*
                                  uint32_t* new_lanes) {
     cpu::HashedKey keys[kLanes]{};
     hash_keys(plan_, block, keys);
+    uint32_t tags[kLanes];
+    for (uint32_t i = 0; i < kLanes; i++) tags[i] = static_cast<uint32_t>(keys[i].hash >> 32);
+    prefetch(tags);
     for (uint32_t i = 0; i < stored_.size(); i++) stored_[i] = store_.source(i);
     return find(
-        keys, rows, groups, new_lanes,
+        tags, rows, groups, new_lanes,
         [&](uint32_t lane, uint32_t group) { return has_key(block, lane, group, new_lanes); },
         [](uint32_t, uint32_t) {});
 }

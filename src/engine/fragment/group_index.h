@@ -46,8 +46,11 @@ class GroupIndex {
         uint32_t group;  // its number and one; 0: free
     };
 
-    template <typename Key, typename IsEqual, typename Add>
-    uint32_t find(const Key* keys, uint64_t rows, uint32_t* groups, uint32_t* new_lanes,
+    void prefetch(const uint32_t* tags) const;
+    template <typename Key>
+    uint64_t find_first(const Key* keys, const uint32_t* tags, const Key* stored, uint32_t* groups) const;
+    template <typename IsEqual, typename Add>
+    uint32_t find(const uint32_t* tags, uint64_t rows, uint32_t* groups, uint32_t* new_lanes,
                   const IsEqual& is_equal, const Add& add);
     template <typename Key>
     uint32_t find_packed(const RowBlock& block, uint64_t rows, uint32_t* groups, uint32_t* new_lanes);

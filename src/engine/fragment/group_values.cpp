@@ -115,7 +115,7 @@ GroupValues::GroupValues(const SinkPlan& plan, RowStore* store) : plan_(plan), s
 bool GroupValues::has_range(const RowBlock& block, const SinkPrograms& programs) {
     for (size_t i = 0; i < summed_floats_.size(); i++) {
         const BlockValues& values = programs[summed_floats_[i]];
-        next_sizes_[i] = sizes_[i] + size_of(values.number, block.all() & ~values.null & ~values.undecided);
+        next_sizes_[i] = sizes_[i] + size_of(values.value, block.all() & ~values.null & ~values.undecided);
         // Rounding may add a little to what a sum amounts to.
         if (next_sizes_[i] > std::numeric_limits<double>::max() / 2 && block.lanes + store_.rows() > 1)
             return false;
@@ -176,15 +176,14 @@ void GroupValues::add_to(const Aggregate& aggregate, const BlockValues* values, 
             return count_rows(words, rows, groups);
         case AggregateFunction::Sum:
             if (aggregate.is_float)
-                return add_floats(store_.values<double>(column), nulls, values->number, rows, groups);
-            return add_integers(store_.values<Sum>(column), nulls, values->number, rows, groups);
+                return add_floats(store_.values<double>(column), nulls, values->value, rows, groups);
+            return add_integers(store_.values<Sum>(column), nulls, values->value, rows, groups);
         case AggregateFunction::Minimum:
-            return aggregate.is_float ? take_extreme<true, true>(words, nulls, values->number, rows, groups)
-                                      : take_extreme<false, true>(words, nulls, values->number, rows, groups);
+            return aggregate.is_float ? take_extreme<true, true>(words, nulls, values->value, rows, groups)
+                                      : take_extreme<false, true>(words, nulls, values->value, rows, groups);
         case AggregateFunction::Maximum:
-            return aggregate.is_float
-                       ? take_extreme<true, false>(words, nulls, values->number, rows, groups)
-                       : take_extreme<false, false>(words, nulls, values->number, rows, groups);
+            return aggregate.is_float ? take_extreme<true, false>(words, nulls, values->value, rows, groups)
+                                      : take_extreme<false, false>(words, nulls, values->value, rows, groups);
         case AggregateFunction::Any:
             return;
     }

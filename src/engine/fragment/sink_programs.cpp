@@ -1,8 +1,6 @@
 // Running the programs of a sink.
 #include "engine/fragment/sink_programs.h"
 
-#include <cstring>
-
 #include "engine/cpu/filter/operand_reader.h"
 #include "engine/cpu/work/simd.h"
 #include "engine/filter_machine.h"
@@ -42,11 +40,7 @@ struct RowsAsPairs {
 GPUJOIN_VECTOR void run_for_numbers(const FilterProgram& program, const RowsAsPairs& rows,
                                     BlockValues* values) {
     FilterMachine<RowsAsPairs> machine;
-    FilterMachine<RowsAsPairs>::Numbers numbers;
-    machine.run_for_number(program, rows, &numbers);
-    std::memcpy(values->number, numbers.value, sizeof numbers.value);
-    values->null = numbers.null;
-    values->undecided = numbers.undecided;
+    machine.run_for_number(program, rows, values);
 }
 
 GPUJOIN_VECTOR void run_for_truth(const FilterProgram& program, const RowsAsPairs& rows,

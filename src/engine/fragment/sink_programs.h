@@ -9,7 +9,7 @@ namespace gpujoin {
 
 // What a program gives: numbers, or truth values. What is undecided may be NULL, too.
 struct BlockValues {
-    int64_t number[RowBlock::kMostLanes];
+    int64_t value[RowBlock::kMostLanes];
     uint64_t truth;
     uint64_t null;
     uint64_t undecided;
