@@ -1,6 +1,7 @@
 // Packing and hashing of keys, 64 rows at a time, and the search of their slots.
 #include "engine/fragment/group_index.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -117,9 +118,8 @@ GroupKeyLayout::GroupKeyLayout(const SinkPlan& plan) {
 GroupIndex::GroupIndex(const SinkPlan& plan, const GroupKeyLayout& layout, RowStore* store, Ledger* ledger)
     : plan_(plan), layout_(layout), store_(*store), ledger_(ledger), stored_(plan.keys.size()) {}
 
-// Few slots are taken, so that most groups are in the first one that they may be in.
 Status GroupIndex::make_room(uint64_t groups) {
-    if (plan_.keys.empty() || 3 * groups <= slot_count_) return {};
+    if (has_room(groups)) return {};
     const uint64_t count = std::max(std::bit_ceil(3 * groups), kFewestSlots);
     cpu::HostArray slots;
     GPUJOIN_RETURN_IF_FAILED(slots.allocate(ledger_, count * sizeof(Slot)));

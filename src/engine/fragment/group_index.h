@@ -30,7 +30,9 @@ class GroupIndex {
     // Plan, layout and store outlive the index.
     GroupIndex(const SinkPlan& plan, const GroupKeyLayout& layout, RowStore* store, Ledger* ledger);
 
-    // Makes room for so many groups in all.
+    // Whether there is room for so many groups in all. Few slots are taken, so that most groups are in the
+    // first one that they may be in.
+    bool has_room(uint64_t groups) const { return plan_.keys.empty() || 3 * groups <= slot_count_; }
     Status make_room(uint64_t groups);
 
     // Finds the groups of those rows that have a bit in `rows`. New ones have numbers from store.rows() on,

@@ -1,8 +1,6 @@
 // Room for groups, and adding rows to them.
 #include "engine/fragment/group_table.h"
 
-#include <algorithm>
-
 namespace gpujoin {
 
 namespace {
@@ -49,53 +47,55 @@ Status GroupTable::make_data_room(const RowBlock& block, uint64_t rows) {
     return {};
 }
 
+bool GroupTable::has_room(const RowBlock& block, const SinkPrograms& programs) {
+    const uint64_t groups = uint64_t{store_.rows()} + block.lanes;
+    return texts_.empty() && groups <= kMostGroups && groups <= store_.capacity() &&
+           index_.has_room(groups) && values_.has_range(block, programs);
+}
+
 // Full: there is no room, but there would be in an empty table, or for a smaller block.
 Status GroupTable::make_room(const RowBlock& block, const SinkPrograms& programs, uint64_t rows,
                              bool* is_full) {
-    *is_full = false;
+    const uint64_t groups = uint64_t{store_.rows()} + block.lanes;
     uint64_t data = 0;
     for (const auto& [column, input] : texts_) data += store_.data_bytes(column);
-    if (store_.rows() + block.lanes > kMostGroups || data > kMostData ||
-        !values_.has_range(block, programs)) {
-        *is_full = true;
-        return {};
-    }
+    *is_full = groups > kMostGroups || data > kMostData || !values_.has_range(block, programs);
+    if (*is_full) return {};
     Status status = store_.make_room(block.lanes);
-    if (status.ok()) status = index_.make_room(store_.rows() + block.lanes);
+    if (status.ok()) status = index_.make_room(groups);
     if (status.ok()) status = make_data_room(block, rows);
     if (status.ok() || (store_.rows() == 0 && block.lanes == 1)) return status;
     *is_full = status.fault == Fault::HostMemory;
     return *is_full ? Status{} : status;
 }
 
-Status GroupTable::add(const RowBlock& block, const SinkPrograms& programs, uint64_t rows, uint32_t* lanes) {
+Status GroupTable::make_room(const RowBlock& block, const SinkPrograms& programs, uint64_t rows,
+                             uint32_t* lanes) {
     RowBlock part = block;
     while (true) {
         bool is_full;
         GPUJOIN_RETURN_IF_FAILED(make_room(part, programs, rows & part.all(), &is_full));
-        if (!is_full) break;
-        *lanes = 0;
-        if (store_.rows() > 0) return {};
+        *lanes = is_full ? 0 : part.lanes;
+        if (!is_full || store_.rows() > 0) return {};
         part.lanes = (part.lanes + 1) / 2;
     }
+}
+
+void GroupTable::add(const RowBlock& block, const SinkPrograms& programs, uint64_t rows) {
     values_.take_range();
-    rows &= part.all();
     uint32_t groups[RowBlock::kMostLanes];
     uint32_t new_lanes[RowBlock::kMostLanes];
-    const uint32_t found_new = index_.find(part, rows, groups, new_lanes);
-    if (found_new > 0) {
+    if (const uint32_t found_new = index_.find(block, rows, groups, new_lanes)) {
         for (uint32_t i = 0; i < plan_.keys.size(); i++) {
-            const HostColumn& key = part.columns[plan_.keys[i]];
+            const HostColumn& key = block.columns[plan_.keys[i]];
             uint32_t from[RowBlock::kMostLanes];
-            for (uint32_t n = 0; n < found_new; n++) from[n] = key.row(part.first + new_lanes[n]);
+            for (uint32_t n = 0; n < found_new; n++) from[n] = key.row(block.first + new_lanes[n]);
             store_.write(i, key.source, from, found_new);
         }
-        values_.begin(part, new_lanes, found_new);
+        values_.begin(block, new_lanes, found_new);
         store_.add(found_new);
     }
     values_.add(programs, rows, groups);
-    *lanes = part.lanes;
-    return {};
 }
 
 void GroupTable::clear() {

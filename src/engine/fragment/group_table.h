@@ -12,10 +12,13 @@ class GroupTable {
     // Plan and layout outlive it.
     GroupTable(const SinkPlan& plan, const GroupKeyLayout& layout, Ledger* ledger);
 
-    // Adds the rows of a block that have a bit in `rows`; the programs have run over it. Takes as many rows,
-    // from the first one on, as there is room for, and says so in lanes. None: the table is full. Fails where
-    // it is empty, and there is no memory for even one row.
-    Status add(const RowBlock& block, const SinkPrograms& programs, uint64_t rows, uint32_t* lanes);
+    // Whether there is room for a block, over which the programs have run, as if each row began a group.
+    bool has_room(const RowBlock& block, const SinkPrograms& programs);
+    // Makes room for the rows of a block that have a bit in `rows`, as many from the first one on as there
+    // can be. None: the table is full. Fails where it is empty, and there is no memory for even one row.
+    Status make_room(const RowBlock& block, const SinkPrograms& programs, uint64_t rows, uint32_t* lanes);
+    // Adds the rows of a block that have a bit in `rows`. There is room.
+    void add(const RowBlock& block, const SinkPrograms& programs, uint64_t rows);
 
     // Before groups are read.
     void close() { values_.close(); }

@@ -139,14 +139,18 @@ Status GroupConsumer::add() {
     while (added_ < end) {
         const RowBlock block{columns_, added_, std::min(RowBlock::kMostLanes, end - added_)};
         const uint64_t escaped = programs_.run(block);
-        uint32_t lanes;
-        GPUJOIN_RETURN_IF_FAILED(table_->add(block, programs_, block.all() & ~escaped, &lanes));
+        const uint64_t rows = block.all() & ~escaped;
+        uint32_t lanes = block.lanes;
+        if (!table_->has_room(block, programs_))
+            GPUJOIN_RETURN_IF_FAILED(table_->make_room(block, programs_, rows, &lanes));
         if (lanes == 0) {
             gives_out_ = true;
             group_writer_.start(table_);
             return {};
         }
-        if (escaped != 0) note_escaped(escaped & RowBlock{columns_, added_, lanes}.all());
+        const RowBlock taken{columns_, added_, lanes};
+        table_->add(taken, programs_, rows & taken.all());
+        if (escaped != 0) note_escaped(escaped & taken.all());
         added_ += lanes;
     }
     return {};

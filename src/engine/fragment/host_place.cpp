@@ -1,9 +1,7 @@
 // Scratch memory, and gathering from it, with what the CPU engine has for both.
 #include "engine/fragment/host_place.h"
 
-#include <algorithm>
-#include <bit>
-#include <cstring>
+#include <vector>
 
 #include "engine/cpu/columns/gather.h"
 #include "engine/cpu/memory/host_array.h"
@@ -34,19 +32,45 @@ class HostScratch final : public Scratch {
     cpu::HostArray memory_;
 };
 
-// Places the buffers of gathered columns one behind the other, at multiples of kBufferAlignment.
-class GatheredLayout {
-  public:
-    uint64_t take(uint64_t bytes) {
-        const uint64_t start = bytes_;
-        bytes_ += align_buffer(bytes);
+// Where the values of a picked column go, behind those of other columns that take *bytes so far.
+ColumnBuffers place_column(const PickedColumn& column, uint64_t rows, uint64_t* bytes) {
+    auto take = [bytes](uint64_t of_buffer) {
+        const uint64_t start = *bytes;
+        *bytes += align_buffer(of_buffer);
         return start;
+    };
+    ColumnBuffers buffers;
+    if (column.column.validity) buffers.validity = take(validity_bytes(rows));
+    if (const uint32_t width = fixed_width(column.spec.type)) {
+        buffers.values = take(rows * width);
+        return buffers;
     }
-    uint64_t bytes() const { return bytes_; }
+    const cpu::ColumnSource source = cpu::probe_source(column.spec, column.column);
+    for (uint64_t i = 0; i < rows; i++) buffers.data_bytes += cpu::length_at(source, column.rows[i]);
+    buffers.values = take((rows + 1) * sizeof(uint32_t));
+    buffers.data = take(buffers.data_bytes);
+    return buffers;
+}
 
-  private:
-    uint64_t bytes_ = 0;
-};
+ColumnView gather_column(const PickedColumn& column, uint64_t rows, const ColumnBuffers& buffers,
+                         std::byte* base) {
+    const cpu::ColumnSource source = cpu::probe_source(column.spec, column.column);
+    ColumnView view;
+    if (column.spec.type == ColumnType::Bytes) {
+        auto* offsets = reinterpret_cast<uint32_t*>(base + buffers.values);
+        cpu::gather_bytes(source, column.rows, rows, offsets, base + buffers.data);
+        view.offsets = offsets;
+        view.data = base + buffers.data;
+        view.data_bytes = buffers.data_bytes;
+    } else {
+        cpu::gather_values(source, column.rows, rows, false, base + buffers.values);
+        view.values = base + buffers.values;
+    }
+    if (buffers.validity != kNoBuffer &&
+        cpu::gather_validity(source, column.rows, rows, false, base + buffers.validity))
+        view.validity = reinterpret_cast<const uint8_t*>(base + buffers.validity);
+    return view;
+}
 
 class HostWorkspace final : public Workspace {
   public:
@@ -84,48 +108,17 @@ class HostWorkspace final : public Workspace {
 
 Status HostWorkspace::gather(std::span<const PickedColumn> columns, uint64_t rows, Scratch* scratch,
                              std::span<ColumnView> views) {
-    GatheredLayout layout;
-    buffers_.assign(columns.size(), {});
+    uint64_t bytes = 0;
+    buffers_.resize(columns.size());
     for (size_t i = 0; i < columns.size(); i++) {
-        const PickedColumn& column = columns[i];
-        if (!column.rows) continue;
-        ColumnBuffers& buffers = buffers_[i];
-        if (column.column.validity) buffers.validity = layout.take(validity_bytes(rows));
-        if (const uint32_t width = fixed_width(column.spec.type)) {
-            buffers.values = layout.take(rows * width);
-            continue;
-        }
-        buffers.values = layout.take((rows + 1) * sizeof(uint32_t));
-        const cpu::ColumnSource source = cpu::probe_source(column.spec, column.column);
-        for (uint64_t r = 0; r < rows; r++) buffers.data_bytes += cpu::length_at(source, column.rows[r]);
-        if (buffers.data_bytes > ~uint32_t{0})
+        if (columns[i].rows) buffers_[i] = place_column(columns[i], rows, &bytes);
+        if (buffers_[i].data_bytes > ~uint32_t{0})
             return failure(Fault::Error, "54000", "too many bytes in a column of a fragment");
-        buffers.data = layout.take(buffers.data_bytes);
     }
-    GPUJOIN_RETURN_IF_FAILED(scratch->reserve(layout.bytes()));
-    std::byte* base = scratch->data();
-    for (size_t i = 0; i < columns.size(); i++) {
-        const PickedColumn& column = columns[i];
-        views[i] = column.column;
-        if (!column.rows) continue;
-        const ColumnBuffers& buffers = buffers_[i];
-        ColumnView& view = views[i];
-        view = {};
-        const cpu::ColumnSource source = cpu::probe_source(column.spec, column.column);
-        if (column.spec.type == ColumnType::Bytes) {
-            auto* offsets = reinterpret_cast<uint32_t*>(base + buffers.values);
-            cpu::gather_bytes(source, column.rows, rows, offsets, base + buffers.data);
-            view.offsets = offsets;
-            view.data = base + buffers.data;
-            view.data_bytes = buffers.data_bytes;
-        } else {
-            cpu::gather_values(source, column.rows, rows, false, base + buffers.values);
-            view.values = base + buffers.values;
-        }
-        if (buffers.validity != kNoBuffer &&
-            cpu::gather_validity(source, column.rows, rows, false, base + buffers.validity))
-            view.validity = reinterpret_cast<const uint8_t*>(base + buffers.validity);
-    }
+    GPUJOIN_RETURN_IF_FAILED(scratch->reserve(bytes));
+    for (size_t i = 0; i < columns.size(); i++)
+        views[i] = columns[i].rows ? gather_column(columns[i], rows, buffers_[i], scratch->data())
+                                   : columns[i].column;
     return {};
 }
 
