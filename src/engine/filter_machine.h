@@ -106,6 +106,8 @@ class FilterMachine {
             case FilterOpcode::Not:
                 truth_ = ~(truth_ | null_ | undecided_);
                 return;
+            case FilterOpcode::Choose:
+                return choose(stack);
             case FilterOpcode::And:
             case FilterOpcode::Or:
                 return connect(step.opcode == FilterOpcode::And, stack);
@@ -158,6 +160,17 @@ class FilterMachine {
             truth_ = (left.truth | truth_) & ~undecided_;
             null_ = ~(undecided_ | truth_ | (left_false & right_false));
         }
+    }
+
+    GPUJOIN_HD GPUJOIN_INLINE void choose(Stack& stack) {
+        const Numbers& other = stack.numbers[--stack.number_count];
+        const Truths condition = stack.truths[--stack.truth_count];
+        GPUJOIN_UNROLL
+        for (uint32_t i = 0; i < kLanes; i++)
+            if (condition.truth >> i & 1) value_[i] = other.value[i];
+        null_ = (condition.truth & other.null) | (~condition.truth & null_);
+        undecided_ =
+            condition.undecided | (condition.truth & other.undecided) | (~condition.truth & undecided_);
     }
 
     GPUJOIN_HD GPUJOIN_INLINE void change(const FilterStep& step) {

@@ -36,6 +36,8 @@ GPUJOIN_HD inline IntegerBounds integer_bounds(FilterType type) {
             return {-(int64_t{1} << 31), (uint64_t{1} << 32) - 1};
         case FilterType::Date:  // 4714-11-24 BC to 5874897-12-31, in days from 2000-01-01
             return {-2451545, uint64_t{2451545} + 2145031948};
+        case FilterType::Decimal:
+            return {-999999999999999999, uint64_t{2} * 999999999999999999};
         case FilterType::Timestamp:  // 4714-11-24 BC to 294276-12-31, in microseconds
             return {-211813488000000000, uint64_t{211813488000000000} + 9223371331199999999};
         default:

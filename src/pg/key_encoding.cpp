@@ -164,6 +164,7 @@ ColumnSpec column_of(KeyEncoding encoding) {
         case Int64:
         case DateTimestamp:
         case BoundInt64:
+        case Decimal64:
             return {ColumnType::Fixed8, ValueOrder::Signed, 1, 0};
         case Oid32:
             return {ColumnType::Fixed4, ValueOrder::Unsigned, 1, 0};

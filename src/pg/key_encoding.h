@@ -34,6 +34,7 @@ enum class KeyEncoding : uint8_t {
     NumericOrder,   // numeric as bytes that order as the values do; NaN above infinity
     Hash64,         // any other hashable type: equal values have equal hashes; the clause is kept as residual
     UuidOrder,      // the same 16 bytes as ordered bytes
+    Decimal64,      // numeric(p, s), p up to 18, in units of its last digit; kDecimalNaN for NaN
     // Bounds of ranges, and what is compared with them (executor/encode_range.cpp), over
     BoundInt64,    // int2, int4, date
     BoundInt128,   // int8, float4, float8, time, timestamp, timestamptz

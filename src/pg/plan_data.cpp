@@ -46,7 +46,7 @@ enum StageSlot {
     kFixedSlots,
 };
 constexpr int kSlotsPerTerm = 4;
-constexpr int kSlotsPerValue = 2;
+constexpr int kSlotsPerValue = 3;
 static_assert(sizeof(FilterStep) == sizeof(uint64_t));
 
 int term_count(const StagePlan* stage) {
@@ -121,6 +121,7 @@ List* stage_to_list(const StagePlan* stage) {
         for (int i = 0; i < values->count; i++) {
             list = lappend_int(list, static_cast<int>(values->value[i].encoding));
             list = lappend_int(list, static_cast<int>(values->value[i].type));
+            list = lappend_int(list, values->value[i].scale);
         }
     }
     for (int i = 0; i < stage->program.steps; i++) list = append_word(list, &stage->program.step[i]);
@@ -164,7 +165,7 @@ void stage_from_list(const List* list, StagePlan* stage) {
     for (PlanValues* values : {&stage->probe_values, &stage->build_values})
         for (int i = 0; i < values->count; i++, slot += kSlotsPerValue)
             values->value[i] = {static_cast<KeyEncoding>(integer_at(list, slot)),
-                                static_cast<Oid>(integer_at(list, slot + 1))};
+                                static_cast<Oid>(integer_at(list, slot + 1)), integer_at(list, slot + 2)};
     for (int i = 0; i < stage->program.steps; i++, slot += kSlotsPerWord)
         word_at(list, slot, &stage->program.step[i]);
     for (int i = 0; i < stage->program.constants; i++, slot += kSlotsPerWord)
@@ -216,8 +217,9 @@ List* groups_to_list(const GroupsPlan* groups) {
         list = append_integers(
             list, {static_cast<int>(groups->key_encoding[i]), static_cast<int>(groups->key_type[i])});
     for (int i = 0; i < groups->values.count; i++)
-        list = append_integers(list, {static_cast<int>(groups->values.value[i].encoding),
-                                      static_cast<int>(groups->values.value[i].type)});
+        list = append_integers(
+            list, {static_cast<int>(groups->values.value[i].encoding),
+                   static_cast<int>(groups->values.value[i].type), groups->values.value[i].scale});
     for (int i = 0; i < groups->programs; i++) {
         const FilterProgram& program = groups->program[i];
         list = append_integers(list, {program.steps, program.constants});
@@ -231,8 +233,9 @@ List* groups_to_list(const GroupsPlan* groups) {
     }
     for (int i = 0; i < groups->states; i++) {
         const EntryState& state = groups->state[i];
-        list = append_integers(list,
-                               {state.entry, static_cast<int>(state.form), state.column, state.count_column});
+        list = append_integers(list, {state.entry, static_cast<int>(state.form), state.column,
+                                      state.count_column, state.scaled_column, state.scale, state.lower_scale,
+                                      static_cast<int>(state.aggregate), static_cast<int>(state.collation)});
     }
     return list;
 }
@@ -261,6 +264,7 @@ GroupsPlan* groups_from_list(const List* list) {
     for (int i = 0; i < groups->values.count; i++) {
         groups->values.value[i].encoding = static_cast<KeyEncoding>(reader.next());
         groups->values.value[i].type = static_cast<Oid>(reader.next());
+        groups->values.value[i].scale = reader.next();
     }
     groups->program = zeroed<FilterProgram>(groups->programs);
     for (int i = 0; i < groups->programs; i++) program_from_list(&reader, &groups->program[i]);
@@ -275,6 +279,11 @@ GroupsPlan* groups_from_list(const List* list) {
         state->form = static_cast<StateForm>(reader.next());
         state->column = reader.next_count(kMaxGroupKeys + kMaxAggregates);
         state->count_column = reader.next_count(kMaxGroupKeys + kMaxAggregates);
+        state->scaled_column = reader.next_count(kMaxGroupKeys + kMaxAggregates);
+        state->scale = reader.next();
+        state->lower_scale = reader.next();
+        state->aggregate = static_cast<Oid>(reader.next());
+        state->collation = static_cast<Oid>(reader.next());
     }
     reader.finish();
     return groups;

@@ -89,6 +89,7 @@ inline constexpr int kMaxPlanValues = 64;
 struct PlanValue {
     KeyEncoding encoding;
     Oid type;
+    int scale;  // Decimal64
 };
 
 struct PlanValues {
@@ -116,7 +117,7 @@ enum GroupExprs {
     kKeyExprs,       // what rows are grouped by
     kValueExprs,     // what the aggregates' programs read, by number
     kAnyExprs,       // what any row of a group gives
-    kArgumentExprs,  // what the programs compute: arguments and filters of aggregates, for escaped rows
+    kArgumentExprs,  // of each aggregate the filter and the argument, for escaped rows
     kGroupExprsCount
 };
 
@@ -128,6 +129,8 @@ enum class StateForm : uint8_t {
     Bigint,        // sum of int2, int4: a sum that may be too large
     CountAndSum,   // avg of int2, int4: int8[2]
     NumericState,  // sum and avg of int8: number of values and sum, as int8_avg_serialize() writes them
+    DecimalState,  // sum and avg of numeric: the same as numeric_avg_serialize() writes them
+    Decimal,       // min, max of numeric
 };
 
 // An entry of the scan tuple that groups have a value for. Columns count from 0: keys, then aggregates.
@@ -135,7 +138,13 @@ struct EntryState {
     int entry;
     StateForm form;
     int column;
-    int count_column;  // CountAndSum, NumericState: of the number of values
+    int count_column;   // CountAndSum, NumericState, DecimalState: of the number of values
+    int scaled_column;  // DecimalState: of the number of values that have the scale; others have the lower
+                        // one
+    int scale;          // Decimal, DecimalState
+    int lower_scale;
+    Oid aggregate;  // core's, whose transition state it is; 0: none
+    Oid collation;  // of its input
 };
 
 inline constexpr int kMaxGroupStates = 256;

@@ -115,6 +115,9 @@ class Checker {
                     return "converts no integer";
                 accumulator_ = Kind::Float;
                 return nullptr;
+            case FilterOpcode::Choose:
+                if (accumulator_ != wanted || pop() != wanted) return "chooses between values of other types";
+                return pop() == Kind::Truth ? nullptr : "chooses by no truth value";
             case FilterOpcode::Check:
                 if (wanted == Kind::Float) return "checks a float";
                 [[fallthrough]];

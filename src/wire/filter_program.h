@@ -42,6 +42,8 @@ enum class FilterOpcode : uint8_t {
     Negate,
     Absolute,
     ToFloat,  // integer to Float64
+    Choose,   // where the truth value below a number on the stack is true that number, else the accumulator;
+             // what is not chosen does not count
     // two integers, or two floats by a total order: NaN equals itself and is greater than all others
     Equal,
     NotEqual,
@@ -58,9 +60,10 @@ enum class FilterOpcode : uint8_t {
     Or,
 };
 
-// What the outcome of a step is. Types up to Timestamp are integers: Date counts days and Timestamp
-// microseconds, without infinities and beyond-range values. Float32 rounds like single precision.
-enum class FilterType : uint8_t { Int16, Int32, Int64, Date, Timestamp, Float32, Float64 };
+// What the outcome of a step is. Types up to Decimal are integers: Date counts days and Timestamp
+// microseconds, without infinities and beyond-range values; Decimal is a decimal fraction of up to 18 digits,
+// in units of its last one. Float32 rounds like single precision.
+enum class FilterType : uint8_t { Int16, Int32, Int64, Date, Timestamp, Decimal, Float32, Float64 };
 
 enum class FilterSource : uint8_t { Stack, Probe, Build, Constant };
 

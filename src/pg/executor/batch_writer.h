@@ -43,6 +43,7 @@ struct InputColumn {
     ExprState* expression;  // over the child's slot
     bool may_overflow;      // the expression, which is NULL then (overflow.h)
     int16 type_length;      // output columns: pg_type.typlen
+    int scale;              // decimals
     KeyHash* hash;          // keys that are encoded by their hash
     KeyShift* shift;        // keys that are an attribute plus or minus constants
     KeyBound* bound;        // keys that are bounds of ranges, or are compared with some

@@ -133,8 +133,11 @@ EmitState emit_state(const EntryState& entry, TupleDesc desc) {
     state.target = entry.entry - 1;
     state.form = entry.form;
     state.type_length = TupleDescAttr(desc, state.target)->attlen;
+    state.scale = entry.scale;
     state.value.column = entry.column;
     state.count.column = entry.count_column;
+    state.scaled.column = entry.scaled_column;
+    state.lower_scale = entry.lower_scale;
     return state;
 }
 
@@ -157,8 +160,8 @@ void init_group_emitter(GpuJoinState* state) {
         else
             state->groups.states[state->groups.count++] = emit_state(entry, desc);
     }
-    init_escaped_rows(&state->escaped, &state->css.ss.ps, group_exprs_of(state, kValueExprs),
-                      group_exprs_of(state, kArgumentExprs));
+    init_escaped_rows(&state->escaped, &state->css.ss.ps, plan, state->fragment, emitter->slot,
+                      group_exprs_of(state, kValueExprs), group_exprs_of(state, kArgumentExprs));
 }
 
 // Joins without conditions and computed columns fill the slot that they return; others fill the scan slot.

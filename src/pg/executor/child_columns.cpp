@@ -52,6 +52,7 @@ void init_key_column(const ChildColumns* columns, InputColumn* column, const Key
                      bool is_probe_side) {
     Node* mapped = over_slot(columns, key.expression);
     column->attribute = plain_attribute(mapped);
+    column->scale = key.scale;
     bool shifted = column->attribute == 0 && key.ordered && init_shifted_column(column, mapped, key.encoding);
     if (is_bound(key.encoding))
         init_bound_column(column, key.encoding, key.part, key.declared_type);
@@ -69,7 +70,8 @@ void init_key_column(const ChildColumns* columns, InputColumn* column, const Key
 
 bool is_same_key(const Key& a, const Key& b) {
     return a.encoding == b.encoding && a.encoding != KeyEncoding::Hash64 &&
-           a.declared_type == b.declared_type && a.part == b.part && equal(a.expression, b.expression);
+           a.declared_type == b.declared_type && a.part == b.part && a.scale == b.scale &&
+           equal(a.expression, b.expression);
 }
 
 // A column that holds the attribute, so that it need not be sent a second time; -1: none.

@@ -14,6 +14,7 @@ struct Key {
     bool ordered;       // first used by a range or <>
     bool is_total;      // must be evaluated for every row without an error
     KeyPart part;
+    int scale;  // Decimal64
 };
 
 struct ChildColumns {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "pg/decimal.h"
 #include "pg/executor/encoders.h"
 
 extern "C" {
@@ -69,6 +70,18 @@ bool put_uuid(InputColumn* column, uint32_t row, Datum value) {
     return true;
 }
 
+// Of a column of a table, whose type is a promise.
+bool put_decimal(InputColumn* column, uint32_t row, Datum value) {
+    int64 number;
+    int scale;
+    if (unlikely(!decimal_of(value, &number, &scale) || scale != column->scale)) {
+        if (!is_nan(value)) elog(ERROR, "a numeric has other digits than its column's type allows");
+        number = kDecimalNaN;
+    }
+    reinterpret_cast<int64*>(column->values)[row] = number;
+    return true;
+}
+
 // Integers, and types that are integers inside (date, time, timestamps).
 template <typename Wire>
 Encoder integer_encoder(Oid declared_type) {
@@ -111,6 +124,8 @@ Encoder find_fixed_encoder(KeyEncoding encoding, Oid declared_type) {
             return encoder_of<put_float<float, read_float4>>;
         case KeyEncoding::Uuid:
             return encoder_of<put_uuid>;
+        case KeyEncoding::Decimal64:
+            return encoder_of<put_decimal>;
         default:
             return {};
     }

@@ -216,9 +216,11 @@ bool next_result(GpuJoinState* state) {
     state->has_view = true;
     state->next_row = 0;
     state->counts.result_rows += state->view.rows;
-    if (state->plan.groups && state->view.undecided && state->view.rows > 0)
-        raise_escaped(&state->escaped, &state->view, state->css.ss.ps.ps_ExprContext);
     check_probe_rows(state);
+    if (state->plan.groups && state->view.undecided) {
+        if (state->view.rows > 0) escaped_rows_bind(&state->escaped, &state->view);
+        return true;
+    }
     emitter_bind_result(&state->emitter, &state->view);
     group_emitter_bind(&state->groups, &state->view);
     return true;

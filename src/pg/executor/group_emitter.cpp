@@ -3,14 +3,12 @@
 
 #include "pg/allocate.h"
 #include "pg/compat.h"
-#include "pg/executor/emitter.h"
+#include "pg/decimal.h"
 
 extern "C" {
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "libpq/pqformat.h"
-#include "nodes/makefuncs.h"
-#include "nodes/nodeFuncs.h"
 #include "utils/array.h"
 #include "utils/lsyscache.h"
 }
@@ -20,7 +18,9 @@ namespace gpujoin {
 namespace {
 
 constexpr int kNumericBase = 10000;
-constexpr int kMaxNumericDigits = 10;  // of 128 bits
+constexpr int kDigitsOfBase = 4;
+constexpr int kMaxNumericDigits = 11;  // of 128 bits, wherever the point is
+constexpr int kPowers[] = {1, 10, 100, 1000};
 constexpr int kNumericPositive = 0x0000;
 constexpr int kNumericNegative = 0x4000;
 
@@ -70,16 +70,24 @@ Datum count_and_sum(int64 count, int64 sum) {
     return PointerGetDatum(construct_array(elements, 2, INT8OID, sizeof(int64), true, TYPALIGN_DOUBLE));
 }
 
-// As numericvar_serialize() writes an integer, digits most significant first.
-void send_integer(StringInfo buffer, int128 number) {
+// As numericvar_serialize() writes a number in units of its last digit: digits of base 10000, most
+// significant first, of which the last one may go beyond the scale.
+void send_numeric(StringInfo buffer, int128 number, int scale) {
+    const int fraction = (scale + kDigitsOfBase - 1) / kDigitsOfBase;  // digits behind the point
     uint128 rest = number < 0 ? -static_cast<uint128>(number) : static_cast<uint128>(number);
+    const int first = kPowers[fraction * kDigitsOfBase - scale];  // what the last digit's unit is
     int16 digits[kMaxNumericDigits];
     int count = 0;
-    for (; rest > 0; rest /= kNumericBase) digits[count++] = static_cast<int16>(rest % kNumericBase);
+    if (rest > 0) {
+        const int below = kNumericBase / first;
+        digits[count++] = static_cast<int16>(rest % below * first);
+        for (rest /= below; rest > 0; rest /= kNumericBase)
+            digits[count++] = static_cast<int16>(rest % kNumericBase);
+    }
     pq_sendint32(buffer, count);
-    pq_sendint32(buffer, count > 0 ? count - 1 : 0);  // weight
+    pq_sendint32(buffer, count > 0 ? count - 1 - fraction : 0);  // weight
     pq_sendint32(buffer, number < 0 ? kNumericNegative : kNumericPositive);
-    pq_sendint32(buffer, 0);  // scale
+    pq_sendint32(buffer, scale);
     while (count > 0) pq_sendint16(buffer, digits[--count]);
 }
 
@@ -88,7 +96,26 @@ Datum numeric_state(int64 count, int128 sum) {
     StringInfoData buffer;
     pq_begintypsend(&buffer);
     pq_sendint64(&buffer, count);
-    send_integer(&buffer, sum);
+    send_numeric(&buffer, sum, 0);
+    return PointerGetDatum(pq_endtypsend(&buffer));
+}
+
+int128 without_last_digits(int128 number, int digits) {
+    for (; digits > 0; digits--) number /= 10;
+    return number;
+}
+
+// As numeric_avg_serialize() writes it. Its scale is the largest that a value has. (Of none core has no
+// maximum.)
+Datum decimal_state(const EmitState* state, int64 count, int64 scaled, int128 sum) {
+    int scale = scaled > 0 ? state->scale : count > 0 ? state->lower_scale : 0;
+    StringInfoData buffer;
+    pq_begintypsend(&buffer);
+    pq_sendint64(&buffer, count);
+    send_numeric(&buffer, without_last_digits(sum, state->scale - scale), scale);
+    pq_sendint32(&buffer, scale);  // and how many have it
+    pq_sendint64(&buffer, scaled > 0 ? scaled : count);
+    for (int special = 0; special < 3; special++) pq_sendint64(&buffer, 0);  // NaN, Infinity, -Infinity
     return PointerGetDatum(pq_endtypsend(&buffer));
 }
 
@@ -102,6 +129,12 @@ Datum state_datum(const EmitState* state, uint32_t row, bool* isnull) {
             return count_and_sum(number_at(&state->count, row), none ? 0 : bigint_of(sum_at(value, row)));
         case StateForm::NumericState:
             return numeric_state(number_at(&state->count, row), none ? 0 : sum_at(value, row));
+        case StateForm::DecimalState:
+            return decimal_state(state, number_at(&state->count, row), number_at(&state->scaled, row),
+                                 none ? 0 : sum_at(value, row));
+        case StateForm::Decimal:
+            *isnull = none;
+            return none ? Datum{0} : numeric_of(number_at(value, row), state->scale);
         case StateForm::Bigint:
             *isnull = none;
             return none ? Datum{0} : Int64GetDatum(bigint_of(sum_at(value, row)));
@@ -114,40 +147,6 @@ Datum state_datum(const EmitState* state, uint32_t row, bool* isnull) {
     elog(ERROR, "state of an aggregate has an unknown form");
 }
 
-bool holds(ExprState* filter, ExprContext* context) {
-    bool isnull;
-    Datum truth = ExecEvalExpr(filter, context, &isnull);
-    return !isnull && DatumGetBool(truth);
-}
-
-struct ValueSlots {
-    List* values;
-};
-
-// The values that programs read become columns of the escaped rows' slot.
-Node* slot_mutator(Node* node, void* slots) {
-    if (!node) return nullptr;
-    ListCell* cell;
-    foreach (cell, static_cast<ValueSlots*>(slots)->values) {
-        if (!equal(lfirst(cell), node)) continue;
-        auto number = static_cast<AttrNumber>(foreach_current_index(cell) + 1);
-        return reinterpret_cast<Node*>(
-            makeVar(INDEX_VAR, number, exprType(node), exprTypmod(node), exprCollation(node), 0));
-    }
-    return mutate_expression(node, slot_mutator, slots);
-}
-
-TupleDesc desc_of(List* values) {
-    TupleDesc desc = CreateTemplateTupleDesc(list_length(values));
-    ListCell* cell;
-    foreach (cell, values) {
-        auto* value = static_cast<Node*>(lfirst(cell));
-        TupleDescInitEntry(desc, static_cast<AttrNumber>(foreach_current_index(cell) + 1), nullptr,
-                           exprType(value), exprTypmod(value), 0);
-    }
-    return desc;
-}
-
 }  // namespace
 
 void group_emitter_bind(GroupEmitter* emitter, const ResultView* view) {
@@ -155,6 +154,7 @@ void group_emitter_bind(GroupEmitter* emitter, const ResultView* view) {
     for (int i = 0; i < emitter->count; i++) {
         bind(&emitter->states[i].value, view);
         bind(&emitter->states[i].count, view);
+        bind(&emitter->states[i].scaled, view);
     }
 }
 
@@ -165,41 +165,6 @@ void emit_states(const GroupEmitter* emitter, uint32_t row, TupleTableSlot* slot
         slot->tts_values[state->target] = state_datum(state, row, &isnull);
         slot->tts_isnull[state->target] = isnull;
     }
-}
-
-void init_escaped_rows(EscapedRows* escaped, PlanState* parent, List* values, List* pairs) {
-    escaped->slot = ExecInitExtraTupleSlot(parent->state, desc_of(values), &TTSOpsVirtual);
-    escaped->pairs = list_length(pairs) / 2;
-    escaped->filters = zeroed<ExprState*>(escaped->pairs + 1);
-    escaped->arguments = zeroed<ExprState*>(escaped->pairs + 1);
-    ValueSlots slots = {values};
-    ListCell* cell;
-    foreach (cell, pairs) {
-        int number = foreach_current_index(cell);
-        Node* mapped = slot_mutator(static_cast<Node*>(lfirst(cell)), &slots);
-        ExprState* compiled = ExecInitExpr(reinterpret_cast<Expr*>(mapped), parent);
-        (number % 2 == 0 ? escaped->filters : escaped->arguments)[number / 2] = compiled;
-    }
-}
-
-void raise_escaped(const EscapedRows* escaped, const ResultView* view, ExprContext* context) {
-    TupleTableSlot* slot = escaped->slot;
-    TupleDesc desc = slot->tts_tupleDescriptor;
-    ExecClearTuple(slot);
-    for (int i = 0; i < desc->natts; i++) {
-        EmitResultColumn column = {
-            i, escaped->input_of[i], output_form(TupleDescAttr(desc, i)), nullptr, nullptr, nullptr};
-        bind_result_column(&column, view);
-        slot->tts_isnull[i] = is_null_at(&column, 0);
-        slot->tts_values[i] = slot->tts_isnull[i] ? Datum{0} : datum_at(&column, 0);
-    }
-    ExecStoreVirtualTuple(slot);
-    context->ecxt_scantuple = slot;
-    for (int i = 0; i < escaped->pairs; i++) {
-        bool isnull;
-        if (holds(escaped->filters[i], context)) ExecEvalExpr(escaped->arguments[i], context, &isnull);
-    }
-    elog(ERROR, "gpujoin_server could not compute an aggregate's argument, but PostgreSQL could");
 }
 
 }  // namespace gpujoin

@@ -1,6 +1,5 @@
 // GroupEmitter: values of the scan tuple that are made of several columns of a group, or otherwise than by
-// pointing at them: transition states of PostgreSQL's aggregates. EscapedRows: rows that came back because an
-// argument or a filter of an aggregate could not be computed.
+// pointing at them: transition states of PostgreSQL's aggregates.
 #pragma once
 
 #include "pg/client/client.h"
@@ -25,8 +24,11 @@ struct EmitState {
     int target;  // in the slot, from 0
     StateForm form;
     int16 type_length;  // Number
+    int scale;          // Decimal, DecimalState
     GroupColumn value;
     GroupColumn count;
+    GroupColumn scaled;  // DecimalState: how many values have the scale rather than the lower one
+    int lower_scale;
 };
 
 struct GroupEmitter {
@@ -40,21 +42,5 @@ void group_emitter_bind(GroupEmitter* emitter, const ResultView* view);
 // Puts a group's states into the slot, which is being filled. Allocates in the current memory context what
 // the slot then points to.
 void emit_states(const GroupEmitter* emitter, uint32_t row, TupleTableSlot* slot);
-
-// The arguments and filters of all aggregates, over a slot of the values that programs read.
-struct EscapedRows {
-    uint16_t input_of[kMaxPlanValues];  // of the sink: which one each value is
-    TupleTableSlot* slot;
-    int pairs;
-    ExprState** filters;
-    ExprState** arguments;
-};
-
-// parent: of the expressions.
-void init_escaped_rows(EscapedRows* escaped, PlanState* parent, List* values, List* pairs);
-
-// Evaluates what core would evaluate for the first row of a result of escaped rows, which raises the error
-// that core would.
-void raise_escaped(const EscapedRows* escaped, const ResultView* view, ExprContext* context);
 
 }  // namespace gpujoin

@@ -36,7 +36,7 @@ void add_group_keys(FragmentParts* parts) {
     List* keys = group_exprs_of(parts->state, kKeyExprs);
     for (int i = 0; i < groups->keys; i++)
         spec->key[i] = input_of(parts, {static_cast<Expr*>(list_nth(keys, i)), groups->key_encoding[i],
-                                        groups->key_type[i], false, true, KeyPart::Value});
+                                        groups->key_type[i], false, true, KeyPart::Value, 0});
     spec->keys = static_cast<uint16_t>(groups->keys);
 
     List* values = group_exprs_of(parts->state, kValueExprs);
@@ -44,7 +44,7 @@ void add_group_keys(FragmentParts* parts) {
     for (int i = 0; i < groups->values.count; i++) {
         const PlanValue& value = groups->values.value[i];
         inputs[i] = input_of(parts, {static_cast<Expr*>(list_nth(values, i)), value.encoding, value.type,
-                                     false, true, KeyPart::Value});
+                                     false, true, KeyPart::Value, value.scale});
     }
     for (int i = 0; i < groups->programs; i++) add_program(&groups->program[i], inputs, &spec->value[i]);
     spec->values = static_cast<uint16_t>(groups->programs);

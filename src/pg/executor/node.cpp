@@ -26,10 +26,21 @@ bool has_result_row(const GpuJoinState* state) {
     return state->has_view && state->next_row < state->view.rows;
 }
 
-// What states point to lives until the next row.
-void emit_group_states(GpuJoinState* state, uint32_t row) {
-    MemoryContext caller = MemoryContextSwitchTo(state->css.ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
-    emit_states(&state->groups, row, state->emitter.slot);
+// A group of the result in hand, or a row that is a group of its own. What its values point to lives until
+// the next row.
+void emit_group(GpuJoinState* state) {
+    Emitter* emitter = &state->emitter;
+    ExprContext* context = state->css.ss.ps.ps_ExprContext;
+    uint32_t row = state->next_row++;
+    MemoryContext caller = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
+    emitter_clear(emitter);
+    if (state->view.undecided) {
+        emit_escaped_row(&state->escaped, row, context);
+    } else {
+        emit_result(emitter, row);
+        emit_states(&state->groups, row, emitter->slot);
+    }
+    emitter_store(emitter);
     MemoryContextSwitchTo(caller);
 }
 
@@ -43,20 +54,22 @@ void emit_result_row(GpuJoinState* state) {
     else
         emit_probe_nulls(emitter);
     emit_result(emitter, row);
-    if (state->plan.groups) emit_group_states(state, row);
     emitter_store(emitter);
 }
 
 bool next_server_row(GpuJoinState* state) {
     while (!has_result_row(state))
         if (!next_result(state)) return false;
-    emit_result_row(state);
+    if (state->plan.groups)
+        emit_group(state);
+    else
+        emit_result_row(state);
     return true;
 }
 
 // Puts the next row of the join into the emitter's slot. False at the end.
 bool next_row(GpuJoinState* state) {
-    if (likely(has_result_row(state) && !client_decides(state))) {
+    if (likely(has_result_row(state) && !client_decides(state) && !state->plan.groups)) {
         emit_result_row(state);
         return true;
     }

@@ -41,7 +41,8 @@ Key key_of(const OpExpr* clause, const PlanTerm& term, bool is_probe_side) {
     bool ordered = term.comparison != Comparison::Equal;
     auto* expression = static_cast<Expr*>(is_probe_side ? linitial(clause->args) : lsecond(clause->args));
     return {expression, term.encoding, types[is_probe_side ? 0 : 1],
-            ordered,    ordered,       is_probe_side ? term.probe_part : term.build_part};
+            ordered,    ordered,       is_probe_side ? term.probe_part : term.build_part,
+            0};
 }
 
 // The probe column that a reference is, of a stage; the same references share one.
@@ -96,7 +97,7 @@ void add_keys(FragmentParts* parts, int number) {
 Key value_key(List* expressions, const PlanValues* values, int number) {
     const PlanValue& value = values->value[number];
     auto* expression = static_cast<Expr*>(list_nth(expressions, number));
-    return {expression, value.encoding, value.type, false, true, KeyPart::Value};
+    return {expression, value.encoding, value.type, false, true, KeyPart::Value, value.scale};
 }
 
 // The filter program with numbers of columns for those of values.

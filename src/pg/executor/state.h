@@ -6,6 +6,7 @@
 #include "pg/client/client.h"
 #include "pg/compat.h"
 #include "pg/executor/emitter.h"
+#include "pg/executor/escaped_rows.h"
 #include "pg/executor/group_emitter.h"
 #include "pg/executor/pace.h"
 #include "pg/executor/probe_batch.h"

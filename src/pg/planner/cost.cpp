@@ -1,7 +1,8 @@
 // The cost model: every row and byte is charged once for each thing that happens to it, each to a term of its
 // own (see CostTerm) that EXPLAIN VERBOSE shows.
 //
-//   set-up      gpujoin.startup_cost, and an empty join in the engine for each stage. The first is more than a join takes which
+//   set-up      gpujoin.startup_cost, and an empty join in the engine for each stage. The first is more than
+//   a join takes which
 //               has a machine to itself: each process that has a part in it may have to wait for a processor
 //               that other sessions use
 //   workers     the same round trips once more, where workers attach

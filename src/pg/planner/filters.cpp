@@ -5,6 +5,9 @@
 //                expressions over one side that cannot fail, which are evaluated once a row
 //   arithmetic   + - * / % abs and the minus sign, with the type that PostgreSQL gives the outcome
 //   spans        differences of timestamps and of times, in microseconds: intervals compare by their length
+//   decimals     of one row, where that is all there is: numerics of a known scale, constants, integers, and
+//   their
+//                sums and products, in units of the last digit; CASE of numbers
 //   truth        comparisons, AND, OR, NOT, IS [NOT] NULL | TRUE | FALSE | UNKNOWN | DISTINCT FROM, boolean
 //                values, CASE WHEN condition, IN and <operator> ANY | ALL of a list
 #include "pg/planner/filters.h"
@@ -13,6 +16,7 @@
 #include <utility>
 
 #include "pg/allocate.h"
+#include "pg/decimal.h"
 #include "pg/overflow.h"
 #include "pg/planner/distances.h"
 #include "pg/planner/error_free.h"
@@ -20,13 +24,16 @@
 
 extern "C" {
 #include "access/stratnum.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "datatype/timestamp.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
 #include "utils/array.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
@@ -39,9 +46,24 @@ using enum FilterOpcode;
 
 constexpr Oid kIntervalFamily = 1982;
 
+constexpr int kMaxScale = 18;  // of decimals
+
+int64 power_of_ten(int exponent) {
+    int64 power = 1;
+    for (; exponent > 0; exponent--) power *= 10;
+    return power;
+}
+
+FilterOpcode opcode_of(Comparison comparison) {
+    constexpr FilterOpcode kOpcodes[] = {Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual};
+    static_assert(static_cast<int>(Comparison::GreaterEqual) + 1 == std::size(kOpcodes));
+    return kOpcodes[static_cast<int>(comparison)];
+}
+
 class Translator {
   public:
-    Translator(JoinFilter* filter, const JoinSides& sides) : filter_(filter), sides_(sides) {}
+    Translator(JoinFilter* filter, const JoinSides& sides, bool is_of_row = false)
+        : filter_(filter), sides_(sides), is_of_row_(is_of_row) {}
 
     // Leaves a condition's truth in the accumulator. False where that cannot be done; the program is then
     // spoilt.
@@ -50,6 +72,10 @@ class Translator {
     bool put_exact_number(Node* node, Oid type) {
         return exactly([&] { return put_number(node, type); });
     }
+    bool put_exact_decimal(Node* node, int scale) {
+        return exactly([&] { return put_decimal(node, scale); });
+    }
+    bool find_scale(Node* node, int* scale);
     void put(FilterOpcode opcode, FilterType type = FilterType::Int64,
              FilterSource source = FilterSource::Stack, int operand = 0);
     bool fits() const { return fits_; }
@@ -75,6 +101,13 @@ class Translator {
     void put_constant(FilterOpcode opcode, FilterType type, int64 value);
     bool find_operand(Node* node, Oid type, FilterSource* source, int* operand);
     bool find_value(Node* node, Oid type, FilterSource* source, int* operand);
+    bool find_encoded(Node* node, const PlanValue& as, FilterSource* source, int* operand);
+    bool put_decimal(Node* node, int scale);
+    bool put_decimal_call(const FunctionCall& call, int scale);
+    bool put_scaled(Node* node, int from, int to);
+    bool put_decimal_comparison(Node* left, FilterOpcode opcode, Node* right);
+    template <typename PutArm>
+    bool put_chosen_number(const CaseExpr* choice, FilterType type, const PutArm& put_arm, int first = 0);
     int constant(int64 bits);
 
     // Runs a part of the translation in which a condition may be true because a value is NULL: where that
@@ -89,6 +122,7 @@ class Translator {
 
     JoinFilter* filter_;
     const JoinSides& sides_;
+    const bool is_of_row_;
     bool is_exact_ = false;
     bool fits_ = true;
 };
@@ -121,18 +155,23 @@ void Translator::put_constant(FilterOpcode opcode, FilterType type, int64 value)
 // An expression over one side alone that can be evaluated once a row.
 bool Translator::find_value(Node* node, Oid type, FilterSource* source, int* operand) {
     const FilterValueType* value_type = find_value_type(type);
-    if (!value_type || !cannot_fail(node) || (is_exact_ && may_overflow(node))) return false;
+    return value_type && find_encoded(node, {value_type->encoding, type, 0}, source, operand);
+}
+
+bool Translator::find_encoded(Node* node, const PlanValue& as, FilterSource* source, int* operand) {
+    if (!cannot_fail(node) || (is_exact_ && may_overflow(node))) return false;
     Relids relids = pull_varnos(sides_.root, node);
     bool on_probe = bms_is_subset(relids, sides_.probe_relids);
     if (!on_probe && !bms_is_subset(relids, sides_.build_relids)) return false;
     FilterValues* values = on_probe ? &filter_->probe : &filter_->build;
     *source = on_probe ? FilterSource::Probe : FilterSource::Build;
     for (*operand = 0; *operand < values->values.count; (*operand)++)
-        if (values->values.value[*operand].type == type &&
+        if (values->values.value[*operand].type == as.type &&
+            values->values.value[*operand].scale == as.scale &&
             equal(list_nth(values->expressions, *operand), node))
             return true;
     if (values->values.count == kMaxPlanValues) return false;
-    values->values.value[values->values.count++] = {value_type->encoding, type};
+    values->values.value[values->values.count++] = as;
     values->expressions = lappend(values->expressions, node);
     return true;
 }
@@ -180,9 +219,163 @@ bool Translator::put_number(Node* node, Oid type) {
         put(Load, find_value_type(type)->filter, source, operand);
         return true;
     }
+    if (is_of_row_ && IsA(node, CaseExpr))
+        return put_chosen_number(reinterpret_cast<CaseExpr*>(node), find_value_type(type)->filter,
+                                 [&](Node* arm) { return put_number(arm, type); });
     FunctionCall call;
     FilterOperation operation;
     return take_call(node, &call) && find_operation(call.function, &operation) && put_call(call, operation);
+}
+
+// CASE WHEN c THEN x ELSE y END of numbers, where y is the rest of the CASE. put_arm leaves an arm's number.
+template <typename PutArm>
+bool Translator::put_chosen_number(const CaseExpr* choice, FilterType type, const PutArm& put_arm,
+                                   int first) {
+    if (choice->arg || !choice->defresult) return false;
+    if (first == list_length(choice->args)) return put_arm(reinterpret_cast<Node*>(choice->defresult));
+    const CaseWhen* when = list_nth_node(CaseWhen, choice->args, first);
+    if (!exactly([&] { return put_truth(reinterpret_cast<Node*>(when->expr)); })) return false;
+    put(IsTrue);
+    put(Push);
+    if (!put_arm(reinterpret_cast<Node*>(when->result))) return false;
+    put(Push);
+    if (!put_chosen_number(choice, type, put_arm, first + 1)) return false;
+    put(Choose, type);
+    return true;
+}
+
+Node* without_relabelling(Node* node) {
+    while (IsA(node, RelabelType)) node = reinterpret_cast<Node*>(reinterpret_cast<RelabelType*>(node)->arg);
+    return node;
+}
+
+// Where else a column is from, its typmod may be more than anybody has seen to.
+bool is_of_table(PlannerInfo* root, const Var* var) {
+    return var->varlevelsup == 0 && var->varattno > 0 &&
+           planner_rt_fetch(var->varno, root)->rtekind == RTE_RELATION &&
+           planner_rt_fetch(var->varno, root)->relkind != RELKIND_FOREIGN_TABLE &&
+           planner_rt_fetch(var->varno, root)->relkind != RELKIND_VIEW;
+}
+
+bool is_integer_cast(Oid function) {
+    return function == F_NUMERIC_INT2 || function == F_NUMERIC_INT4 || function == F_NUMERIC_INT8;
+}
+
+// The scale that PostgreSQL gives all values of the expression. False where it depends on the values, or the
+// expression is none that decimals can be computed of.
+bool Translator::find_scale(Node* node, int* scale) {
+    check_stack_depth();
+    node = without_relabelling(node);
+    if (exprType(node) != NUMERICOID) return false;
+    if (IsA(node, Const)) {
+        auto* constant = reinterpret_cast<Const*>(node);
+        int64 value;
+        return !constant->constisnull && decimal_constant(constant->constvalue, &value, scale);
+    }
+    if (IsA(node, Var)) {
+        *scale = decimal_scale(reinterpret_cast<Var*>(node)->vartypmod);
+        return *scale >= 0 && is_of_table(sides_.root, reinterpret_cast<Var*>(node));
+    }
+    if (IsA(node, CaseExpr)) {
+        auto* choice = reinterpret_cast<CaseExpr*>(node);
+        if (choice->arg || !choice->defresult ||
+            !find_scale(reinterpret_cast<Node*>(choice->defresult), scale))
+            return false;
+        ListCell* cell;
+        foreach (cell, choice->args) {
+            int other;
+            if (!find_scale(reinterpret_cast<Node*>(lfirst_node(CaseWhen, cell)->result), &other) ||
+                other != *scale)
+                return false;
+        }
+        return true;
+    }
+    FunctionCall call;
+    if (!take_call(node, &call)) return false;
+    *scale = 0;
+    if (is_integer_cast(call.function)) return true;
+    int scales[2] = {0, 0};
+    for (int i = 0; i < call.count; i++)
+        if (!find_scale(call.argument[i], &scales[i])) return false;
+    switch (call.function) {
+        case F_NUMERIC_UMINUS:
+        case F_NUMERIC_ABS:
+        case F_ABS_NUMERIC:
+            *scale = scales[0];
+            return true;
+        case F_NUMERIC_ADD:
+        case F_NUMERIC_SUB:
+            *scale = Max(scales[0], scales[1]);
+            return true;
+        case F_NUMERIC_MUL:
+            *scale = scales[0] + scales[1];
+            return *scale <= kMaxScale;
+        default:
+            return false;
+    }
+}
+
+// Leaves the expression in units of 10^-to, where its own scale is `from`.
+bool Translator::put_scaled(Node* node, int from, int to) {
+    if (!put_decimal(node, from)) return false;
+    if (to > from) put_constant(Multiply, FilterType::Int64, power_of_ten(to - from));
+    return true;
+}
+
+// Leaves the expression, which has that scale, in units of its last digit.
+bool Translator::put_decimal(Node* node, int scale) {
+    node = without_relabelling(node);
+    FunctionCall call;
+    if (IsA(node, Const)) {
+        int64 value;
+        int found;
+        if (!decimal_constant(reinterpret_cast<Const*>(node)->constvalue, &value, &found)) return false;
+        put_constant(Load, FilterType::Int64, value);
+        return true;
+    }
+    if (IsA(node, Var)) {
+        FilterSource source;
+        int operand;
+        if (!find_encoded(node, {KeyEncoding::Decimal64, NUMERICOID, scale}, &source, &operand)) return false;
+        put(Load, FilterType::Decimal, source, operand);
+        put(Check, FilterType::Decimal);
+        return true;
+    }
+    if (IsA(node, CaseExpr))
+        return put_chosen_number(reinterpret_cast<CaseExpr*>(node), FilterType::Int64, [&](Node* arm) {
+            int own;
+            return find_scale(arm, &own) && put_scaled(arm, own, scale);
+        });
+    return take_call(node, &call) && put_decimal_call(call, scale);
+}
+
+bool Translator::put_decimal_call(const FunctionCall& call, int scale) {
+    if (is_integer_cast(call.function)) return put_number(call.argument[0], call.type[0]);
+    int scales[2] = {0, 0};
+    for (int i = 0; i < call.count; i++)
+        if (!find_scale(call.argument[i], &scales[i])) return false;
+    if (call.count == 1) {
+        if (!put_decimal(call.argument[0], scales[0])) return false;
+        put(call.function == F_NUMERIC_UMINUS ? Negate : Absolute, FilterType::Int64);
+        return true;
+    }
+    bool aligns = call.function != F_NUMERIC_MUL;
+    if (!put_scaled(call.argument[0], scales[0], aligns ? scale : scales[0])) return false;
+    put(Push);
+    if (!put_scaled(call.argument[1], scales[1], aligns ? scale : scales[1])) return false;
+    put(!aligns ? Multiply : call.function == F_NUMERIC_ADD ? Add : Subtract, FilterType::Int64);
+    return true;
+}
+
+bool Translator::put_decimal_comparison(Node* left, FilterOpcode opcode, Node* right) {
+    int left_scale, right_scale;
+    if (!find_scale(left, &left_scale) || !find_scale(right, &right_scale)) return false;
+    int scale = Max(left_scale, right_scale);
+    if (!put_scaled(left, left_scale, scale)) return false;
+    put(Push);
+    if (!put_scaled(right, right_scale, scale)) return false;
+    put(opcode);
+    return true;
 }
 
 bool Translator::put_checked(Node* node, Oid type, bool is_finite) {
@@ -235,12 +428,6 @@ bool Translator::put_with_interval(const FunctionCall& call, const FilterOperati
     return true;
 }
 
-FilterOpcode opcode_of(Comparison comparison) {
-    constexpr FilterOpcode kOpcodes[] = {Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual};
-    static_assert(static_cast<int>(Comparison::GreaterEqual) + 1 == std::size(kOpcodes));
-    return kOpcodes[static_cast<int>(comparison)];
-}
-
 // Lengths of intervals: differences, and constants.
 bool Translator::put_intervals(const OpExpr* clause) {
     constexpr FilterOpcode kByStrategy[] = {NotEqual, Less, LessEqual, Equal, GreaterEqual, Greater};
@@ -283,6 +470,8 @@ bool Translator::put_comparison(const OpExpr* clause) {
     if (exprType(left) == INTERVALOID) return put_intervals(clause);
     OperatorEncoding found;
     if (!find_operator_encoding(clause->opno, clause->inputcollid, &found)) return false;
+    if (is_of_row_ && found.encoding == KeyEncoding::NumericOrder)
+        return put_decimal_comparison(left, opcode_of(found.comparison), right);
     const FilterValueType* left_type = find_value_type(found.left_type);
     const FilterValueType* right_type = find_value_type(found.right_type);
     if (!left_type || !right_type) return false;
@@ -521,10 +710,12 @@ bool is_valid(const JoinFilter* filter, bool gives_truth) {
 
 }  // namespace
 
-bool add_condition(JoinFilter* filter, Expr* clause, const JoinSides& sides) {
+namespace {
+
+bool add_truth(JoinFilter* filter, Expr* clause, const JoinSides& sides, bool is_of_row) {
     const JoinFilter before = *filter;
     const bool is_first = filter->program.steps == 0;
-    Translator translator(filter, sides);
+    Translator translator(filter, sides, is_of_row);
     if (!is_first) translator.put(Push);
     bool done = translator.put_truth(reinterpret_cast<Node*>(clause));
     if (!is_first) translator.put(And);
@@ -533,10 +724,58 @@ bool add_condition(JoinFilter* filter, Expr* clause, const JoinSides& sides) {
     return false;
 }
 
+}  // namespace
+
+bool add_condition(JoinFilter* filter, Expr* clause, const JoinSides& sides) {
+    return add_truth(filter, clause, sides, false);
+}
+
+bool add_row_condition(JoinFilter* filter, Expr* clause, const JoinSides& sides) {
+    return add_truth(filter, clause, sides, true);
+}
+
 bool add_number(JoinFilter* filter, Node* expression, Oid type, const JoinSides& sides) {
     const JoinFilter before = *filter;
-    Translator translator(filter, sides);
+    Translator translator(filter, sides, true);
     if (translator.put_exact_number(expression, type) && translator.fits() && is_valid(filter, false))
+        return true;
+    restore(filter, before);
+    return false;
+}
+
+namespace {
+
+// A CASE of two arms that are of different scales.
+bool find_scales(Translator* translator, Node* expression, DecimalScale* scale) {
+    auto* choice = reinterpret_cast<CaseExpr*>(expression);
+    int scales[2];
+    if (choice->arg || !choice->defresult || list_length(choice->args) != 1) return false;
+    const CaseWhen* when = linitial_node(CaseWhen, choice->args);
+    if (!translator->find_scale(reinterpret_cast<Node*>(when->result), &scales[0]) ||
+        !translator->find_scale(reinterpret_cast<Node*>(choice->defresult), &scales[1]))
+        return false;
+    auto* test = makeNode(BooleanTest);
+    test->arg = when->expr;
+    test->booltesttype = scales[0] > scales[1] ? IS_TRUE : IS_NOT_TRUE;
+    test->location = -1;
+    *scale = {Max(scales[0], scales[1]), Min(scales[0], scales[1]), reinterpret_cast<Expr*>(test)};
+    return true;
+}
+
+bool find_scale_of(Translator* translator, Node* expression, DecimalScale* scale) {
+    *scale = {};
+    if (translator->find_scale(expression, &scale->scale)) return true;
+    return IsA(expression, CaseExpr) && find_scales(translator, expression, scale);
+}
+
+}  // namespace
+
+bool add_decimal(JoinFilter* filter, Node* expression, const JoinSides& sides, DecimalScale* scale) {
+    const JoinFilter before = *filter;
+    Translator translator(filter, sides, true);
+    if (find_scale_of(&translator, expression, scale) &&
+        translator.put_exact_decimal(expression, scale->scale) && translator.fits() &&
+        is_valid(filter, false))
         return true;
     restore(filter, before);
     return false;

@@ -49,7 +49,7 @@ struct GroupCall {
 // What an aggregate of core's is here.
 struct KnownAggregate {
     Oid function;
-    AggregateFunction part;  // CountAndSum and NumericState have a count too
+    AggregateFunction part;  // states of more than one number have a count too
     StateForm form;
     Oid argument;
 };
@@ -61,6 +61,10 @@ constexpr KnownAggregate kKnownAggregates[] = {
     {F_AVG_INT2, AggregateFunction::Sum, StateForm::CountAndSum, INT2OID},
     {F_AVG_INT4, AggregateFunction::Sum, StateForm::CountAndSum, INT4OID},
     {F_AVG_INT8, AggregateFunction::Sum, StateForm::NumericState, INT8OID},
+    {F_SUM_NUMERIC, AggregateFunction::Sum, StateForm::DecimalState, NUMERICOID},
+    {F_AVG_NUMERIC, AggregateFunction::Sum, StateForm::DecimalState, NUMERICOID},
+    {F_MIN_NUMERIC, AggregateFunction::Minimum, StateForm::Decimal, NUMERICOID},
+    {F_MAX_NUMERIC, AggregateFunction::Maximum, StateForm::Decimal, NUMERICOID},
     {F_MIN_INT2, AggregateFunction::Minimum, StateForm::Number, INT2OID},
     {F_MIN_INT4, AggregateFunction::Minimum, StateForm::Number, INT4OID},
     {F_MIN_INT8, AggregateFunction::Minimum, StateForm::Number, INT8OID},
@@ -106,10 +110,12 @@ class Collector {
     }
     bool add_state(StateForm form, int column, int count_column = 0);
     bool add_part(AggregateFunction function, int value, int filter, int* column);
-    bool add_number(Node* argument, Oid type, int* program);
+    bool add_number(Node* argument, Oid type, int* program, DecimalScale* scale);
+    bool add_scale(const KnownAggregate* known, const DecimalScale& scale, int value, Expr* condition);
     bool add_filter(Expr* condition, int* program);
     bool add_program(JoinFilter* filter, int* number);
-    bool add_count(const Aggref* aggref);
+    bool add_known(const Aggref* aggref, Node* argument, Expr* condition);
+    bool add_count(const Aggref* aggref, Node* argument, Expr* condition);
 
     PlannerInfo* root_;
     const Chain* chain_;
@@ -130,7 +136,8 @@ bool Collector::is_of_one_child(Node* expression) {
 
 bool Collector::add_state(StateForm form, int column, int count_column) {
     if (plan_->states == kMaxGroupStates) return false;
-    plan_->state[plan_->states++] = {0, form, column, count_column};
+    plan_->state[plan_->states++] = {0, form, column,     count_column, count_column,
+                                     0, 0,    InvalidOid, InvalidOid};
     return true;
 }
 
@@ -193,10 +200,12 @@ bool Collector::add_program(JoinFilter* filter, int* number) {
     return true;
 }
 
-bool Collector::add_number(Node* argument, Oid type, int* program) {
+bool Collector::add_number(Node* argument, Oid type, int* program, DecimalScale* scale) {
     JoinFilter filter = {};
     filter.probe = values_;
-    return gpujoin::add_number(&filter, argument, type, sides_) && add_program(&filter, program);
+    bool done = type == NUMERICOID ? add_decimal(&filter, argument, sides_, scale)
+                                   : gpujoin::add_number(&filter, argument, type, sides_);
+    return done && add_program(&filter, program);
 }
 
 bool Collector::add_filter(Expr* condition, int* program) {
@@ -204,25 +213,66 @@ bool Collector::add_filter(Expr* condition, int* program) {
     if (!condition) return true;
     JoinFilter filter = {};
     filter.probe = values_;
-    return add_condition(&filter, condition, sides_) && add_program(&filter, program);
+    return add_row_condition(&filter, condition, sides_) && add_program(&filter, program);
 }
 
 // count(x) counts the rows in which x is not NULL.
-bool Collector::add_count(const Aggref* aggref) {
-    Expr* condition = aggref->aggfilter;
+bool Collector::add_count(const Aggref* aggref, Node* argument, Expr* condition) {
     if (aggref->aggfnoid == F_COUNT_ANY) {
         auto* test = makeNode(NullTest);
-        test->arg = linitial_node(TargetEntry, aggref->args)->expr;
+        test->arg = reinterpret_cast<Expr*>(argument);
         test->nulltesttype = IS_NOT_NULL;
-        test->argisrow = type_is_rowtype(exprType(reinterpret_cast<Node*>(test->arg)));
         test->location = -1;
+        if (type_is_rowtype(exprType(argument))) return false;
         auto* counted = reinterpret_cast<Expr*>(test);
-        if (test->argisrow) return false;
         condition = condition ? make_andclause(list_make2(condition, counted)) : counted;
     }
     int filter, column;
     return add_filter(condition, &filter) && add_part(AggregateFunction::Count, kNoNumber, filter, &column) &&
            add_state(StateForm::Column, column);
+}
+
+bool is_null_constant(const Expr* expression) {
+    return !expression || (IsA(expression, Const) && reinterpret_cast<const Const*>(expression)->constisnull);
+}
+
+// An argument that is NULL unless a condition holds: aggregates pass over NULL, so that the condition is a
+// filter. (Other arguments than NULL have to be evaluated where it holds alone, as those of a CASE.)
+void take_condition_out(Node** argument, Expr** condition) {
+    if (!IsA(*argument, CaseExpr)) return;
+    auto* choice = reinterpret_cast<CaseExpr*>(*argument);
+    if (choice->arg || list_length(choice->args) != 1 || !is_null_constant(choice->defresult)) return;
+    const CaseWhen* when = linitial_node(CaseWhen, choice->args);
+    *argument = reinterpret_cast<Node*>(when->result);
+    *condition = *condition ? make_andclause(list_make2(*condition, when->expr)) : when->expr;
+}
+
+bool Collector::add_known(const Aggref* aggref, Node* argument, Expr* condition) {
+    const KnownAggregate* known = find_aggregate(aggref->aggfnoid);
+    int value, filter, column, count = 0;
+    DecimalScale scale = {};
+    if (!known || !add_number(argument, known->argument, &value, &scale) || !add_filter(condition, &filter) ||
+        !add_part(known->part, value, filter, &column))
+        return false;
+    bool counts = known->part == AggregateFunction::Sum && known->form != StateForm::Bigint;
+    if (counts && !add_part(AggregateFunction::Count, value, filter, &count)) return false;
+    return add_state(known->form, column, count) && add_scale(known, scale, value, condition);
+}
+
+// What the last state is to know of its values' scale. Where some have a lower one it goes by how many have
+// not.
+bool Collector::add_scale(const KnownAggregate* known, const DecimalScale& scale, int value,
+                          Expr* condition) {
+    EntryState* state = &plan_->state[plan_->states - 1];
+    state->scale = state->lower_scale = scale.scale;
+    state->scaled_column = state->count_column;
+    if (!scale.has_scale) return true;
+    if (known->form != StateForm::DecimalState) return false;
+    Expr* both = condition ? make_andclause(list_make2(condition, scale.has_scale)) : scale.has_scale;
+    int filter;
+    state->lower_scale = scale.lower;
+    return add_filter(both, &filter) &&
+           add_part(AggregateFunction::Count, value, filter, &state->scaled_column);
 }
 
 bool Collector::add_aggregate(Aggref* aggref) {
@@ -233,15 +283,14 @@ bool Collector::add_aggregate(Aggref* aggref) {
     Expr* argument = aggref->args != NIL ? linitial_node(TargetEntry, aggref->args)->expr : truth;
     Expr* condition = aggref->aggfilter ? aggref->aggfilter : truth;
     exprs_[kArgumentExprs] = lappend(lappend(exprs_[kArgumentExprs], condition), argument);
-    if (aggref->aggfnoid == F_COUNT_ || aggref->aggfnoid == F_COUNT_ANY) return add_count(aggref);
-    const KnownAggregate* known = find_aggregate(aggref->aggfnoid);
-    int value, filter, column, count = 0;
-    if (!known || !add_number(reinterpret_cast<Node*>(argument), known->argument, &value) ||
-        !add_filter(aggref->aggfilter, &filter) || !add_part(known->part, value, filter, &column))
-        return false;
-    bool counts = known->form == StateForm::CountAndSum || known->form == StateForm::NumericState;
-    if (counts && !add_part(AggregateFunction::Count, value, filter, &count)) return false;
-    return add_state(known->form, column, count);
+    auto* node = reinterpret_cast<Node*>(argument);
+    condition = aggref->aggfilter;
+    take_condition_out(&node, &condition);
+    bool is_count = aggref->aggfnoid == F_COUNT_ || aggref->aggfnoid == F_COUNT_ANY;
+    if (!(is_count ? add_count(aggref, node, condition) : add_known(aggref, node, condition))) return false;
+    plan_->state[plan_->states - 1].aggregate = aggref->aggfnoid;
+    plan_->state[plan_->states - 1].collation = aggref->inputcollid;
+    return true;
 }
 
 bool Collector::finish() {

@@ -2,11 +2,12 @@
 // core's Finalize Aggregate above it combines and finishes. So HAVING, rounding, scale and output are core's
 // own, and a group may come several times: from each process of a parallel plan, and when a table is full.
 //
-// Taken are count, sum, avg, min and max of integers, and min and max of dates and times, with FILTER, over
-// expressions that the filter machine computes (filters.h); GROUP BY whatever has an equality that can be
-// encoded. Where an argument cannot be computed because PostgreSQL would raise an error, the row comes back
-// and PostgreSQL raises it. Everything else is left to core: DISTINCT and ORDER BY within aggregates,
-// GROUPING SETS, aggregates without partial states.
+// Taken are count, sum, avg, min and max of integers and of numerics of a known scale, and min and max of
+// dates and times, with FILTER, over expressions that the filter machine computes (filters.h); GROUP BY
+// whatever has an equality that can be encoded. A row of which an argument cannot be computed (because
+// PostgreSQL would raise an error, or for NaN, or too many digits) comes back, and PostgreSQL computes it.
+// Everything else is left to core: DISTINCT and ORDER BY within aggregates, GROUPING SETS, aggregates without
+// partial states.
 #pragma once
 
 #include "pg/planner/join_path.h"

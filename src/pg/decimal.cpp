@@ -1,0 +1,104 @@
+// See decimal.h. A numeric is a header word (with sign, scale and weight in it where it is short), or a
+// header and a weight word, then int16 digits of base 10000, most significant first; the first one counts
+// 10000^weight.
+#include "pg/decimal.h"
+
+#include <cstring>
+
+#include "pg/compat.h"
+
+extern "C" {
+#include "utils/builtins.h"
+#include "utils/numeric.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+constexpr uint16_t kFormMask = 0xC000;
+constexpr uint16_t kNegativeLong = 0x4000;
+constexpr uint16_t kShort = 0x8000;
+constexpr uint16_t kSpecial = 0xC000;
+constexpr uint16_t kLongScaleMask = 0x3FFF;
+constexpr uint16_t kShortNegative = 0x2000;
+constexpr uint16_t kShortScaleMask = 0x1F80;
+constexpr int kShortScaleShift = 7;
+constexpr uint16_t kShortWeightNegative = 0x0040;
+constexpr uint16_t kShortWeightMask = 0x003F;
+
+constexpr int kBase = 10000;
+constexpr int kDigitsOfBase = 4;
+constexpr int kMaxScale = 18;
+constexpr int kMaxWeight = 4;  // 10^16 to 10^20
+constexpr int64 kPowers[] = {1, 10, 100, 1000};
+constexpr uint64 kTooLarge = 1000000000000000000;
+
+uint16_t word_at(const char* bytes) {
+    uint16_t word;
+    memcpy(&word, bytes, sizeof(word));
+    return word;
+}
+
+}  // namespace
+
+bool decimal_of(Datum value, int64* number, int* scale) {
+    const auto* stored = reinterpret_cast<const varlena*>(DatumGetPointer(value));
+    if (VARATT_IS_EXTERNAL(stored) || VARATT_IS_COMPRESSED(stored)) return false;
+    const char* bytes = VARDATA_ANY(stored);
+    const int size = static_cast<int>(VARSIZE_ANY_EXHDR(stored));
+    const uint16_t header = word_at(bytes);
+    if ((header & kFormMask) == kSpecial) return false;
+    const bool is_short = (header & kFormMask) == kShort;
+    bool negative = (header & kFormMask) == kNegativeLong;
+    int weight;
+    if (is_short) {
+        negative = header & kShortNegative;
+        *scale = (header & kShortScaleMask) >> kShortScaleShift;
+        weight = header & kShortWeightMask;
+        if (header & kShortWeightNegative) weight -= kShortWeightMask + 1;
+    } else {
+        *scale = header & kLongScaleMask;
+        weight = static_cast<int16_t>(word_at(bytes + 2));
+    }
+    const char* digits = bytes + (is_short ? 2 : 4);
+    const int count = static_cast<int>(bytes + size - digits) / 2;
+    *number = 0;
+    if (count == 0) return *scale <= kMaxScale;
+    if (*scale > kMaxScale || weight > kMaxWeight) return false;
+
+    // All digits down to those that the scale reaches into, of which the last ones are zeros.
+    const int fraction = (*scale + kDigitsOfBase - 1) / kDigitsOfBase;
+    uint128 sum = 0;
+    for (int i = 0; i <= weight + fraction; i++)
+        sum = sum * kBase + (i < count ? word_at(digits + 2 * i) : 0);
+    sum /= static_cast<uint128>(kPowers[fraction * kDigitsOfBase - *scale]);
+    if (sum >= kTooLarge) return false;
+    *number = negative ? -static_cast<int64>(sum) : static_cast<int64>(sum);
+    return true;
+}
+
+bool decimal_constant(Datum value, int64* number, int* scale) {
+    return decimal_of(PointerGetDatum(PG_DETOAST_DATUM_PACKED(value)), number, scale);
+}
+
+int decimal_scale(int32 typmod) {
+    if (typmod < static_cast<int32>(VARHDRSZ)) return -1;
+    typmod -= static_cast<int32>(VARHDRSZ);
+    int precision = typmod >> 16 & 0xffff;
+    int scale = typmod & 0x7ff;  // from 1024 on negative ones
+    return precision <= kMaxScale && scale <= kMaxScale ? scale : -1;
+}
+
+bool is_nan(Datum value) {
+    return numeric_is_nan(DatumGetNumeric(value));
+}
+
+Datum numeric_of(int64 number, int scale) {
+    if (number == kDecimalNaN)
+        return DirectFunctionCall3(numeric_in, CStringGetDatum("NaN"), ObjectIdGetDatum(InvalidOid),
+                                   Int32GetDatum(-1));
+    return NumericGetDatum(int64_div_fast_to_numeric(number, scale));
+}
+
+}  // namespace gpujoin
