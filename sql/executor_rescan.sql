@@ -1,4 +1,6 @@
 -- A join that is run again, stopped early, or fetched from piecemeal.
+-- Rows are wanted here, not groups.
+SET gpujoin.aggregate = off;
 \set ECHO none
 \i sql/include/compare.sql
 \set ECHO all

@@ -1,5 +1,7 @@
 -- Conditions of the scans below a join: comparisons of every type with constants and Params on either side,
 -- other conditions, and mixtures.
+-- Rows are wanted here, not groups.
+SET gpujoin.aggregate = off;
 \set ECHO none
 \i sql/include/compare.sql
 \set ECHO all

@@ -1,5 +1,7 @@
 -- Outer joins above outer joins: in any order that core may choose, with what is computed below them (and nulled
 -- by those above), whole rows, aggregates.
+-- Rows are wanted here, not groups.
+SET gpujoin.aggregate = off;
 \set ECHO none
 \i sql/include/compare.sql
 \set ECHO all

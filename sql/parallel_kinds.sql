@@ -1,5 +1,7 @@
 -- Every kind of join with one build side for all workers: rows without a partner and NULL keys on both sides,
 -- matches that only one of several participants knows of, inputs of all shapes.
+-- Rows are wanted here, not groups.
+SET gpujoin.aggregate = off;
 \set ECHO none
 \i sql/include/parallel.sql
 \set ECHO all

@@ -1,4 +1,6 @@
 -- Parallel joins that are run again, left early, run without workers, or looked at with EXPLAIN.
+-- Rows are wanted here, not groups.
+SET gpujoin.aggregate = off;
 \set ECHO none
 \i sql/include/parallel.sql
 \set ECHO all

@@ -1,4 +1,6 @@
 -- Which joins are planned as GPU Join, in which shape, and which are left to core.
+-- Rows are wanted here, not groups.
+SET gpujoin.aggregate = off;
 \set ECHO none
 \i sql/include/compare.sql
 \set ECHO all

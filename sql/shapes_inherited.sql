@@ -1,5 +1,7 @@
 -- UPDATE, DELETE and MERGE of partitioned and inherited tables: the join hands on which row of which leaf is meant.
 -- Each statement is run with core's joins and with GPU Join and rolled back; what it returns and leaves is compared.
+-- Rows are wanted here, not groups.
+SET gpujoin.aggregate = off;
 \set ECHO none
 \i sql/include/compare.sql
 \i sql/include/writes.sql

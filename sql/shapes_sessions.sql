@@ -1,4 +1,6 @@
 -- Plans that are kept, run again, fetched from piecemeal, nested, and ended by errors.
+-- Rows are wanted here, not groups.
+SET gpujoin.aggregate = off;
 \set ECHO none
 \i sql/include/compare.sql
 \set ECHO all

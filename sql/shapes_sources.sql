@@ -1,5 +1,7 @@
 -- Whatever can be an input of a join: functions, VALUES, CTEs, set operations, aggregates, window functions,
 -- samples, foreign tables, views, sequences and catalogs; and what can be above one.
+-- Rows are wanted here, not groups.
+SET gpujoin.aggregate = off;
 \set ECHO none
 \i sql/include/compare.sql
 \set ECHO all

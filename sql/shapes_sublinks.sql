@@ -1,5 +1,7 @@
 -- Sublinks: those that core turns into semijoins and antijoins, what is above such a join, and those that stay
 -- subplans beside a GPU Join or have one inside.
+-- Rows are wanted here, not groups.
+SET gpujoin.aggregate = off;
 \set ECHO none
 \i sql/include/compare.sql
 \set ECHO all

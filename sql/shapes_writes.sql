@@ -1,5 +1,7 @@
 -- Statements that write: each is run with core's joins and with GPU Join, rolled back in between, and the tables
 -- are compared afterwards.
+-- Rows are wanted here, not groups.
+SET gpujoin.aggregate = off;
 \set ECHO none
 \i sql/include/compare.sql
 \i sql/include/writes.sql
