@@ -34,17 +34,13 @@ struct OneRow {
         *to = 0;
         if (!value) return 1;
         std::memcpy(to, value->data(), value->size());
-        const bool is_signed = column.order == ValueOrder::Signed;
         if (value->size() == 4 && column.order == ValueOrder::Float) {
             float number4;
-            std::memcpy(&number4, value->data(), 4);
+            std::memcpy(&number4, value->data(), sizeof number4);
             *to = as_bits(number4);
-        } else if (value->size() == 4 && is_signed) {
-            *to = static_cast<int32_t>(*to);
-        } else if (value->size() == 2 && is_signed) {
-            *to = static_cast<int16_t>(*to);
-        } else if (value->size() == 1 && is_signed) {
-            *to = static_cast<int8_t>(*to);
+        } else if (column.order == ValueOrder::Signed) {
+            const uint64_t unused = 64 - 8 * value->size();
+            *to = static_cast<int64_t>(static_cast<uint64_t>(*to) << unused) >> unused;
         }
         return 0;
     }
@@ -414,7 +410,8 @@ TEST_P(FragmentGroups, NumbersOfGroups) {
     Random random(1);
     Column zipf{fixed_column(ColumnType::Fixed8), {}};
     for (int i = 0; i < 20'000; i++)
-        zipf.values.push_back(value_of(static_cast<int64_t>(1.0 / (1e-4 + double(random() % 10'000) / 1e4))));
+        zipf.values.emplace_back(
+            value_of(static_cast<int64_t>(1.0 / (1e-4 + double(random() % 10'000) / 1e4))));
     TestGroups fragment({{zipf, number_column(20'000)}});
     let_through(fragment).input(source_column(0)).input(source_column(1)).key(0);
     aggregate_integers(fragment, 1, 0);
@@ -458,8 +455,9 @@ TEST_P(FragmentGroups, BehindChains) {
 
 TEST_P(FragmentGroups, IntegersAtTheirLimits) {
     std::vector<std::optional<int64_t>> words;
-    for (int i = 0; i < 1000; i++) words.push_back(i % 3 == 0 ? kLeast : i % 7 == 0 ? kGreatest : kLeast + i);
-    words.push_back(std::nullopt);
+    for (int i = 0; i < 1000; i++)
+        words.emplace_back(i % 3 == 0 ? kLeast : i % 7 == 0 ? kGreatest : kLeast + i);
+    words.emplace_back(std::nullopt);
     for (int keys : {0, 1}) {
         TestGroups fragment({{column_of_words(words), make_table({integers(4)}, 1001, 8).columns[0]}});
         let_through(fragment).input(source_column(0)).input(source_column(1));
@@ -533,7 +531,7 @@ TEST_P(FragmentGroups, FloatsOfEveryKind) {
 TEST_P(FragmentGroups, PartialSumsOfFloatsStayFinite) {
     const double large = std::numeric_limits<double>::max();
     std::vector<std::optional<double>> numbers;
-    for (int i = 0; i < 200; i++) numbers.push_back(i % 2 ? large : large / 3);
+    for (int i = 0; i < 200; i++) numbers.emplace_back(i % 2 ? large : large / 3);
     TestGroups fragment({{column_of_doubles(numbers)}});
     let_through(fragment).input(source_column(0));
     fragment.aggregate(Function::Sum, fragment.value_of_input(0, FilterType::Float64));
@@ -570,7 +568,7 @@ TEST_P(FragmentGroups, RowsEscape) {
     Table source = make_table({integers(8), integers(6), {bytes_column(), 9, true, 0.1}}, 3000, 10);
     std::vector<std::optional<int64_t>> words;
     for (int i = 0; i < 3000; i++)
-        words.push_back(i % 10 == 0 ? kGreatest : i % 17 == 0 ? std::nullopt : std::optional<int64_t>(i));
+        words.emplace_back(i % 10 == 0 ? kGreatest : i % 17 == 0 ? std::nullopt : std::optional<int64_t>(i));
     source.columns.push_back(column_of_words(words));
     for (int order = 0; order < 2; order++) {
         TestGroups fragment(source);

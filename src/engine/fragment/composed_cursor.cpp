@@ -88,7 +88,7 @@ class ComposedCursor final : public Cursor {
     Status advance(bool* has_moved);
     Status start_stage(uint32_t stage, uint64_t rows);
     Status start_sink();
-    Status find_rows(uint32_t origin, uint32_t level, const uint32_t** rows);
+    Status find_rows(uint32_t origin, uint32_t at, const uint32_t** rows);
     void note_result(uint32_t stage);
     const ColumnView& view_of(const LiveColumn& column) const {
         return column.origin == 0 ? pipeline_->source[column.column]

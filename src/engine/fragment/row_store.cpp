@@ -22,7 +22,7 @@ uint64_t bytes_of_values(const ColumnSpec& column, uint64_t rows) {
 
 }  // namespace
 
-RowStore::RowStore(Ledger* ledger, std::vector<ColumnSpec> columns) : ledger_(ledger) {
+RowStore::RowStore(Ledger* ledger, const std::vector<ColumnSpec>& columns) : ledger_(ledger) {
     for (const ColumnSpec& column : columns) columns_.push_back({column, 0, 0, {}, 0});
 }
 

@@ -11,7 +11,7 @@ namespace gpujoin {
 
 class RowStore {
   public:
-    RowStore(Ledger* ledger, std::vector<ColumnSpec> columns);
+    RowStore(Ledger* ledger, const std::vector<ColumnSpec>& columns);
 
     // Makes room for so many more rows, and so many bytes of values of any length in each such column.
     // Nothing changes where it is refused.
