@@ -470,7 +470,7 @@ bool Translator::put_comparison(const OpExpr* clause) {
     if (exprType(left) == INTERVALOID) return put_intervals(clause);
     OperatorEncoding found;
     if (!find_operator_encoding(clause->opno, clause->inputcollid, &found)) return false;
-    if (is_of_row_ && found.encoding == KeyEncoding::NumericOrder)
+    if (is_of_row_ && (found.encoding == KeyEncoding::Numeric || found.encoding == KeyEncoding::NumericOrder))
         return put_decimal_comparison(left, opcode_of(found.comparison), right);
     const FilterValueType* left_type = find_value_type(found.left_type);
     const FilterValueType* right_type = find_value_type(found.right_type);
