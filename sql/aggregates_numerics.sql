@@ -32,3 +32,5 @@ SELECT * FROM compare_all(ARRAY['SELECT discount, tax, count(*), sum(price) FROM
 \i sql/include/parallel.sql
 \set ECHO all
 SELECT * FROM compare_all(ARRAY['SELECT g, sum(price * (1 - discount)), avg(maybe_nan), sum(large * large) FROM fact JOIN d1 USING (k) GROUP BY g', 'SELECT sum(price), min(rate), avg(CASE WHEN tax > 0.03 THEN price ELSE 0 END) FROM fact JOIN d1 USING (k)']);
+DROP VIEW terms;
+DROP TABLE fact, d1, d2;

@@ -13,19 +13,26 @@ EXPLAIN (COSTS OFF, VERBOSE) SELECT a.t FROM a WHERE EXISTS (SELECT FROM b WHERE
 -- Fields of a record that a CTE makes have names; whatever joins it.
 EXPLAIN (COSTS OFF, VERBOSE) WITH RECURSIVE up (k, g) AS (SELECT k, g FROM a WHERE k = 1 UNION ALL SELECT a.k, a.g FROM up JOIN a ON a.k = up.g)
     SEARCH BREADTH FIRST BY k SET place SELECT k FROM up ORDER BY place;
--- After a run, without what only some major versions show: fractions of rows, "Disabled", commas.
+-- After a run, without what only some major versions show: fractions of rows, "Disabled", commas; nor
+-- how much memory a sort takes.
 CREATE FUNCTION analyzed(query text, format text DEFAULT 'text') RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
     part text;
 BEGIN
     FOR part IN EXECUTE format('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF, FORMAT %s) %s', format, query) LOOP
-        RETURN QUERY SELECT regexp_replace(line, '\.00\M|,$', '', 'g') FROM unnest(string_to_array(part, E'\n')) AS line WHERE line !~ 'Disabled';
+        RETURN QUERY SELECT regexp_replace(line, '\.00\M|,$', '', 'g') FROM unnest(string_to_array(part, E'\n')) AS line WHERE line !~ 'Disabled|Sort (Method|Space)';
     END LOOP;
 END $$;
 SELECT analyzed('SELECT a.t, b.t FROM a FULL JOIN b ON a.k = b.k AND a.g::numeric + b.g > 3 WHERE coalesce(a.g, b.g) > 2');
 SELECT analyzed('SELECT a.t, b.t FROM a LEFT JOIN b ON a.k = b.k', 'json');
 SELECT analyzed('SELECT a.t, b.t FROM a LEFT JOIN b ON a.k = b.k', 'yaml');
 SELECT analyzed('SELECT a.t, b.t FROM a LEFT JOIN b ON a.k = b.k', 'xml');
+-- Several joins in one node, and groups of their rows.
+SELECT analyzed('SELECT a.t, b.t FROM a JOIN b ON a.k = b.k LEFT JOIN b c ON a.g = c.k');
+SELECT analyzed('SELECT b.g, count(*), sum(a.k) FROM a JOIN b ON a.k = b.k LEFT JOIN b c ON a.g = c.k GROUP BY b.g');
+SELECT analyzed('SELECT b.g, count(*), sum(a.k) FROM a JOIN b ON a.k = b.k LEFT JOIN b c ON a.g = c.k GROUP BY b.g', 'json');
+SELECT analyzed('SELECT b.g, count(*), sum(a.k) FROM a JOIN b ON a.k = b.k LEFT JOIN b c ON a.g = c.k GROUP BY b.g', 'yaml');
+SELECT analyzed('SELECT b.g, count(*), sum(a.k) FROM a JOIN b ON a.k = b.k LEFT JOIN b c ON a.g = c.k GROUP BY b.g', 'xml');
 SET gpujoin.algorithm = 'hash';
 EXPLAIN (COSTS OFF) SELECT a.t, b.t FROM a JOIN b ON a.k = b.k;
 RESET gpujoin.algorithm;

@@ -1,6 +1,7 @@
 -- Probe columns that go through the engine and come back with the results, which then name no probe rows and may come
 -- in any order: the same rows as when they wait in the backend, and as core's.
--- Rows are wanted here, not groups.
+-- Joins alone, each with a node of its own, are wanted here.
+SET gpujoin.chain = off;
 SET gpujoin.aggregate = off;
 \set ECHO none
 \i sql/include/algorithms.sql

@@ -32,7 +32,8 @@ END $$;
 SELECT is_measured();
 DROP FUNCTION is_measured;
 
--- The counters go up with a join.
+-- The counters go up with a join, of which the rows come back.
+SET gpujoin.aggregate = off;
 CREATE TABLE status_before AS SELECT * FROM pg_stat_gpujoin;
 SET gpujoin.force = on;
 SET max_parallel_workers_per_gather = 0;

@@ -71,7 +71,7 @@ void init_first_state(EscapedAggregate* aggregate, HeapTuple tuple, Oid type) {
 void init_aggregate(EscapedAggregate* aggregate, const EntryState& state) {
     HeapTuple tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(state.aggregate));
     if (!HeapTupleIsValid(tuple)) elog(ERROR, "cache lookup failed for aggregate %u", state.aggregate);
-    auto form = reinterpret_cast<Form_pg_aggregate>(GETSTRUCT(tuple));
+    auto* form = reinterpret_cast<Form_pg_aggregate>(GETSTRUCT(tuple));
     aggregate->target = state.entry - 1;
     aggregate->collation = state.collation;
     fmgr_info(form->aggtransfn, &aggregate->transition);

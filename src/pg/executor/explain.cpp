@@ -167,9 +167,11 @@ void show_sink(const GpuJoinState* state, ExplainState* es) {
     if (!text) {
         ExplainOpenGroup("Groups", "Groups", true, es);
         ExplainPropertyUInteger("Rows", nullptr, sink.rows, es);
-        ExplainPropertyUInteger("Partial Groups", nullptr, sink.groups, es);
+        if (es->costs) {
+            ExplainPropertyUInteger("Partial Groups", nullptr, sink.groups, es);
+            ExplainPropertyUInteger("Peak Memory", "kB", sink.peak_memory / 1024, es);
+        }
         if (es->timing) ExplainPropertyFloat("Aggregate Time", "ms", sink.ms, 3, es);
-        if (es->costs) ExplainPropertyUInteger("Peak Memory", "kB", sink.peak_memory / 1024, es);
         ExplainCloseGroup("Groups", "Groups", true, es);
         return;
     }

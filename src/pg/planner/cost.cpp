@@ -8,7 +8,9 @@
 //   workers     the same round trips once more, where workers attach
 //   read        what core charges for the input, less what is saved where tables are read from their pages
 //   encode      gpujoin.encode_cost a value, and kCopyCost for the bytes of values that have no fixed width
-//   transfer    gpujoin.transfer_cost a megabyte, to the engine and back
+//   transfer    gpujoin.transfer_cost a megabyte, to the engine and back; of the columns that later stages
+//   and
+//               groups read, for rows that come so far (a GPU has all sent, which takes little)
 //   build       gpujoin.build_cost a row, times log2(rows) / 5 where a range needs it sorted
 //   probe       gpujoin.probe_cost a row, times the same where a range searches a tree
 //   expansion   gpujoin.match_cost for each candidate; where only conditions tell which pairs match, all of
@@ -322,7 +324,7 @@ ChainCosts estimate_chain(PlannerInfo* root, const JoinInputs& inputs, const Eng
     terms[kTransferBuildTerm] +=
         built_rows * (facts.build_keys.bytes + output.bytes) / kMegabyte * engine.megabyte;
     terms[kBuildTerm] += built_rows * engine.build_row * depth;
-    terms[kEncodeProbeTerm] += encode_cost(source_rows, facts.probe_keys);
+    terms[kEncodeProbeTerm] += encode_cost(probe_rows, facts.probe_keys);
     terms[kTransferProbeTerm] += source_rows * facts.probe_keys.bytes * shares / kMegabyte * engine.megabyte;
     terms[kProbeTerm] += probe_rows * shares * engine.probe_row * depth;
     terms[kExpansionTerm] += costs.rows * shares * engine.match + tested_pairs(inputs, shares) * engine.pair;
@@ -364,7 +366,7 @@ JoinEstimate estimate_groups(const Chain* chain, const GroupsShape& shape, const
     double* terms = estimate.terms.cost;
     terms[kEncodeProbeTerm] += encode_cost(chain->costs.source_rows, shape.source);
     terms[kTransferProbeTerm] +=
-        chain->costs.source_rows * shape.source.bytes * shares / kMegabyte * engine.megabyte;
+        chain->costs.rows * shape.source.bytes * shares / kMegabyte * engine.megabyte;
     terms[kAggregateTerm] = chain->costs.rows * shares * shape.work * engine.match;
     terms[kEmissionTerm] = shape.groups * shape.columns * setting_emit_cost;
     estimate.total_cost = sum_of(estimate.terms);
