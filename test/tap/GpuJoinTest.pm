@@ -43,8 +43,9 @@ sub make_node
 	my ($name, @settings) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 	$node->init(allows_streaming => 1);
+	# Rows of joins come back, few of which are wanted: what most tests are about.
 	$node->append_conf('postgresql.conf', "$_\n")
-	  for ("shared_preload_libraries = 'gpujoin'", "gpujoin.device = 'cpu'",
+	  for ("shared_preload_libraries = 'gpujoin'", "gpujoin.device = 'cpu'", 'gpujoin.aggregate = off',
 		"gpujoin.staging_memory = '64MB'", @settings);
 	return $node;
 }
