@@ -36,7 +36,7 @@ struct RememberedChains {
 #define SH_ELEMENT_TYPE RememberedChains
 #define SH_KEY_TYPE const RelOptInfo*
 #define SH_KEY rel
-#define SH_HASH_KEY(table, key) hash_bytes(reinterpret_cast<const unsigned char*>(&(key)), sizeof(key))
+#define SH_HASH_KEY(table, key) murmurhash32(static_cast<uint32>(reinterpret_cast<uintptr_t>(key) >> 3))
 #define SH_EQUAL(table, a, b) ((a) == (b))
 #define SH_SCOPE static inline
 #define SH_DECLARE
@@ -127,15 +127,17 @@ Cost cheapest_cost(const List* paths) {
     return cheapest;
 }
 
-// Whether the chain can be the cheapest, and be of use, if its conditions cost nothing.
+// A chain that is cheaper by less is not worth a look at its conditions: many orders of joins cost about the
+// same.
+constexpr double kFuzz = 1.01;
+
+// Whether the chain can be the cheapest, and be of use, whatever its conditions are.
 bool is_worthwhile(const JoinCall& call, const JoinInputs& step) {
     double rows = step.before ? step.before->costs.source_rows : step.probe->rows;
     if (!setting_force && rows < kFewestProbeRows) return false;
-    Cost least = step.before ? sum_of(step.before->costs.terms) + call.engine.stage
-                             : set_up_cost(call.engine) + reading_cost(step.probe);
-    least += reading_cost(step.build);
+    const Cost least = sum_of(estimate_chain(call.root, step, call.engine).terms);
     const Chain* known = cheapest_chain(call.joinrel, step.workers > 0);
-    if (known && least >= sum_of(known->costs.terms)) return false;
+    if (known && kFuzz * least >= sum_of(known->costs.terms)) return false;
     const List* rivals = step.workers > 0 && call.joinrel->partial_pathlist != NIL
                              ? call.joinrel->partial_pathlist
                              : call.joinrel->pathlist;
@@ -203,7 +205,7 @@ const Chain* cheapest_chain(const RelOptInfo* rel, bool is_partial) {
 bool may_chain(const JoinCall& call, JoinType jointype) {
     if (!setting_chain || jointype == JOIN_RIGHT || jointype == JOIN_FULL || jointype == JOIN_UNIQUE_OUTER)
         return false;
-    if (cheapest_chain(call.outer, false) || cheapest_chain(call.outer, true)) return true;
+    if (call.outer_chains[0] || call.outer_chains[1]) return true;
     return setting_force || call.outer->cheapest_total_path->rows >= kFewestProbeRows;
 }
 
@@ -212,12 +214,12 @@ ChainSteps chain_steps(const JoinCall& call, const Proposal& proposal, const Joi
     ChainSteps steps;
     if (!setting_chain || !may_be_in_chain(call, proposal) || computes_between_joins(call)) return steps;
     JoinInputs step = inputs;
-    step.before = cheapest_chain(call.outer, false);
+    step.before = call.outer_chains[0];
     if (step.before) step.probe = step.before->probe;
     add_step(call, &steps, step);
     if (!call.joinrel->consider_parallel) return steps;
 
-    step.before = cheapest_chain(call.outer, true);
+    step.before = call.outer_chains[1];
     if (!step.before && call.outer->partial_pathlist == NIL) return steps;
     step.probe =
         step.before ? step.before->probe : static_cast<Path*>(linitial(call.outer->partial_pathlist));

@@ -123,7 +123,7 @@ class Collector {
     List** exprs_;
     JoinSides sides_;
     FilterValues values_ = {};
-    FilterProgram programs_[kMaxValues] = {};
+    List* programs_ = NIL;  // of FilterProgram
 };
 
 // What can be computed for every row of an input, whether or not it finds partners.
@@ -190,13 +190,13 @@ bool Collector::add_program(JoinFilter* filter, int* number) {
         // Infinite ones are no error to PostgreSQL.
         if (computes && (step.type == FilterType::Date || step.type == FilterType::Timestamp)) return false;
     }
-    *number = 0;
-    while (*number < plan_->programs &&
-           memcmp(&programs_[*number], &filter->program, sizeof(FilterProgram)) != 0)
-        (*number)++;
+    for (*number = 0; *number < plan_->programs; (*number)++)
+        if (memcmp(list_nth(programs_, *number), &filter->program, sizeof(FilterProgram)) == 0) return true;
     if (*number == int{kMaxValues}) return false;
-    programs_[*number] = filter->program;
-    plan_->programs = std::max(plan_->programs, *number + 1);
+    auto* copy = unset<FilterProgram>();
+    *copy = filter->program;
+    programs_ = lappend(programs_, copy);
+    plan_->programs++;
     return true;
 }
 
@@ -297,7 +297,8 @@ bool Collector::finish() {
     plan_->values = values_.values;
     exprs_[kValueExprs] = values_.expressions;
     plan_->program = unset<FilterProgram>(std::max(plan_->programs, 1));
-    memcpy(plan_->program, programs_, sizeof(FilterProgram) * plan_->programs);
+    for (int i = 0; i < plan_->programs; i++)
+        plan_->program[i] = *static_cast<FilterProgram*>(list_nth(programs_, i));
     ListCell* cell;
     foreach (cell, values_.expressions)
         if (!is_of_one_child(static_cast<Node*>(lfirst(cell)))) return false;

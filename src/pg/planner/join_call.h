@@ -28,10 +28,11 @@ struct JoinCall {
     RelOptInfo* outer;
     RelOptInfo* inner;
     JoinPathExtraData* extra;
-    PathTarget* target;   // of our paths: the relation's, but for row identities
-    bool has_core_paths;  // there is another way to run the join
-    bool may_win;         // a path of the join alone might be kept
-    uint64 host_memory;   // bytes all joins together may take in the server; 0: not known
+    PathTarget* target;            // of our paths: the relation's, but for row identities
+    bool has_core_paths;           // there is another way to run the join
+    bool may_win;                  // a path of the join alone might be kept
+    const Chain* outer_chains[2];  // the cheapest of the outer relation, serial and partial (chains.h)
+    uint64 host_memory;            // bytes all joins together may take in the server; 0: not known
     EngineCosts engine;
     RowShape outer_columns;
     RowShape inner_columns;

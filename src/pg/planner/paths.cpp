@@ -264,6 +264,8 @@ void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel,
     call.host_memory = server.host_memory;
     call.engine = engine_costs(server.rates);
     call.may_win = setting_force || may_win(call);
+    for (bool is_partial : {false, true})
+        call.outer_chains[is_partial] = cheapest_chain(outerrel, is_partial);
     if (!call.may_win && !may_chain(call, jointype)) return;
     call.target = with_leaf_row_identities(root, joinrel->reltarget);
     call.outer_columns = wanted_shape(outerrel->reltarget);
