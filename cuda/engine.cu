@@ -6,6 +6,7 @@
 
 #include "cuda/work/check.h"
 #include "cuda/device.h"
+#include "cuda/fragment/device_place.h"
 #include "engine/guard.h"
 #include "cuda/join.h"
 
@@ -45,6 +46,14 @@ class CudaEngine : public Engine {
         return guarded([&]() -> Status {
             *join = std::make_unique<CudaJoin>(&device_, spec, limits);
             return {};
+        });
+    }
+
+    Status open_fragment(const FragmentView& fragment, const Limits& limits,
+                         std::unique_ptr<Fragment>* opened) override {
+        if (fragment.is_plain_join()) return Engine::open_fragment(fragment, limits, opened);
+        return guarded([&] {
+            return open_fragment_in(*this, make_device_place(&device_, limits), fragment, limits, opened);
         });
     }
 

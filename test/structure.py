@@ -47,8 +47,8 @@ def room_of(path):
 
 
 def concepts(engine):
-    """The folders of an engine."""
-    return {path.name for path in (top / engine).iterdir() if path.is_dir()}
+    """The folders of an engine; what fragments need of host memory lies beside the CPU engine."""
+    return {path.name for path in (top / engine).iterdir() if path.is_dir()} | {"fragment"}
 
 
 def own_file(include):

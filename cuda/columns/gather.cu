@@ -1,6 +1,7 @@
 // Gather kernels.
 #include "cuda/columns/gather.h"
 
+#include "cuda/columns/copy_bytes.cuh"
 #include "cuda/work/launch.cuh"
 #include "engine/search.h"
 
@@ -21,16 +22,6 @@ Status gather_as(const WorkContext& context, const DeviceColumn& source, const u
         uint32_t row = rows[i];
         to[i] = present(source, row) ? from[row] : T{};
     });
-}
-
-// Copies between places of the same alignment in words, others in bytes.
-__device__ void copy_bytes(std::byte* to, const std::byte* from, uint64_t bytes) {
-    uint64_t done = 0;
-    if (((reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from)) & 7) == 0) {
-        for (; done + 8 <= bytes; done += 8)
-            *reinterpret_cast<uint64_t*>(to + done) = *reinterpret_cast<const uint64_t*>(from + done);
-    }
-    for (; done < bytes; done++) to[done] = from[done];
 }
 
 // Each thread writes one stretch of the data, whatever values it belongs to: long values are shared out.

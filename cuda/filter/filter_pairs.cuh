@@ -12,14 +12,18 @@ namespace gpujoin::cuda {
 
 inline constexpr uint32_t kFilterLanes = 16;
 
-// A column's value as filter programs have it.
-GPUJOIN_HD inline int64_t filter_value(const DeviceColumn& column, uint64_t row) {
-    uint64_t bits = load_unsigned(column.values + row * column.width, column.width);
-    if (column.spec.order == ValueOrder::Float && column.width == 4)
+// A value as filter programs have it.
+GPUJOIN_HD inline int64_t filter_value(const std::byte* value, uint32_t width, ValueOrder order) {
+    uint64_t bits = load_unsigned(value, width);
+    if (order == ValueOrder::Float && width == 4)
         return as_bits(static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits))));
-    if (column.spec.order != ValueOrder::Signed) return static_cast<int64_t>(bits);
-    uint32_t unused = 64 - 8 * column.width;
+    if (order != ValueOrder::Signed) return static_cast<int64_t>(bits);
+    uint32_t unused = 64 - 8 * width;
     return static_cast<int64_t>(bits << unused) >> unused;
+}
+
+GPUJOIN_HD inline int64_t filter_value(const DeviceColumn& column, uint64_t row) {
+    return filter_value(column.values + row * column.width, column.width, column.spec.order);
 }
 
 // A column made ready for tiles: values, and for each 32 rows a word of bits for the NULLs among them. Both

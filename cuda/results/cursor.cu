@@ -55,7 +55,7 @@ Status CudaCursor::queue_lookup(const WorkContext& context, uint64_t rows) {
                        : has_single_slots(work)         ? make_single_source
                                                         : make_exact_source;
     GPUJOIN_RETURN_IF_FAILED(make_source(context, std::move(work), &source_));
-    writer_ = std::make_unique<ResultWriter>(join_->spec, join_->build_views.data(), probe_.views().data(),
+    writer_ = std::make_unique<ResultWriter>(join_->spec, join_->build_views.data(), &probe_.views(),
                                              join_->row_data(), join_->lookup.holds_values());
     return {};
 }

@@ -4,52 +4,14 @@
 #include <algorithm>
 
 #include "cuda/columns/gather.h"
+#include "cuda/results/result_cut.h"
 #include "cuda/work/launch.cuh"
 #include "cuda/work/primitives.h"
 
 namespace gpujoin::cuda {
 
-namespace {
-
-// Figures of a cut: how many rows fit, the bytes that one row needs, then the data bytes of each column.
-constexpr uint32_t kCutRows = 0;
-constexpr uint32_t kCutNeeded = 1;
-constexpr uint32_t kCutData = 2;
-
-// starts: for each of the shape's Bytes columns the starts of `rows` values and their end.
-struct DataSizes {
-    const uint64_t* starts;
-    uint64_t rows;
-    uint32_t columns;
-
-    GPUJOIN_HD uint64_t of_column(uint32_t column, uint64_t count) const {
-        return starts[column * (rows + 1) + count];
-    }
-    GPUJOIN_HD uint64_t operator()(uint64_t count) const {
-        uint64_t bytes = 0;
-        for (uint32_t i = 0; i < columns; i++) {
-            uint64_t data = of_column(i, count);
-            if (data > UINT32_MAX) return UINT64_MAX;
-            bytes += align_to_buffer(data);
-        }
-        return bytes;
-    }
-};
-
-Status find_cut(const WorkContext& context, const ResultShape& shape, const DataSizes& data, uint64_t budget,
-                uint64_t* figures) {
-    return for_each(context.handle(), 1, [=] __device__(uint64_t) {
-        uint64_t rows = cut_rows(shape, data.rows, budget, data);
-        figures[kCutRows] = rows;
-        figures[kCutNeeded] = result_bytes(shape, 1) + data(1);
-        for (uint32_t i = 0; i < data.columns; i++) figures[kCutData + i] = data.of_column(i, rows);
-    });
-}
-
-}  // namespace
-
-ResultWriter::ResultWriter(const JoinSpec& spec, const DeviceColumn* build, const DeviceColumn* probe,
-                           uint64_t row_data, bool held_values)
+ResultWriter::ResultWriter(const JoinSpec& spec, const DeviceColumn* build,
+                           const std::vector<DeviceColumn>* probe, uint64_t row_data, bool held_values)
     : probe_rows_(probe && spec.names_probe_rows),
       build_rows_(spec.client_decides),
       held_values_(held_values),
@@ -61,7 +23,7 @@ ResultWriter::ResultWriter(const JoinSpec& spec, const DeviceColumn* build, cons
         DeviceColumn none;
         none.spec = column;
         none.width = fixed_width(column.type);
-        outputs_.push_back({probe ? probe[spec.carry[i]] : none, true, carried_column(spec, i, probe)});
+        outputs_.push_back({probe ? (*probe)[spec.carry[i]] : none, true, carried_column(spec, i, probe)});
     }
     for (const OutputColumn& output : outputs_) shapes_.push_back(output.shape);
     shape_ = make_result_shape(shapes_, probe_rows_, build_rows_);
@@ -89,8 +51,8 @@ Status ResultWriter::measure(const WorkContext& context, const PairBuffer& pairs
         *needed = result_bytes(shape_, 1);
         return {};
     }
-    uint32_t columns = shape_.bytes_columns;
-    GPUJOIN_RETURN_IF_FAILED(data_starts_.reserve(context.account, columns * (count + 1), context.handle()));
+    GPUJOIN_RETURN_IF_FAILED(
+        data_starts_.reserve(context.account, shape_.bytes_columns * (count + 1), context.handle()));
     uint64_t* starts = data_starts_.data();
     for (const OutputColumn& output : outputs_) {
         if (output.source.width) continue;
@@ -99,20 +61,8 @@ Status ResultWriter::measure(const WorkContext& context, const PairBuffer& pairs
         GPUJOIN_RETURN_IF_FAILED(exclusive_sum(context.account, context.handle(), starts, count + 1));
         starts += count + 1;
     }
-    DeviceArray<uint64_t> figures;
-    GPUJOIN_RETURN_IF_FAILED(figures.allocate(context.account, kCutData + columns, context.handle()));
-    GPUJOIN_RETURN_IF_FAILED(
-        find_cut(context, shape_, {data_starts_.data(), count, columns}, budget, figures.data()));
-    uint64_t* mailbox = context.stream.mailbox();
-    GPUJOIN_CHECK_CUDA(cudaMemcpyAsync(mailbox, figures.data(), figures.size() * sizeof(uint64_t),
-                                       cudaMemcpyDeviceToHost, context.handle()));
-    GPUJOIN_RETURN_IF_FAILED(context.stream.synchronize());
-    *rows = mailbox[kCutRows];
-    *needed = mailbox[kCutNeeded];
-    uint32_t next = kCutData;
-    for (size_t i = 0; i < outputs_.size(); i++)
-        data_bytes_[i] = outputs_[i].source.width ? 0 : mailbox[next++];
-    return {};
+    return cut_result(context, shapes_, shape_, data_starts_.data(), count, budget,
+                      {rows, needed, data_bytes_.data()});
 }
 
 Status ResultWriter::gather(const WorkContext& context, const PairBuffer& pairs, const ResultBatch& result,

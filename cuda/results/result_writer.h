@@ -20,10 +20,10 @@ struct OutputColumn {
 
 class ResultWriter {
   public:
-    // build, probe: views of all columns of each side; probe is null in scans of the build side. row_data:
-    // bytes of Bytes columns a build row has on average.
-    // held_values: pairs have the value of the one build column, of 4 bytes and not NULL, for its row.
-    ResultWriter(const JoinSpec& spec, const DeviceColumn* build, const DeviceColumn* probe,
+    // build, probe: views of all columns of each side, of which the probe side may have none; probe is null
+    // in scans of the build side. row_data: bytes of Bytes columns a build row has on average. held_values:
+    // pairs have the value of the one build column, of 4 bytes and not NULL, for its row.
+    ResultWriter(const JoinSpec& spec, const DeviceColumn* build, const std::vector<DeviceColumn>* probe,
                  uint64_t row_data, bool held_values = false);
 
     // How many pairs to have ready for a sink; at least 1.

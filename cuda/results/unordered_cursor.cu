@@ -122,7 +122,7 @@ Status UnorderedCursor::prepare_buffer(const WorkContext& context) {
                                           &pairs_.build));
     GPUJOIN_RETURN_IF_FAILED(prepare_side(context, matcher_->probe_payload(),
                                           probe_views.data() + spec.carry[0], &probe_values_, &pairs_.probe));
-    writer_ = std::make_unique<ResultWriter>(spec, build_views.data(), probe_views.data(), join_->row_data());
+    writer_ = std::make_unique<ResultWriter>(spec, build_views.data(), &probe_views, join_->row_data());
     return {};
 }
 

@@ -12,10 +12,7 @@ namespace gpujoin {
 
 namespace {
 
-// Rows that the scratch memory of a stage is made for: so many that calls cost little for each, so few that
-// they stay in a processor's cache.
-constexpr uint64_t kMostRows = 16u << 10;
-constexpr uint64_t kFewestRows = 256;
+constexpr uint64_t kFewestRows = 256;  // that the scratch memory of a stage is made for
 // What is set aside for each value of any length.
 constexpr uint64_t kBytesOfValue = 32;
 
@@ -28,9 +25,9 @@ uint64_t scratch_bytes(const StagePlan& stage, uint64_t rows) {
 }
 
 // With less memory than there should be, fewer rows go at a time.
-Status reserve_scratch(const StagePlan& stage, Scratch* scratch) {
+Status reserve_scratch(const StagePlan& stage, uint64_t wanted_rows, Scratch* scratch) {
     Status status;
-    for (uint64_t rows = kMostRows; rows >= kFewestRows; rows /= 4) {
+    for (uint64_t rows = wanted_rows; rows >= kFewestRows; rows /= 4) {
         status = scratch->reserve(scratch_bytes(stage, rows));
         if (status.ok()) break;
     }
@@ -48,7 +45,6 @@ Status make_pipeline(OpenFragment& fragment, std::unique_ptr<Pipeline>* pipeline
         Level& level = made->levels[i];
         GPUJOIN_RETURN_IF_FAILED(made->workspace->make_scratch(&level.gathered));
         GPUJOIN_RETURN_IF_FAILED(made->workspace->make_scratch(&level.written));
-        GPUJOIN_RETURN_IF_FAILED(reserve_scratch(plan.stages[i], level.written.get()));
         level.picked.resize(plan.stages[i].probe.size());
         level.probe.resize(plan.stages[i].probe.size());
         level.columns.resize(plan.stages[i].columns.size());
@@ -117,6 +113,9 @@ ComposedCursor::~ComposedCursor() {
 Status ComposedCursor::start(const BatchView& source) {
     GPUJOIN_RETURN_IF_FAILED(take_pipeline(fragment_, &pipeline_));
     GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->consumer().begin());
+    const uint64_t rows = fragment_.place->rows_between_stages(source.rows);
+    for (uint32_t i = 0; i < stages(); i++)
+        GPUJOIN_RETURN_IF_FAILED(reserve_scratch(fragment_.plan.stages[i], rows, level(i).written.get()));
     GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->take(source, fragment_.plan.source, pipeline_->source));
     return source.rows > 0 ? start_stage(0, source.rows) : Status{};
 }

@@ -61,7 +61,8 @@ SinkPlan make_sink_plan(const FragmentView& fragment, const LiveColumns& live) {
 
 FragmentPlan make_fragment_plan(const FragmentView& fragment) {
     const LiveColumns live(fragment);
-    FragmentPlan plan{live.of_origin(0), fragment.spec->source_columns, {}, make_sink_plan(fragment, live)};
+    FragmentPlan plan{{}, fragment.spec->source_columns, {}, make_sink_plan(fragment, live)};
+    for (uint16_t column : live.of_origin(0)) plan.source.push_back(live.find({kFromSource, column}));
     for (size_t i = 0; i < fragment.stages.size(); i++) {
         const StageSpec& stage = fragment.stages[i];
         StagePlan& planned = plan.stages.emplace_back();

@@ -34,7 +34,7 @@ struct SinkPlan {
 };
 
 struct FragmentPlan {
-    std::vector<uint16_t> source;  // the columns that are read
+    std::vector<LiveColumn> source;  // the columns that are read
     uint16_t source_columns;
     std::vector<StagePlan> stages;
     SinkPlan sink;

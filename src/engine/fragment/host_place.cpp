@@ -12,6 +12,9 @@ namespace gpujoin {
 
 namespace {
 
+// So many that calls cost little for each, so few that they stay in a processor's cache.
+constexpr uint64_t kRowsBetweenStages = 16u << 10;
+
 class HostScratch final : public Scratch {
   public:
     explicit HostScratch(Ledger* ledger) : ledger_(ledger) {}
@@ -82,11 +85,11 @@ class HostWorkspace final : public Workspace {
         return {};
     }
 
-    Status take(const BatchView& source, std::span<const uint16_t> columns,
+    Status take(const BatchView& source, std::span<const LiveColumn> columns,
                 std::span<ColumnView> views) override {
         if (source.memory == Memory::Device)
             return failure(Fault::Error, "XX000", "a fragment in host memory cannot read device memory");
-        for (uint16_t column : columns) views[column] = source.columns[column];
+        for (const LiveColumn& live : columns) views[live.column] = source.columns[live.column];
         return {};
     }
 
@@ -127,6 +130,8 @@ class HostPlace final : public FragmentPlace {
     explicit HostPlace(const Limits& limits) : limits_(limits) {}
 
     Memory memory() const override { return Memory::Host; }
+
+    uint64_t rows_between_stages(uint64_t) const override { return kRowsBetweenStages; }
 
     Status open(const SinkPlan& sink, SinkCounters* counters) override {
         sink_ = &sink;

@@ -37,10 +37,9 @@ class Workspace {
 
     virtual Status make_scratch(std::unique_ptr<Scratch>* scratch) = 0;
 
-    // Brings those columns of a source batch into the place that have a number in `columns`; views has one
-    // for each column of the source, of which the others are left as they are. They stay until the next
-    // batch.
-    virtual Status take(const BatchView& source, std::span<const uint16_t> columns,
+    // Brings these columns of a source batch into the place; views has one for each column of the source, of
+    // which the others are left as they are. They stay until the next batch.
+    virtual Status take(const BatchView& source, std::span<const LiveColumn> columns,
                         std::span<ColumnView> views) = 0;
 
     // to[i] = rows[through[i]]
@@ -61,6 +60,9 @@ class FragmentPlace {
 
     // Of scratch memory and the views on it.
     virtual Memory memory() const = 0;
+
+    // How many rows of a stage there should be room for at a time, in a batch of so many source rows.
+    virtual uint64_t rows_between_stages(uint64_t source_rows) const = 0;
 
     // Once, before all else. The plan and the counters outlive the place.
     virtual Status open(const SinkPlan& sink, SinkCounters* counters) = 0;

@@ -1,0 +1,119 @@
+// Aggregating rows piece by piece.
+#include "cuda/fragment/group_consumer.h"
+
+#include <algorithm>
+
+#include "engine/turn.h"
+
+namespace gpujoin::cuda {
+
+namespace {
+
+std::vector<ResultColumn> input_columns(const SinkPlan& plan) {
+    std::vector<ResultColumn> columns;
+    for (const LiveColumn& input : plan.inputs)
+        columns.push_back({input.spec.type, input.spec.nullable != 0});
+    return columns;
+}
+
+}  // namespace
+
+GroupConsumer::GroupConsumer(GroupTables* tables, BatchWork* work)
+    : tables_(*tables),
+      work_(*work),
+      group_writer_(tables->sink().plan()),
+      values_(tables->sink()),
+      escaped_writer_(input_columns(tables->sink().plan()), false) {}
+
+Status GroupConsumer::begin() {
+    rows_ = added_ = escaped_count_ = escaped_written_ = 0;
+    gives_out_ = false;
+    GPUJOIN_RETURN_IF_FAILED(work_.begin());
+    table_ = tables_.take();
+    return {};
+}
+
+// What was queued for the table has been waited for before another batch has it.
+void GroupConsumer::end() {
+    work_.end();
+    if (table_) tables_.give_back(table_);
+    table_ = nullptr;
+}
+
+Status GroupConsumer::start(std::span<const PickedColumn> inputs, const uint32_t*, uint32_t rows) {
+    inputs_.clear();
+    for (const PickedColumn& input : inputs) inputs_.push_back(picked_view(input));
+    rows_ = piece_rows_ = rows;
+    added_ = 0;
+    GPUJOIN_RETURN_IF_FAILED(work_.use());
+    return mail_vector(work_.context(), inputs_, &device_inputs_);
+}
+
+Status GroupConsumer::next(bool, const Sink& sink, ResultBatch* result) {
+    *result = {};
+    GPUJOIN_RETURN_IF_FAILED(work_.use());
+    for (bool has_begun = false;; has_begun = true) {
+        if (gives_out_) {
+            bool done = false;
+            GPUJOIN_RETURN_IF_FAILED(
+                group_writer_.write(work_.context(), table_, sink, &tables_.counters(), result, &done));
+            gives_out_ = !done;
+            return {};
+        }
+        if (has_escaped()) {
+            GPUJOIN_RETURN_IF_FAILED(write_escaped(sink, result));
+            result->done = added_ == rows_ && !has_escaped();
+            return {};
+        }
+        result->done = added_ == rows_;
+        if (result->done || (has_begun && turn_is_over())) return {};
+        GPUJOIN_RETURN_IF_FAILED(add());
+    }
+}
+
+// Aggregates some of the rows, a step of a turn. Where there is no room for them, or no memory, the table is
+// given out first; and if that is empty, fewer rows go at a time.
+Status GroupConsumer::add() {
+    escaped_count_ = escaped_written_ = 0;
+    const uint32_t rows = std::min(rows_ - added_, piece_rows_);
+    bool is_full = false;
+    Status status = add_piece(rows, &is_full);
+    is_full |= status.fault == Fault::DeviceMemory;
+    if (!is_full) {
+        if (status.ok()) added_ += rows;
+        return status;
+    }
+    escaped_count_ = 0;
+    GPUJOIN_RETURN_IF_FAILED(work_.synchronize());
+    values_.release();
+    table_->release();
+    if (table_->groups() > 0) {
+        gives_out_ = true;
+        return group_writer_.start(work_.context(), table_);
+    }
+    if (rows == 1) return status;
+    piece_rows_ = (rows + 1) / 2;
+    return {};
+}
+
+Status GroupConsumer::add_piece(uint32_t rows, bool* is_full) {
+    const WorkContext context = work_.context();
+    const RowPiece piece{device_inputs_.data(), added_, rows};
+    GPUJOIN_RETURN_IF_FAILED(values_.run(context, piece));
+    if (values_.escaped() > 0) GPUJOIN_RETURN_IF_FAILED(values_.list_escaped(context, piece, &escaped_rows_));
+    GPUJOIN_RETURN_IF_FAILED(
+        table_->add(work_.context_of(tables_.account()), piece, inputs_, values_, is_full));
+    if (*is_full) return {};
+    escaped_count_ = values_.escaped();
+    tables_.counters().escaped_rows += escaped_count_;
+    return work_.synchronize();
+}
+
+Status GroupConsumer::write_escaped(const Sink& sink, ResultBatch* result) {
+    GPUJOIN_RETURN_IF_FAILED(escaped_writer_.write(work_.context(), inputs_, escaped_rows_.data(), nullptr,
+                                                   &escaped_written_, escaped_count_, sink, result));
+    result->undecided = result->rows > 0;
+    return {};
+}
+
+}  // namespace gpujoin::cuda

@@ -1,0 +1,184 @@
+// Hashing of keys, and the search of their slots.
+#include "cuda/fragment/group_index.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "cuda/work/launch.cuh"
+#include "cuda/work/primitives.h"
+#include "engine/hash.h"
+
+namespace gpujoin::cuda {
+
+namespace {
+
+constexpr uint64_t kFewestSlots = 256;
+constexpr uint64_t kHashOfNull = 0x5bd1e9955bd1e995u;
+constexpr uint32_t kNewRow = 1u << 31;
+
+// A slot that is taken: the tag, and below it the number of a group and one, or of a row and kNewRow.
+__device__ uint64_t slot_of(uint32_t tag, uint32_t owner) {
+    return uint64_t{tag} << 32 | owner;
+}
+__device__ uint32_t tag_of(uint64_t slot) {
+    return static_cast<uint32_t>(slot >> 32);
+}
+__device__ uint32_t owner_of(uint64_t slot) {
+    return static_cast<uint32_t>(slot);
+}
+
+struct KeyView {
+    const PickedView* inputs;
+    const PickedView* stored;
+    const uint16_t* keys;
+    uint32_t count;
+
+    __device__ uint32_t tag(uint64_t number) const {
+        uint64_t hash = 0;
+        for (uint32_t i = 0; i < count; i++) {
+            const PickedView& column = inputs[keys[i]];
+            const uint64_t row = column.row(number);
+            hash = combine_hashes(hash, column.is_null(row) ? kHashOfNull : hash_of(column, row));
+        }
+        return tag_of(hash);
+    }
+
+    __device__ static uint64_t hash_of(const PickedView& column, uint64_t row) {
+        const ValueRef value = column.value(row);
+        return column.width ? hash_fixed(value.data, column.width) : hash_bytes(value.data, value.bytes);
+    }
+
+    __device__ bool is_owner(uint64_t number, uint32_t owner) const {
+        for (uint32_t i = 0; i < count; i++) {
+            const PickedView& column = inputs[keys[i]];
+            const bool is_same =
+                owner & kNewRow ? same_value(column, column.row(number), column, column.row(owner & ~kNewRow))
+                                : same_value(column, column.row(number), stored[i], owner - 1);
+            if (!is_same) return false;
+        }
+        return true;
+    }
+
+    __device__ static bool same_value(const PickedView& a, uint64_t a_row, const PickedView& b,
+                                      uint64_t b_row) {
+        const bool is_null = a.is_null(a_row);
+        if (is_null != b.is_null(b_row)) return false;
+        if (is_null) return true;
+        const ValueRef x = a.value(a_row), y = b.value(b_row);
+        if (a.width == 0 || a.width == 16) return equal_values(x, y);
+        return load_unsigned(x.data, a.width) == load_unsigned(y.data, a.width);
+    }
+};
+
+struct FindGroups {
+    KeyView keys;
+    RowPiece piece;
+    const uint32_t* live;
+    unsigned long long* slots;
+    uint64_t mask;
+    uint32_t* places;
+    uint32_t* new_rows;
+    uint32_t* new_count;
+
+    __device__ void operator()(uint64_t i) const {
+        if (!(live[i / 32] >> (i % 32) & 1)) return;
+        const uint64_t number = piece.first + i;
+        const uint32_t tag = keys.tag(number);
+        const auto own = slot_of(tag, static_cast<uint32_t>(number) | kNewRow);
+        for (uint64_t place = tag & mask;; place = (place + 1) & mask) {
+            // Past the first-level cache, which does not hear of what others write.
+            uint64_t slot = __ldcg(&slots[place]);
+            if (slot == 0) {
+                slot = atomicCAS(&slots[place], 0ull, static_cast<unsigned long long>(own));
+                if (slot == 0) {
+                    new_rows[atomicAdd(new_count, 1u)] = static_cast<uint32_t>(number);
+                    slot = own;
+                }
+            }
+            if (slot != own && (tag_of(slot) != tag || !keys.is_owner(number, owner_of(slot)))) continue;
+            places[i] = static_cast<uint32_t>(place);
+            return;
+        }
+    }
+};
+
+Status move_slots(const WorkContext& context, const uint64_t* from, uint64_t count, uint64_t* slots,
+                  uint64_t mask) {
+    auto* to = reinterpret_cast<unsigned long long*>(slots);
+    return for_each(context.handle(), count, [=] __device__(uint64_t i) {
+        const uint64_t slot = from[i];
+        if (slot == 0) return;
+        uint64_t place = tag_of(slot) & mask;
+        while (atomicCAS(&to[place], 0ull, static_cast<unsigned long long>(slot)) != 0)
+            place = (place + 1) & mask;
+    });
+}
+
+Status number_groups(const WorkContext& context, const uint32_t* new_rows, const uint32_t* places,
+                     uint64_t first, uint64_t groups, uint32_t count, uint64_t* slots) {
+    return for_each(context.handle(), count, [=] __device__(uint64_t i) {
+        uint64_t& slot = slots[places[new_rows[i] - first]];
+        slot = slot_of(tag_of(slot), static_cast<uint32_t>(groups + i + 1));
+    });
+}
+
+Status read_groups(const WorkContext& context, const uint64_t* slots, const uint32_t* live, uint64_t rows,
+                   uint32_t* places) {
+    return for_each(context.handle(), rows, [=] __device__(uint64_t i) {
+        if (live[i / 32] >> (i % 32) & 1) places[i] = owner_of(slots[places[i]]) - 1;
+    });
+}
+
+Status empty_slots(const WorkContext& context, const uint32_t* new_rows, const uint32_t* places,
+                   uint64_t first, uint32_t count, uint64_t* slots) {
+    return for_each(context.handle(), count,
+                    [=] __device__(uint64_t i) { slots[places[new_rows[i] - first]] = 0; });
+}
+
+}  // namespace
+
+// So many slots that three quarters are taken at most.
+Status GroupIndex::make_room(const WorkContext& context, uint64_t groups) {
+    if (needs_clearing_)
+        GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), slots_.data(), 0, slots_.size()));
+    needs_clearing_ = false;
+    const uint64_t count = std::max(std::bit_ceil(groups + groups / 3 + 1), kFewestSlots);
+    if (count <= slots_.size()) return {};
+    DeviceArray<uint64_t> slots;
+    GPUJOIN_RETURN_IF_FAILED(slots.allocate(context.account, count, context.handle()));
+    GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), slots.data(), 0, count));
+    GPUJOIN_RETURN_IF_FAILED(move_slots(context, slots_.data(), slots_.size(), slots.data(), count - 1));
+    GPUJOIN_RETURN_IF_FAILED(context.stream.synchronize());
+    slots_ = std::move(slots);
+    return {};
+}
+
+Status GroupIndex::find(const WorkContext& context, const RowPiece& piece, const uint32_t* live,
+                        const PickedView* stored, uint64_t groups, uint32_t* new_groups) {
+    const bool has_keys = !sink_.plan().keys.empty();
+    GPUJOIN_RETURN_IF_FAILED(make_room(context, has_keys ? groups + piece.rows : 1));
+    GPUJOIN_RETURN_IF_FAILED(places_.reserve(context.account, piece.rows, context.handle()));
+    GPUJOIN_RETURN_IF_FAILED(new_rows_.reserve(context.account, piece.rows + 1, context.handle()));
+    uint32_t* count = new_rows_.data() + piece.rows;
+    GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), count, 0, 1));
+    const KeyView keys{piece.inputs, stored, sink_.keys(), static_cast<uint32_t>(sink_.plan().keys.size())};
+    GPUJOIN_RETURN_IF_FAILED(
+        for_each(context.handle(), piece.rows,
+                 FindGroups{keys, piece, live, reinterpret_cast<unsigned long long*>(slots_.data()),
+                            slots_.size() - 1, places_.data(), new_rows_.data(), count}));
+    return read_back(context, count, new_groups);
+}
+
+Status GroupIndex::keep(const WorkContext& context, const RowPiece& piece, const uint32_t* live,
+                        uint64_t groups, uint32_t new_groups) {
+    GPUJOIN_RETURN_IF_FAILED(number_groups(context, new_rows_.data(), places_.data(), piece.first, groups,
+                                           new_groups, slots_.data()));
+    return read_groups(context, slots_.data(), live, piece.rows, places_.data());
+}
+
+// No group was looked up past the slots of new rows when it got its own, so that these may be emptied.
+Status GroupIndex::forget(const WorkContext& context, const RowPiece& piece, uint32_t new_groups) {
+    return empty_slots(context, new_rows_.data(), places_.data(), piece.first, new_groups, slots_.data());
+}
+
+}  // namespace gpujoin::cuda

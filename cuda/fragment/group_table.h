@@ -1,0 +1,43 @@
+// GroupTable: groups and their aggregates on the device, as one batch at a time adds to them. It takes pieces
+// of the rows as long as there is room; when it is full, its groups are given out and it begins again.
+#pragma once
+
+#include "cuda/fragment/group_index.h"
+#include "cuda/fragment/group_totals.h"
+
+namespace gpujoin::cuda {
+
+class GroupTable {
+  public:
+    explicit GroupTable(const DeviceSink& sink);
+
+    // Adds the live rows of a piece, over which the programs have run. inputs: as in the piece, in host
+    // memory. Full: nothing was added, for there is no room, but there would be in an empty table, or for a
+    // smaller piece. So it is where this fails with Fault::DeviceMemory.
+    Status add(const WorkContext& context, const RowPiece& piece, std::span<const PickedView> inputs,
+               const SinkValues& values, bool* is_full);
+
+    // Before groups are read; clear() follows.
+    Status close(const WorkContext& context) { return totals_.close(context); }
+    void clear();
+    // Gives back what it has for the rows of a piece alone.
+    void release() { index_.release(); }
+
+    uint32_t groups() const { return static_cast<uint32_t>(store_.groups()); }
+    // The columns of groups, as results have them.
+    std::vector<PickedView> columns() const { return store_.views(); }
+
+  private:
+    Status begin_groups(const WorkContext& context, std::span<const PickedView> inputs, uint32_t new_groups);
+    Status refresh(const WorkContext& context);
+
+    const DeviceSink& sink_;
+    GroupStore store_;
+    GroupIndex index_;
+    GroupTotals totals_;
+    DeviceArray<PickedView> stored_;  // the store's columns
+    uint64_t version_ = 0;            // of the store
+    std::vector<PickedView> from_;    // by column of the store: the input whose value a group keeps
+};
+
+}  // namespace gpujoin::cuda

@@ -1,0 +1,65 @@
+// GroupTables: the tables of a fragment's groups. Each batch that runs has one to itself, which the next ones
+// find as it left it: batches run on streams of their own, which so need not agree on when a table grows, or
+// is given out and emptied.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "cuda/device.h"
+#include "cuda/fragment/group_table.h"
+#include "engine/fragment/aggregator.h"
+
+namespace gpujoin::cuda {
+
+class GroupTables {
+  public:
+    // All but the limits outlive it.
+    GroupTables(Device* device, const SinkPlan& plan, const Limits& limits, SinkCounters* counters)
+        : account_(&device->pool(), limits.device_memory), sink_(plan), counters_(*counters) {}
+
+    Status open(const WorkContext& context) { return sink_.upload(context); }
+
+    // What was taken goes back to the others.
+    GroupTable* take() {
+        std::lock_guard lock(mutex_);
+        if (free_.empty()) {
+            free_.reserve(all_.size() + 1);  // so that giving back does not fail
+            return all_.emplace_back(std::make_unique<GroupTable>(sink_)).get();
+        }
+        GroupTable* table = free_.back();
+        free_.pop_back();
+        return table;
+    }
+    void give_back(GroupTable* table) {
+        std::lock_guard lock(mutex_);
+        free_.push_back(table);
+    }
+
+    // While no batch runs: the next table that has groups, or nullptr.
+    GroupTable* next_filled() const {
+        auto has_groups = [](const auto& table) { return table->groups() > 0; };
+        auto found = std::find_if(all_.begin(), all_.end(), has_groups);
+        return found == all_.end() ? nullptr : found->get();
+    }
+    void clear() {
+        for (const auto& table : all_) table->clear();
+    }
+
+    const DeviceSink& sink() const { return sink_; }
+    SinkCounters& counters() { return counters_; }
+    MemoryAccount& account() { return account_; }
+    uint64_t peak_memory() const { return account_.peak(); }
+
+  private:
+    MemoryAccount account_;
+    DeviceSink sink_;
+    SinkCounters& counters_;
+    std::mutex mutex_;  // of both lists
+    std::vector<std::unique_ptr<GroupTable>> all_;
+    std::vector<GroupTable*> free_;  // the one that was used last at the end
+};
+
+}  // namespace gpujoin::cuda

@@ -1,0 +1,51 @@
+// GroupTotals: the aggregates of groups, columns of a store, and adding rows to them.
+#pragma once
+
+#include <vector>
+
+#include "cuda/fragment/device_sink.h"
+#include "cuda/fragment/group_store.h"
+#include "cuda/fragment/sink_values.h"
+
+namespace gpujoin::cuda {
+
+// An aggregate as kernels see it. Its values are words, by group: one for a count or an extreme, two for a
+// sum of integers; or doubles. Extremes of floats are kept as integers of the same order.
+struct TotalView {
+    AggregateSpec spec;
+    bool is_float;
+    std::byte* values;
+    uint8_t* null_flags;  // nullptr: never NULL
+};
+
+class GroupTotals {
+  public:
+    // The aggregates are the columns of the store behind the keys.
+    GroupTotals(const DeviceSink& sink, GroupStore* store);
+
+    // Whether the sums of floats can take what the values of a piece amount to without any of them leaving
+    // the range of floats, which is PostgreSQL's to report. take_range(): they will be added.
+    bool has_range(const std::vector<double>& sizes, uint64_t rows) const;
+    void take_range(const std::vector<double>& sizes);
+
+    // Begins groups, the next ones of the store, which has room for them.
+    Status begin(const WorkContext& context, uint64_t groups);
+    // Adds the live rows to their groups.
+    Status add(const WorkContext& context, const SinkValuesView& values, const uint32_t* groups_of_rows);
+    // Before groups are given out.
+    Status close(const WorkContext& context);
+    void clear();
+
+  private:
+    Status refresh(const WorkContext& context);
+
+    const DeviceSink& sink_;
+    GroupStore& store_;
+    std::vector<TotalView> totals_;
+    std::vector<uint32_t> columns_;  // of these in the store
+    DeviceArray<TotalView> device_totals_;
+    uint64_t version_ = 0;       // of the store
+    std::vector<double> sizes_;  // by program that is summed as floats: what was added amounts to
+};
+
+}  // namespace gpujoin::cuda

@@ -1,0 +1,126 @@
+// Adding to the aggregates of groups by atomic operations. Lanes of a warp that add to the same group do so
+// together: rows of few groups would otherwise queue for few addresses.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "cuda/work/warp_sum.cuh"
+#include "engine/filter_values.h"
+#include "wire/fragment_spec.h"
+
+namespace gpujoin::cuda {
+
+// A double as an integer of the same order, and back. NaN is one value, above all others.
+GPUJOIN_HD inline int64_t ordered_bits(double number) {
+    if (number != number) return std::numeric_limits<int64_t>::max();
+    const int64_t bits = as_bits(number);
+    return bits < 0 ? bits ^ std::numeric_limits<int64_t>::max() : bits;
+}
+GPUJOIN_HD inline int64_t bits_of_ordered(int64_t ordered) {
+    if (ordered == std::numeric_limits<int64_t>::max())
+        return as_bits(std::numeric_limits<double>::quiet_NaN());
+    return ordered < 0 ? ordered ^ std::numeric_limits<int64_t>::max() : ordered;
+}
+
+// Of all lanes.
+template <typename T, typename Combine>
+__device__ T warp_reduce(T value, const Combine& combine) {
+    for (int distance = 16; distance > 0; distance /= 2)
+        value = combine(value, __shfl_xor_sync(kAllLanes, value, distance));
+    return value;
+}
+
+// How each kind of aggregate adds up values. Part: what some rows come to.
+struct IntegerSum {
+    struct Part {
+        unsigned long long low;
+        long long high;
+    };
+    __device__ static Part part(int64_t value) {
+        return {static_cast<unsigned long long>(value), value >> 63};
+    }
+    // The halves are added up apart, in words that cannot overflow.
+    __device__ static Part of_lanes(bool is_in, int64_t value) {
+        auto plus = [](auto a, auto b) { return a + b; };
+        const auto low =
+            warp_reduce(is_in ? static_cast<unsigned long long>(value & 0xffffffff) : 0ull, plus);
+        const auto high = warp_reduce(is_in ? static_cast<long long>(value >> 32) : 0ll, plus);
+        const auto shifted = static_cast<unsigned long long>(high) << 32;
+        return {shifted + low, (high >> 32) + (shifted + low < low)};
+    }
+    // A sum that others add to meanwhile: each carry is one addition's own. It would take 2^64 rows to leave
+    // 127 bits.
+    __device__ static void add(std::byte* values, uint32_t group, Part part) {
+        auto* words = reinterpret_cast<unsigned long long*>(values) + 2 * uint64_t{group};
+        const unsigned long long before = part.low ? atomicAdd(&words[0], part.low) : 0;
+        const auto high = static_cast<unsigned long long>(part.high) + (before + part.low < before);
+        if (high) atomicAdd(&words[1], high);
+    }
+};
+
+struct FloatSum {
+    using Part = double;
+    __device__ static Part part(int64_t value) { return as_double(value); }
+    __device__ static Part of_lanes(bool is_in, int64_t value) {
+        return warp_reduce(is_in ? as_double(value) : 0.0, [](double a, double b) { return a + b; });
+    }
+    __device__ static void add(std::byte* values, uint32_t group, Part part) {
+        atomicAdd(reinterpret_cast<double*>(values) + group, part);
+    }
+};
+
+template <bool kIsMinimum>
+struct Extreme {
+    using Part = long long;
+    __device__ static Part none() {
+        return kIsMinimum ? std::numeric_limits<long long>::max() : std::numeric_limits<long long>::min();
+    }
+    __device__ static Part better(Part a, Part b) { return (kIsMinimum ? b < a : a < b) ? b : a; }
+    __device__ static Part part(int64_t value) { return value; }
+    __device__ static Part of_lanes(bool is_in, int64_t value) {
+        return warp_reduce(is_in ? Part{value} : none(), better);
+    }
+    // Most values change nothing, which a look tells.
+    __device__ static void add(std::byte* values, uint32_t group, Part part) {
+        auto* extreme = reinterpret_cast<Part*>(values) + group;
+        const Part before = __ldcg(extreme);
+        if (better(before, part) == before) return;
+        if (kIsMinimum)
+            atomicMin(extreme, part);
+        else
+            atomicMax(extreme, part);
+    }
+};
+
+// Adds the values of those lanes that have a bit in `added`, which is not empty, each to its group. Called by
+// all lanes together.
+template <typename Kind>
+__device__ void add_lanes(uint32_t added, uint32_t group, int64_t value, std::byte* values) {
+    constexpr int kEnoughLanes = 4;  // fewer lanes of a group add one by one
+    const uint32_t lane = threadIdx.x & 31;
+    const bool is_added = added >> lane & 1;
+    uint32_t peers = 0;
+    if (is_added) peers = __match_any_sync(added, group);
+    const bool together = __popc(peers) >= kEnoughLanes;
+    if (is_added && !together) Kind::add(values, group, Kind::part(value));
+    const bool leads = together && __ffs(static_cast<int>(peers)) - 1 == static_cast<int>(lane);
+    for (uint32_t left = __ballot_sync(kAllLanes, leads); left != 0; left &= left - 1) {
+        const int leader = __ffs(static_cast<int>(left)) - 1;
+        const uint32_t lanes = __shfl_sync(kAllLanes, peers, leader);
+        const auto part = Kind::of_lanes(lanes >> lane & 1, value);
+        if (static_cast<int>(lane) == leader) Kind::add(values, group, part);
+    }
+}
+
+// Counts lanes.
+__device__ inline void count_lanes(uint32_t added, uint32_t group, std::byte* values) {
+    const uint32_t lane = threadIdx.x & 31;
+    if (!(added >> lane & 1)) return;
+    const uint32_t peers = __match_any_sync(added, group);
+    if (__ffs(static_cast<int>(peers)) - 1 == static_cast<int>(lane))
+        atomicAdd(reinterpret_cast<unsigned long long*>(values) + group,
+                  static_cast<unsigned long long>(__popc(peers)));
+}
+
+}  // namespace gpujoin::cuda
