@@ -34,8 +34,8 @@ struct UploadContext {
 };
 
 // Uploads every column of a batch, in the stream's order. Fixed columns that already lie on the device stay
-// where they are.
+// where they are, and so do the values of others if the batch outlives the columns.
 Status upload_columns(const UploadContext& context, std::span<const ColumnSpec> specs, const BatchView& batch,
-                      std::vector<OwnedColumn>* columns);
+                      bool batch_stays, std::vector<OwnedColumn>* columns);
 
 }  // namespace gpujoin::cuda

@@ -15,7 +15,7 @@ class ProbeColumns {
     // lives.
     Status upload(const WorkContext& context, const JoinSpec& spec, const BatchView& batch) {
         std::span<const ColumnSpec> specs(spec.probe, spec.probe_columns);
-        GPUJOIN_RETURN_IF_FAILED(upload_columns(context.upload(), specs, batch, &columns_));
+        GPUJOIN_RETURN_IF_FAILED(upload_columns(context.upload(), specs, batch, true, &columns_));
         for (size_t i = 0; i < specs.size(); i++) views_.push_back(columns_[i].view(specs[i]));
         return mail_vector(context, views_, &device_views_);
     }

@@ -24,20 +24,15 @@ class BatchWork {
         GPUJOIN_RETURN_IF_FAILED(device_.use());
         const Turn* turn = Turn::current();
         const bool is_quick = turn && turn->is_quick();
-        GPUJOIN_RETURN_IF_FAILED(
-            stream_.acquire(&device_.streams(), is_quick ? Priority::Urgent : Priority::Ordinary));
-        has_begun_ = true;
-        return {};
+        return stream_.acquire(&device_.streams(), is_quick ? Priority::Urgent : Priority::Ordinary);
     }
     void end() {
         (void)device_.use();
         stream_.reset();
-        has_begun_ = false;
     }
 
     // The first thing that every entry does.
     Status use() const { return device_.use(); }
-    bool has_begun() const { return has_begun_; }
     // While a batch is on its way.
     WorkContext context() const { return context_of(account_); }
     WorkContext context_of(MemoryAccount& account) const {
@@ -50,7 +45,6 @@ class BatchWork {
     MemoryAccount& account_;
     const std::atomic<bool>* const cancel_;
     StreamLease stream_;
-    bool has_begun_ = false;
 };
 
 }  // namespace gpujoin::cuda

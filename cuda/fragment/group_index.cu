@@ -6,6 +6,8 @@
 
 #include "cuda/work/launch.cuh"
 #include "cuda/work/primitives.h"
+#include "cuda/work/warp_count.cuh"
+#include "cuda/work/warp_sum.cuh"
 #include "engine/hash.h"
 
 namespace gpujoin::cuda {
@@ -70,6 +72,8 @@ struct KeyView {
     }
 };
 
+// A warp has 32 rows. Those with the same key are looked up by one of them, so that not all rows of few
+// groups ask for the same few slots.
 struct FindGroups {
     KeyView keys;
     RowPiece piece;
@@ -80,10 +84,30 @@ struct FindGroups {
     uint32_t* new_rows;
     uint32_t* new_count;
 
-    __device__ void operator()(uint64_t i) const {
-        if (!(live[i / 32] >> (i % 32) & 1)) return;
+    __device__ void operator()(const Warp&, uint64_t word) const {
+        const uint32_t lanes = live[word];
+        if (lanes == 0) return;
+        const uint32_t lane = threadIdx.x & 31;
+        const bool is_live = lanes >> lane & 1;
+        const uint64_t i = word * Warp::kThreads + lane;
         const uint64_t number = piece.first + i;
-        const uint32_t tag = keys.tag(number);
+        uint32_t tag = 0, leader = lane, place = 0;
+        if (is_live) {
+            tag = keys.tag(number);
+            leader = __ffs(static_cast<int>(__match_any_sync(lanes, tag))) - 1;
+            if (leader == lane) place = find(number, tag);
+        }
+        const uint32_t found = __shfl_sync(kAllLanes, place, static_cast<int>(leader));
+        if (!is_live) return;
+        if (leader != lane) {
+            const uint64_t other = number - lane + leader;
+            place = keys.is_owner(number, static_cast<uint32_t>(other) | kNewRow) ? found : find(number, tag);
+        }
+        places[i] = place;
+    }
+
+    // The slot of a row's key.
+    __device__ uint32_t find(uint64_t number, uint32_t tag) const {
         const auto own = slot_of(tag, static_cast<uint32_t>(number) | kNewRow);
         for (uint64_t place = tag & mask;; place = (place + 1) & mask) {
             // Past the first-level cache, which does not hear of what others write.
@@ -91,13 +115,12 @@ struct FindGroups {
             if (slot == 0) {
                 slot = atomicCAS(&slots[place], 0ull, static_cast<unsigned long long>(own));
                 if (slot == 0) {
-                    new_rows[atomicAdd(new_count, 1u)] = static_cast<uint32_t>(number);
-                    slot = own;
+                    new_rows[count_together(new_count, 0)] = static_cast<uint32_t>(number);
+                    return static_cast<uint32_t>(place);
                 }
             }
-            if (slot != own && (tag_of(slot) != tag || !keys.is_owner(number, owner_of(slot)))) continue;
-            places[i] = static_cast<uint32_t>(place);
-            return;
+            if (tag_of(slot) == tag && keys.is_owner(number, owner_of(slot)))
+                return static_cast<uint32_t>(place);
         }
     }
 };
@@ -162,10 +185,10 @@ Status GroupIndex::find(const WorkContext& context, const RowPiece& piece, const
     uint32_t* count = new_rows_.data() + piece.rows;
     GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), count, 0, 1));
     const KeyView keys{piece.inputs, stored, sink_.keys(), static_cast<uint32_t>(sink_.plan().keys.size())};
-    GPUJOIN_RETURN_IF_FAILED(
-        for_each(context.handle(), piece.rows,
-                 FindGroups{keys, piece, live, reinterpret_cast<unsigned long long*>(slots_.data()),
-                            slots_.size() - 1, places_.data(), new_rows_.data(), count}));
+    auto* slots = reinterpret_cast<unsigned long long*>(slots_.data());
+    GPUJOIN_RETURN_IF_FAILED(for_each_warp(
+        context.handle(), piece.words(),
+        FindGroups{keys, piece, live, slots, slots_.size() - 1, places_.data(), new_rows_.data(), count}));
     return read_back(context, count, new_groups);
 }
 

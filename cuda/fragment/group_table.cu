@@ -1,6 +1,8 @@
 // Finding groups, making room for new ones, and adding to all.
 #include "cuda/fragment/group_table.h"
 
+#include "cuda/fragment/renew_vector.h"
+
 namespace gpujoin::cuda {
 
 namespace {
@@ -21,7 +23,7 @@ GroupTable::GroupTable(const DeviceSink& sink)
 // The store's memory, where it is not what it was.
 Status GroupTable::refresh(const WorkContext& context) {
     if (version_ == store_.version()) return {};
-    GPUJOIN_RETURN_IF_FAILED(upload_vector(context.upload(), store_.views(), &stored_));
+    GPUJOIN_RETURN_IF_FAILED(renew_vector(context, store_.views(), &stored_));
     version_ = store_.version();
     return {};
 }

@@ -1,8 +1,9 @@
-// Accumulating. A warp has 32 rows and one aggregate.
+// Accumulating, an aggregate apart from the other.
 #include "cuda/fragment/group_totals.h"
 
 #include <limits>
 
+#include "cuda/fragment/renew_vector.h"
 #include "cuda/fragment/total_adding.cuh"
 #include "cuda/work/launch.cuh"
 
@@ -10,41 +11,24 @@ namespace gpujoin::cuda {
 
 namespace {
 
-struct AddRows {
-    const TotalView* totals;
-    const uint32_t* groups;
-    SinkValuesView values;
+constexpr uint32_t kFewGroups = 1024;
 
-    __device__ void operator()(const Warp&, uint64_t unit) const {
-        const TotalView& total = totals[unit / values.words];
-        const uint64_t word = unit % values.words;
-        const uint16_t program = total.spec.value;
-        uint32_t added = values.live[word] & values.passed(total.spec, word);
-        if (program != kNoNumber) added &= ~values.null(program, word);
-        if (added == 0) return;
-        const uint64_t i = word * Warp::kThreads + (threadIdx.x & 31);
-        const bool is_added = added >> (threadIdx.x & 31) & 1;
-        const uint32_t group = is_added ? groups[i] : 0;
-        if (is_added && total.null_flags) total.null_flags[group] = 0;
-        if (total.spec.function == AggregateFunction::Count) return count_lanes(added, group, total.values);
-        add(total, added, group, is_added ? values.number(program, i) : 0);
+// Calls body(kind) with the kind of a total that is no count.
+template <typename Body>
+__device__ void with_kind(const TotalView& total, const Body& body) {
+    switch (total.spec.function) {
+        case AggregateFunction::Sum:
+            if (total.is_float)
+                body(FloatSum{});
+            else
+                body(IntegerSum{});
+            return;
+        case AggregateFunction::Minimum:
+            return body(Extreme<true>{});
+        default:
+            return body(Extreme<false>{});
     }
-
-    __device__ static void add(const TotalView& total, uint32_t added, uint32_t group, int64_t value) {
-        switch (total.spec.function) {
-            case AggregateFunction::Sum:
-                return total.is_float ? add_lanes<FloatSum>(added, group, value, total.values)
-                                      : add_lanes<IntegerSum>(added, group, value, total.values);
-            case AggregateFunction::Minimum:
-                return add_lanes<Extreme<true>>(added, group, key(total, value), total.values);
-            default:
-                return add_lanes<Extreme<false>>(added, group, key(total, value), total.values);
-        }
-    }
-    __device__ static int64_t key(const TotalView& total, int64_t value) {
-        return total.is_float ? ordered_bits(as_double(value)) : value;
-    }
-};
+}
 
 // What a group has before any row is added.
 __device__ void begin_total(const TotalView& total, uint64_t group) {
@@ -66,6 +50,81 @@ __device__ void begin_total(const TotalView& total, uint64_t group) {
     }
     words[group] = 0;
 }
+
+// Adds what a group has in one place to what it has in another.
+__device__ void add_total(const TotalView& from, uint32_t group, const TotalView& to) {
+    if (from.null_flags[group]) return;
+    if (to.null_flags) to.null_flags[group] = 0;
+    if (from.spec.function == AggregateFunction::Count) {
+        const auto* counts = reinterpret_cast<const unsigned long long*>(from.values);
+        atomicAdd(reinterpret_cast<unsigned long long*>(to.values) + group, counts[group]);
+        return;
+    }
+    with_kind(from, [&](auto kind) {
+        using Kind = decltype(kind);
+        Kind::add(to.values, group, Kind::read(from.values, group));
+    });
+}
+
+// The rows of a piece, and what is added of them.
+struct RowsToAdd {
+    const TotalView* totals;
+    const uint32_t* groups;  // by row
+    SinkValuesView values;
+
+    // Adds 32 rows to a total. Called by all lanes of a warp together.
+    __device__ void add(const TotalView& total, uint64_t word) const {
+        const uint16_t program = total.spec.value;
+        uint32_t added = values.live[word] & values.passed(total.spec, word);
+        if (program != kNoNumber) added &= ~values.null(program, word);
+        if (added == 0) return;
+        const uint64_t i = word * Warp::kThreads + (threadIdx.x & 31);
+        const bool is_added = added >> (threadIdx.x & 31) & 1;
+        const uint32_t group = is_added ? groups[i] : 0;
+        if (is_added && total.null_flags) total.null_flags[group] = 0;
+        if (total.spec.function == AggregateFunction::Count) return count_lanes(added, group, total.values);
+        const bool is_extreme = total.spec.function != AggregateFunction::Sum;
+        int64_t value = is_added ? values.number(program, i) : 0;
+        if (is_extreme && total.is_float) value = ordered_bits(as_double(value));
+        with_kind(total, [&](auto kind) { add_lanes<decltype(kind)>(added, group, value, total.values); });
+    }
+};
+
+// A warp has 32 rows and one aggregate.
+struct AddRows {
+    RowsToAdd rows;
+
+    __device__ void operator()(const Warp&, uint64_t unit) const {
+        rows.add(rows.totals[unit / rows.values.words], unit % rows.values.words);
+    }
+};
+
+// Few groups: a block has some rows and one aggregate, which it adds up in shared memory first.
+struct AddRowsOfFewGroups {
+    static constexpr uint64_t kWords = 128;
+
+    RowsToAdd rows;
+    uint64_t stretches;
+    uint32_t groups;
+
+    __device__ void operator()(uint64_t unit) const {
+        __shared__ uint4 shared_values[kFewGroups];
+        __shared__ uint8_t shared_flags[kFewGroups];
+        const TotalView& total = rows.totals[unit / stretches];
+        TotalView own = total;
+        own.values = reinterpret_cast<std::byte*>(shared_values);
+        own.null_flags = shared_flags;
+        for (uint32_t group = threadIdx.x; group < groups; group += kBlockThreads) begin_total(own, group);
+        __syncthreads();
+        const uint64_t begin = unit % stretches * kWords;
+        const uint64_t end = begin + kWords < rows.values.words ? begin + kWords : rows.values.words;
+        for (uint64_t word = begin + threadIdx.x / 32; word < end; word += kBlockThreads / 32)
+            rows.add(own, word);
+        __syncthreads();
+        for (uint32_t group = threadIdx.x; group < groups; group += kBlockThreads)
+            add_total(own, group, total);
+    }
+};
 
 Status begin_totals(const WorkContext& context, const TotalView* totals, uint64_t count, uint64_t first,
                     uint64_t groups) {
@@ -117,7 +176,7 @@ Status GroupTotals::refresh(const WorkContext& context) {
         totals_[i].values = store_.values(columns_[i]);
         totals_[i].null_flags = store_.null_flags(columns_[i]);
     }
-    GPUJOIN_RETURN_IF_FAILED(upload_vector(context.upload(), totals_, &device_totals_));
+    GPUJOIN_RETURN_IF_FAILED(renew_vector(context, totals_, &device_totals_));
     version_ = store_.version();
     return {};
 }
@@ -129,11 +188,16 @@ Status GroupTotals::begin(const WorkContext& context, uint64_t groups) {
 
 Status GroupTotals::add(const WorkContext& context, const SinkValuesView& values,
                         const uint32_t* groups_of_rows) {
-    return for_each_warp(context.handle(), totals_.size() * values.words,
-                         AddRows{device_totals_.data(), groups_of_rows, values});
+    const RowsToAdd rows{device_totals_.data(), groups_of_rows, values};
+    if (store_.groups() > kFewGroups)
+        return for_each_warp(context.handle(), totals_.size() * values.words, AddRows{rows});
+    const uint64_t stretches = (values.words + AddRowsOfFewGroups::kWords - 1) / AddRowsOfFewGroups::kWords;
+    return for_each_block(context.handle(), totals_.size() * stretches,
+                          AddRowsOfFewGroups{rows, stretches, static_cast<uint32_t>(store_.groups())});
 }
 
 Status GroupTotals::close(const WorkContext& context) {
+    GPUJOIN_RETURN_IF_FAILED(refresh(context));
     return restore_floats(context, device_totals_.data(), totals_.size(), store_.groups());
 }
 

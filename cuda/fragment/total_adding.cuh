@@ -31,7 +31,7 @@ __device__ T warp_reduce(T value, const Combine& combine) {
     return value;
 }
 
-// How each kind of aggregate adds up values. Part: what some rows come to.
+// How each kind of aggregate adds up values, in global or shared memory. Part: what some rows come to.
 struct IntegerSum {
     struct Part {
         unsigned long long low;
@@ -39,6 +39,10 @@ struct IntegerSum {
     };
     __device__ static Part part(int64_t value) {
         return {static_cast<unsigned long long>(value), value >> 63};
+    }
+    __device__ static Part read(const std::byte* values, uint32_t group) {
+        const auto* words = reinterpret_cast<const unsigned long long*>(values) + 2 * uint64_t{group};
+        return {words[0], static_cast<long long>(words[1])};
     }
     // The halves are added up apart, in words that cannot overflow.
     __device__ static Part of_lanes(bool is_in, int64_t value) {
@@ -62,6 +66,9 @@ struct IntegerSum {
 struct FloatSum {
     using Part = double;
     __device__ static Part part(int64_t value) { return as_double(value); }
+    __device__ static Part read(const std::byte* values, uint32_t group) {
+        return reinterpret_cast<const Part*>(values)[group];
+    }
     __device__ static Part of_lanes(bool is_in, int64_t value) {
         return warp_reduce(is_in ? as_double(value) : 0.0, [](double a, double b) { return a + b; });
     }
@@ -78,14 +85,19 @@ struct Extreme {
     }
     __device__ static Part better(Part a, Part b) { return (kIsMinimum ? b < a : a < b) ? b : a; }
     __device__ static Part part(int64_t value) { return value; }
+    __device__ static Part read(const std::byte* values, uint32_t group) {
+        return reinterpret_cast<const Part*>(values)[group];
+    }
     __device__ static Part of_lanes(bool is_in, int64_t value) {
         return warp_reduce(is_in ? Part{value} : none(), better);
     }
-    // Most values change nothing, which a look tells.
+    // Most values change nothing, which a look tells where atomic operations are dear.
     __device__ static void add(std::byte* values, uint32_t group, Part part) {
         auto* extreme = reinterpret_cast<Part*>(values) + group;
-        const Part before = __ldcg(extreme);
-        if (better(before, part) == before) return;
+        if (!__isShared(extreme)) {
+            const Part before = __ldcg(extreme);
+            if (better(before, part) == before) return;
+        }
         if (kIsMinimum)
             atomicMin(extreme, part);
         else
