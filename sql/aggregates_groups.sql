@@ -91,6 +91,15 @@ SELECT * FROM compare_many(1);
 RESET work_mem;
 RESET max_parallel_workers_per_gather;
 
+-- Grouped by a constant, where core would not hash.
+SET enable_hashagg = off;
+SELECT * FROM compare_all(ARRAY['SELECT i4, sum(v) FROM fact JOIN d1 ON a = d1.k WHERE i4 = 3 GROUP BY i4', 'SELECT i4, x, sum(v) FROM fact JOIN d1 ON a = d1.k WHERE i4 = 3 GROUP BY i4, x', 'SELECT i4, sum(v) FROM fact JOIN d1 ON a = d1.k WHERE i4 = 3 AND v < 0 GROUP BY i4']);
+RESET enable_hashagg;
+-- Run again with another Param: what is computed with build rows is computed anew.
+SELECT * FROM compare_all(ARRAY['SELECT o.x, (SELECT string_agg(big::text || n, '','' ORDER BY big) FROM (SELECT d1.x > o.x AS big, count(*) AS n FROM fact JOIN d1 ON a = d1.k GROUP BY 1) s) FROM d3 o',
+    'SELECT o.x, (SELECT count(*) FILTER (WHERE coalesce(d1.x > o.x, false)) FROM fact JOIN d1 ON a = d1.k) FROM d3 o', 'SELECT o.x, (SELECT sum(d1.x + o.x) FROM fact JOIN d1 ON a = d1.k) FROM d3 o',
+    'SELECT o.x, (SELECT sum(d2.w) FROM fact JOIN d1 ON a = d1.k LEFT JOIN d2 ON d2.k = d1.x AND (coalesce(d1.x > o.x, false) OR d2.w > 70)) FROM d3 o',
+    'SELECT o.x, (SELECT min(s) FROM (SELECT fact.id + d2.w AS s FROM fact JOIN d1 ON a = d1.k LEFT JOIN d2 ON d2.k = d1.x AND (coalesce(d1.x > o.x, false) OR d2.w > 70) OFFSET 0) z) FROM d3 o']);
 -- With workers, the leader among them or not.
 \set ECHO none
 \i sql/include/parallel.sql

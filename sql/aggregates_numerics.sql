@@ -27,6 +27,8 @@ SELECT g, n, c.* FROM (VALUES (1, 'SELECT %s FROM fact JOIN d1 USING (k) JOIN d2
 SELECT * FROM compare_all(ARRAY['SELECT discount, tax, count(*), sum(price) FROM fact JOIN d1 USING (k) GROUP BY discount, tax', 'SELECT rate, factor, max(price) FROM fact JOIN d1 USING (k) JOIN d2 USING (g) GROUP BY rate, factor',
     'SELECT sum(price), avg(price), min(price) FROM fact JOIN d1 USING (k) WHERE price < 0', 'SELECT g, sum(small), avg(small) FROM fact JOIN d1 USING (k) WHERE small IS NULL GROUP BY g', 'SELECT g, sum(CASE WHEN price < 0 THEN price ELSE 0 END) FROM fact JOIN d1 USING (k) GROUP BY g',
     'SELECT g, sum(price) FROM (SELECT k, price::numeric(12, 1) AS price FROM fact UNION ALL SELECT k, price FROM fact) s JOIN d1 USING (k) GROUP BY g', 'SELECT g, sum(p) FROM (SELECT k, price * 2 AS p FROM fact OFFSET 0) s JOIN d1 USING (k) GROUP BY g']);
+-- Rows that PostgreSQL aggregates itself, several of them, beside values whose states it would write into.
+SELECT * FROM compare_all(ARRAY['SELECT avg(i2), sum(maybe_nan), sum(i2), avg(id), count(*), min(id) FROM fact JOIN d1 USING (k)', 'SELECT g, avg(id), avg(i8), avg(i2) FILTER (WHERE g = 3), sum(large * large), max(i8) FROM fact JOIN d1 USING (k) GROUP BY g']);
 -- In parallel, each process with groups of its own.
 \set ECHO none
 \i sql/include/parallel.sql

@@ -309,6 +309,15 @@ inline void count_rows_fetched(Relation relation, int64 rows) {
 #endif
 }
 
+// Relations without the outer joins that columns tell of, from 16 on.
+inline Relids without_outer_joins([[maybe_unused]] const PlannerInfo* root, Relids relids) {
+#if PG_VERSION_NUM >= 160000
+    return bms_difference(relids, root->outer_join_rels);
+#else
+    return relids;
+#endif
+}
+
 // What a query groups by; from 16 on without what is redundant.
 inline List* group_clause(const PlannerInfo* root) {
 #if PG_VERSION_NUM >= 160000

@@ -91,7 +91,9 @@ int decimal_scale(int32 typmod) {
 }
 
 bool is_nan(Datum value) {
-    return numeric_is_nan(DatumGetNumeric(value));
+    const auto* stored = reinterpret_cast<const varlena*>(DatumGetPointer(value));
+    return !VARATT_IS_EXTERNAL(stored) && !VARATT_IS_COMPRESSED(stored) &&
+           word_at(VARDATA_ANY(stored)) == kSpecial;
 }
 
 Datum numeric_of(int64 number, int scale) {

@@ -205,9 +205,31 @@ void init_children(GpuJoinState* state, EState* estate, int eflags) {
     }
 }
 
-bool build_uses_params(const JoinStage* stage) {
+// Whether one of the expressions, or of the clauses' left arguments, is computed with a stage's build rows
+// and a Param.
+bool any_uses_params(const GpuJoinState* state, int number, List* expressions, bool are_clauses) {
+    ListCell* cell;
+    foreach (cell, expressions) {
+        auto* node = static_cast<Node*>(lfirst(cell));
+        if (are_clauses) node = static_cast<Node*>(linitial(castNode(OpExpr, node)->args));
+        if (contains_param(node, nullptr) && child_of(state, node) == number) return true;
+    }
+    return false;
+}
+
+// Of what is sent of a build side: its own keys and values, and what later stages and groups read of it.
+bool build_uses_params(const GpuJoinState* state, int number) {
+    const JoinStage* stage = &state->stages[number];
     for (StageExprs which : {kEqualityExprs, kRangeExprs, kFilterExprs, kBuildValueExprs})
         if (contains_param(reinterpret_cast<Node*>(exprs_of(stage, which)), nullptr)) return true;
+    for (int later = number + 1; later < state->plan.stage_count; later++)
+        for (StageExprs which : {kEqualityExprs, kRangeExprs, kFilterExprs, kProbeValueExprs})
+            if (any_uses_params(state, number, exprs_of(&state->stages[later], which),
+                                which != kProbeValueExprs))
+                return true;
+    if (!state->plan.groups) return false;
+    for (GroupExprs which : {kKeyExprs, kValueExprs, kAnyExprs})
+        if (any_uses_params(state, number, group_exprs_of(state, which), false)) return true;
     return false;
 }
 
@@ -235,7 +257,7 @@ void begin_node(CustomScanState* node, EState* estate, int eflags) {
     if (!probe->reads_on_demand && !state->plan.has_dear_conditions) side_choose_source(&probe->side);
     for (int i = 0; i < state->plan.stage_count; i++) {
         side_choose_source(&state->stages[i].build);
-        state->stages[i].build_uses_params = build_uses_params(&state->stages[i]);
+        state->stages[i].build_uses_params = build_uses_params(state, i);
     }
     // Append keeps finished children alive: what the server holds is given back after the last row, unless a
     // rescan is likely.

@@ -31,6 +31,8 @@ struct EscapedAggregate {
     FmgrInfo serialize;  // fn_oid 0: the state is no internal one
     Datum first;
     bool first_is_null;
+    int16 state_length;  // pg_type's typlen and typbyval of the state
+    bool state_by_value;
 };
 
 namespace {
@@ -77,6 +79,7 @@ void init_aggregate(EscapedAggregate* aggregate, const EntryState& state) {
     fmgr_info(form->aggtransfn, &aggregate->transition);
     aggregate->has_argument = aggregate->transition.fn_nargs > 1;
     if (form->aggtranstype == INTERNALOID) fmgr_info(form->aggserialfn, &aggregate->serialize);
+    get_typlenbyval(form->aggtranstype, &aggregate->state_length, &aggregate->state_by_value);
     init_first_state(aggregate, tuple, form->aggtranstype);
     ReleaseSysCache(tuple);
 }
@@ -98,9 +101,15 @@ bool passes(ExprState* filter, ExprContext* context) {
     return !isnull && DatumGetBool(truth);
 }
 
+// A copy: transition functions write into the states that they are given.
+NullableDatum first_state(const EscapedAggregate* aggregate) {
+    if (aggregate->first_is_null) return {Datum{0}, true};
+    return {datumCopy(aggregate->first, aggregate->state_by_value, aggregate->state_length), false};
+}
+
 // The state after the row, as advance_transition_function() of core makes it.
 NullableDatum state_of(const EscapedRows* escaped, const EscapedAggregate* aggregate, ExprContext* context) {
-    NullableDatum arguments[2] = {{aggregate->first, aggregate->first_is_null}, {Datum{0}, true}};
+    NullableDatum arguments[2] = {first_state(aggregate), {Datum{0}, true}};
     NullableDatum state = arguments[0];
     if (!passes(aggregate->filter, context)) return state;
     if (aggregate->has_argument)

@@ -238,6 +238,18 @@ void show_chain(const GpuJoinState* state, CustomScanState* node, List* ancestor
     ExplainCloseGroup("Stages", "Stages", false, es);
 }
 
+// Columns that the planner has relabelled as what they are, as they were.
+Node* unrelabelling_mutator(Node* node, void*) {
+    if (!node) return nullptr;
+    if (!IsA(node, RelabelType)) return mutate_expression(node, unrelabelling_mutator, nullptr);
+    auto* relabel = reinterpret_cast<RelabelType*>(node);
+    auto* argument = reinterpret_cast<Node*>(relabel->arg);
+    bool is_same =
+        relabel->resulttype == exprType(argument) && relabel->resultcollid == exprCollation(argument);
+    return is_same ? unrelabelling_mutator(argument, nullptr)
+                   : mutate_expression(node, unrelabelling_mutator, nullptr);
+}
+
 // What rows are grouped by, as the node's target list has it.
 void show_group_keys(const GpuJoinState* state, CustomScanState* node, List* ancestors, ExplainState* es) {
     List* context = set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors);
@@ -245,7 +257,9 @@ void show_group_keys(const GpuJoinState* state, CustomScanState* node, List* anc
     List* keys = NIL;
     ListCell* cell;
     foreach (cell, group_exprs_of(state, kKeyExprs))
-        keys = lappend(keys, deparse_expression(static_cast<Node*>(lfirst(cell)), context, prefix, true));
+        keys =
+            lappend(keys, deparse_expression(unrelabelling_mutator(static_cast<Node*>(lfirst(cell)), nullptr),
+                                             context, prefix, true));
     if (keys != NIL) ExplainPropertyList("Group Key", keys, es);
 }
 

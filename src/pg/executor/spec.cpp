@@ -195,9 +195,17 @@ int most_columns(const GpuJoinState* state) {
     return groups ? count + groups->keys + groups->values.count + groups->any_count : count;
 }
 
+// Most of a spec are programs and aggregates: left alone, where there are no groups, they take no memory.
+FragmentSpec* make_spec(const GpuJoinState* state) {
+    if (state->plan.groups) return zeroed<FragmentSpec>();
+    auto* spec = unset<FragmentSpec>();
+    memset(static_cast<void*>(spec), 0, offsetof(FragmentSpec, value));
+    return spec;
+}
+
 FragmentParts start_parts(GpuJoinState* state) {
     int stages = state->plan.stage_count;
-    state->fragment = zeroed<FragmentSpec>();
+    state->fragment = make_spec(state);
     state->stage_specs = zeroed<StageSpec>(stages);
     FragmentParts parts = {state, state->fragment, state->stage_specs, unset<ChildColumns>(stages + 1)};
     int columns = most_columns(state);

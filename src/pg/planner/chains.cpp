@@ -169,8 +169,8 @@ bool is_bare_column(const Node* expression) {
 // which it is over the probe input.
 bool may_be_computed_early(PlannerInfo* root, const Chain* before, Node* expression) {
     int child;
-    return (!before || find_child(before, pull_varnos(root, expression), expression, &child)) &&
-           cannot_fail(expression) && !may_overflow(expression);
+    return (!before || find_child(root, before, expression, &child)) && cannot_fail(expression) &&
+           !may_overflow(expression);
 }
 
 bool are_computed_early(PlannerInfo* root, const Chain* before, const JoinClauses* clauses) {
@@ -213,6 +213,8 @@ ChainSteps chain_steps(const JoinCall& call, const Proposal& proposal, const Joi
                        RelOptInfo* build_rel) {
     ChainSteps steps;
     if (!setting_chain || !may_be_in_chain(call, proposal) || computes_between_joins(call)) return steps;
+    // Of a path core tests the pseudoconstant conditions of its own join alone, and of groups none.
+    if (kTestsPseudoconstants && call.root->hasPseudoConstantQuals) return steps;
     JoinInputs step = inputs;
     step.before = call.outer_chains[0];
     if (step.before) step.probe = step.before->probe;
@@ -243,7 +245,8 @@ void add_chain(const JoinCall& call, const JoinInputs& step) {
     if (step.before) add_join_path(call, step);
 }
 
-bool find_child(const Chain* chain, Relids relids, const Node* expression, int* child) {
+bool find_child(PlannerInfo* root, const Chain* chain, Node* expression, int* child) {
+    const Relids relids = without_outer_joins(root, pull_varnos(root, expression));
     *child = kProbeChild;
     if (bms_is_empty(relids)) return true;
     for (; chain; chain = chain->before) {

@@ -38,6 +38,6 @@ void add_chain(const JoinCall& call, const JoinInputs& step);
 // build side it is, or kProbeChild, also where there are none. False where that is no single one, where rows
 // of the chain have no columns of it, or where an outer join may null what it is computed from, but for a
 // bare column.
-bool find_child(const Chain* chain, Relids relids, const Node* expression, int* child);
+bool find_child(PlannerInfo* root, const Chain* chain, Node* expression, int* child);
 
 }  // namespace gpujoin

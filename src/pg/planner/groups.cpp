@@ -129,9 +129,8 @@ class Collector {
 // What can be computed for every row of an input, whether or not it finds partners.
 bool Collector::is_of_one_child(Node* expression) {
     int child;
-    return find_child(chain_, pull_varnos(root_, expression), expression, &child) &&
-           !contain_volatile_functions(expression) && !contain_subplans(expression) &&
-           cannot_fail(expression) && !may_overflow(expression);
+    return find_child(root_, chain_, expression, &child) && !contain_volatile_functions(expression) &&
+           !contain_subplans(expression) && cannot_fail(expression) && !may_overflow(expression);
 }
 
 bool Collector::add_state(StateForm form, int column, int count_column) {
@@ -377,7 +376,7 @@ GroupsShape shape_of(const GroupCall& call, const Chain* chain, const GroupsInpu
         foreach (cell, groups->exprs[which]) {
             int child;
             auto* expression = static_cast<Node*>(lfirst(cell));
-            find_child(chain, pull_varnos(call.root, expression), expression, &child);
+            find_child(call.root, chain, expression, &child);
             if (child != kProbeChild) continue;
             shape.source.values++;
             shape.source.bytes += get_typavgwidth(exprType(expression), exprTypmod(expression));
@@ -427,12 +426,14 @@ void add_final_paths(const GroupCall& call, Path* partial) {
                                    AGGSPLIT_FINAL_DESERIAL, call.clause,
                                    castNode(List, call.extra->havingQual), &costs, call.groups)));
     };
-    if (call.clause == NIL) return add(partial, AGG_PLAIN);
+    // Not by call.clause, of which nothing may be left: groups of no rows are none.
+    if (call.root->parse->groupClause == NIL) return add(partial, AGG_PLAIN);
     if (call.extra->flags & GROUPING_CAN_USE_HASH) add(partial, AGG_HASHED);
-    if (call.extra->flags & GROUPING_CAN_USE_SORT)
-        add(reinterpret_cast<Path*>(
-                create_sort_path(call.root, partial->parent, partial, call.root->group_pathkeys, -1.0)),
-            AGG_SORTED);
+    if (!(call.extra->flags & GROUPING_CAN_USE_SORT)) return;
+    if (call.root->group_pathkeys != NIL)  // else all keys are constants
+        partial = reinterpret_cast<Path*>(
+            create_sort_path(call.root, partial->parent, partial, call.root->group_pathkeys, -1.0));
+    add(partial, AGG_SORTED);
 }
 
 // What is forced displaces core's paths, once there is one.

@@ -44,7 +44,7 @@ Node* nulling_mutator(Node* node, void* reference) {
 List* with_nulling_of(const List* expressions, const List* reference) {
     if (!kTellsNulling) return const_cast<List*>(expressions);
     auto* node = const_cast<Node*>(reinterpret_cast<const Node*>(reference));
-    List* known = pull_var_clause(node, PVC_INCLUDE_PLACEHOLDERS);
+    List* known = pull_var_clause(node, PVC_RECURSE_AGGREGATES | PVC_INCLUDE_PLACEHOLDERS);
     auto* copied = const_cast<Node*>(reinterpret_cast<const Node*>(expressions));
     return reinterpret_cast<List*>(nulling_mutator(copied, known));
 }
