@@ -9,7 +9,7 @@ namespace gpujoin::cuda {
 
 namespace {
 
-constexpr uint64_t kLeastStaging = 4096;
+constexpr uint64_t kLeastBudget = 4096;
 
 }  // namespace
 
@@ -18,19 +18,6 @@ DeviceWriter::DeviceWriter(std::vector<ResultColumn> columns, bool names_rows)
       shape_(make_result_shape(columns_, names_rows, false)),
       names_rows_(names_rows),
       data_bytes_(columns_.size()) {}
-
-// Makes room for results of *budget bytes. With less memory than there should be, for smaller ones.
-Status DeviceWriter::stage(const WorkContext& context, uint64_t* budget) {
-    Status status;
-    for (uint64_t bytes = *budget; bytes > staging_.size(); bytes /= 2) {
-        if (bytes < kLeastStaging && bytes < *budget) break;
-        status = staging_.allocate(context.account, bytes, context.handle());
-        if (status.fault != Fault::DeviceMemory) break;
-    }
-    if (staging_.size() == 0) return status;
-    *budget = std::min(*budget, staging_.size());
-    return {};
-}
 
 // Finds how many rows fit, and how many bytes of values of any length are in these.
 Status DeviceWriter::measure(const WorkContext& context, std::span<const PickedView> columns,
@@ -75,34 +62,49 @@ Status DeviceWriter::gather(const WorkContext& context, std::span<const PickedVi
     return {};
 }
 
+// With less memory than there should be, results are smaller.
 Status DeviceWriter::write(const WorkContext& context, std::span<const PickedView> columns,
                            const uint32_t* list, const uint32_t* source_rows, uint32_t* first, uint32_t rows,
                            const Sink& sink, ResultBatch* result) {
+    const WrittenRows wanted{columns, {*first, list}, source_rows, rows - *first};
+    for (uint64_t budget = sink.bytes;; budget /= 2) {
+        const Status status = write(context, wanted, sink, budget, result);
+        if (status.ok()) *first += result->rows;
+        if (status.fault != Fault::DeviceMemory || budget / 2 < kLeastBudget) return status;
+        GPUJOIN_RETURN_IF_FAILED(context.stream.synchronize());
+        staging_.reset();
+        starts_.reset();
+    }
+}
+
+Status DeviceWriter::write(const WorkContext& context, const WrittenRows& wanted, const Sink& sink,
+                           uint64_t budget, ResultBatch* result) {
     const bool direct = sink.kind == Memory::Device;
-    const RowChoice choice{*first, list};
-    uint64_t budget = sink.bytes, fit = 0, needed = 0;
-    if (!direct) GPUJOIN_RETURN_IF_FAILED(stage(context, &budget));
-    GPUJOIN_RETURN_IF_FAILED(measure(context, columns, choice, rows - *first, budget, &fit, &needed));
+    uint64_t fit = 0, needed = 0;
+    if (!direct) GPUJOIN_RETURN_IF_FAILED(staging_.reserve(context.account, budget, context.handle()));
+    GPUJOIN_RETURN_IF_FAILED(
+        measure(context, wanted.columns, wanted.choice, wanted.left, budget, &fit, &needed));
     if (fit == 0 && needed <= sink.bytes)
         return failure(Fault::DeviceMemory, "53200", "out of device memory")
-            .with_detail("A row of %llu bytes does not fit.", static_cast<unsigned long long>(needed));
+            .with_detail("There is no room for a row of %llu bytes.",
+                         static_cast<unsigned long long>(needed));
     if (fit == 0) {
         result->bytes_needed = needed;
         return {};
     }
     place_result(columns_, names_rows_, false, static_cast<uint32_t>(fit), data_bytes_, result);
     std::byte* target = direct ? sink.memory : staging_.data();
-    GPUJOIN_RETURN_IF_FAILED(gather(context, columns, choice, *result, target));
-    if (names_rows_)
-        GPUJOIN_CHECK_CUDA(cudaMemcpyAsync(target + result->probe_rows, source_rows + *first,
-                                           fit * sizeof(uint32_t), cudaMemcpyDeviceToDevice,
-                                           context.handle()));
-    if (!direct)
-        GPUJOIN_RETURN_IF_FAILED(
-            context.transfer.download(context.handle(), sink.memory, target, result->bytes, sink.kind));
-    GPUJOIN_RETURN_IF_FAILED(context.stream.synchronize());
-    *first += static_cast<uint32_t>(fit);
-    return {};
+    Status status = gather(context, wanted.columns, wanted.choice, *result, target);
+    if (status.ok() && names_rows_)
+        status =
+            cuda_status(cudaMemcpyAsync(target + result->probe_rows, wanted.source_rows + wanted.choice.first,
+                                        fit * sizeof(uint32_t), cudaMemcpyDeviceToDevice, context.handle()),
+                        "cudaMemcpyAsync");
+    if (status.ok() && !direct)
+        status = context.transfer.download(context.handle(), sink.memory, target, result->bytes, sink.kind);
+    if (status.ok()) status = context.stream.synchronize();
+    if (!status.ok()) *result = {};
+    return status;
 }
 
 }  // namespace gpujoin::cuda

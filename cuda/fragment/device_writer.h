@@ -23,7 +23,15 @@ class DeviceWriter {
                  ResultBatch* result);
 
   private:
-    Status stage(const WorkContext& context, uint64_t* budget);
+    struct WrittenRows {
+        std::span<const PickedView> columns;
+        RowChoice choice;
+        const uint32_t* source_rows;
+        uint64_t left;
+    };
+
+    Status write(const WorkContext& context, const WrittenRows& wanted, const Sink& sink, uint64_t budget,
+                 ResultBatch* result);
     Status measure(const WorkContext& context, std::span<const PickedView> columns, RowChoice choice,
                    uint64_t left, uint64_t budget, uint64_t* rows, uint64_t* needed);
     Status gather(const WorkContext& context, std::span<const PickedView> columns, RowChoice choice,

@@ -33,11 +33,20 @@ Status GroupConsumer::begin() {
     return {};
 }
 
-// What was queued for the table has been waited for before another batch has it.
+// What was queued for the table has been waited for before another batch has it. What the rows took is given
+// back, so that there is some memory for giving out groups.
 void GroupConsumer::end() {
     work_.end();
-    if (table_) tables_.give_back(table_);
+    if (!table_) return;
+    release();
+    tables_.give_back(table_);
     table_ = nullptr;
+}
+
+void GroupConsumer::release() {
+    values_.release();
+    escaped_rows_.reset();
+    table_->release();
 }
 
 Status GroupConsumer::start(std::span<const PickedColumn> inputs, const uint32_t*, uint32_t rows) {
@@ -85,8 +94,7 @@ Status GroupConsumer::add() {
     }
     escaped_count_ = 0;
     GPUJOIN_RETURN_IF_FAILED(work_.synchronize());
-    values_.release();
-    table_->release();
+    release();
     if (table_->groups() > 0) {
         gives_out_ = true;
         return group_writer_.start(work_.context(), table_);

@@ -22,6 +22,7 @@ class GroupConsumer final : public RowConsumer {
   private:
     Status add();
     Status add_piece(uint32_t rows, bool* is_full);
+    void release();
     Status write_escaped(const Sink& sink, ResultBatch* result);
     bool has_escaped() const { return escaped_written_ < escaped_count_; }
 

@@ -169,7 +169,8 @@ TEST_P(EngineTurns, ScansReturnInTheMiddle) {
     JoinSpec joined = make_spec(JoinKind::RightSemi, Algorithm::Hash, probe, build);
     add_equality(joined, 0, 0);
     ASSERT_OK(engine_->open(joined, limits(), &join));
-    for (uint64_t i = 0; i < copies; i++) append_all(*join, build, build.rows());
+    OwnedBatch batch(build, 0, build.rows());
+    for (uint64_t i = 0; i < copies; i++) ASSERT_OK(join->append(batch.view(), i * build.rows()));
     SealReport report;
     ASSERT_OK(join->seal(&report));
     std::unique_ptr<Cursor> cursor;
