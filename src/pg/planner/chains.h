@@ -34,10 +34,9 @@ ChainSteps chain_steps(const JoinCall& call, const Proposal& proposal, const Joi
 // Remembers the chain if it is the relation's cheapest, and gives the relation a path of it.
 void add_chain(const JoinCall& call, const JoinInputs& step);
 
-// Which input of a chain an expression over these relations can be computed with: a stage's number, whose
-// build side it is, or kProbeChild, also where there are none. False where that is no single one, where rows
-// of the chain have no columns of it, or where an outer join may null what it is computed from, but for a
-// bare column.
+// Which input of a chain an expression can be computed with: a stage's number, whose build side it is, or
+// kProbeChild, also where it has no columns. False where that is no single one, where rows of the chain have
+// no columns of it, or where an outer join may null what it is computed from, but for a bare column.
 bool find_child(PlannerInfo* root, const Chain* chain, Node* expression, int* child);
 
 }  // namespace gpujoin
