@@ -55,6 +55,7 @@ Status GroupTable::add(const WorkContext& context, const RowPiece& piece, std::s
         GPUJOIN_RETURN_IF_FAILED(index_.forget(context, piece, new_groups));
         return status;
     }
+    if (store_.groups() + new_groups == 0) return {};  // all rows escaped, and there is nothing to add to
     GPUJOIN_RETURN_IF_FAILED(index_.keep(context, piece, live, store_.groups(), new_groups));
     store_.add(new_groups);
     totals_.take_range(values.sizes());

@@ -43,7 +43,7 @@ enum class FilterOpcode : uint8_t {
     Absolute,
     ToFloat,  // integer to Float64
     Choose,   // where the truth value below a number on the stack is true that number, else the accumulator;
-             // what is not chosen does not count
+              // what is not chosen does not count
     // two integers, or two floats by a total order: NaN equals itself and is greater than all others
     Equal,
     NotEqual,

@@ -606,6 +606,13 @@ TEST_P(FragmentGroups, RowsEscape) {
     ProgramWriter(program).probe(Opcode::Load, 0).constant(Opcode::Divide, int64_t{0});
     fragment.aggregate(Function::Sum, fragment.value(program));
     expect_groups(fragment, {.probe_batch = 3000}, "all escape");
+    for (int keys : {0, 1}) {
+        TestGroups others({{column_of_words({1, 2, 3})}});
+        let_through(others).input(source_column(0));
+        if (keys > 0) others.key(0);
+        others.aggregate(Function::Sum, others.value(program));
+        expect_groups(others, {}, "and there is no group");
+    }
 }
 
 // More groups than a table holds: it is given out in between, and no group gets lost.
