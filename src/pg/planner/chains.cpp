@@ -246,7 +246,7 @@ void add_chain(const JoinCall& call, const JoinInputs& step) {
 }
 
 bool find_child(PlannerInfo* root, const Chain* chain, Node* expression, int* child) {
-    const Relids relids = without_outer_joins(root, pull_varnos(root, expression));
+    Relids relids = without_outer_joins(root, pull_varnos(root, expression));
     *child = kProbeChild;
     if (bms_is_empty(relids)) return true;
     for (; chain; chain = chain->before) {
