@@ -30,7 +30,8 @@ constexpr uint16_t kShortWeightMask = 0x003F;
 constexpr int kBase = 10000;
 constexpr int kDigitsOfBase = 4;
 constexpr int kMaxScale = 18;
-constexpr int kMaxWeight = 4;  // 10^16 to 10^20
+constexpr int kMaxWeight = 4;          // 10^16 to 10^20
+constexpr int kMaxQuickPositions = 4;  // whose numbers have 64 bits
 constexpr int64 kPowers[] = {1, 10, 100, 1000};
 constexpr uint64 kTooLarge = 1000000000000000000;
 
@@ -38,6 +39,15 @@ uint16_t word_at(const char* bytes) {
     uint16_t word;
     memcpy(&word, bytes, sizeof(word));
     return word;
+}
+
+// The number that digits make in so many positions, in units of the last one's. At most kTooLarge.
+template <typename Sum>
+uint64 number_of(const char* digits, int count, int positions, uint64 unit) {
+    Sum sum = 0;
+    for (int i = 0; i < positions; i++) sum = sum * kBase + (i < count ? word_at(digits + 2 * i) : 0);
+    if (unit > 1) sum /= unit;
+    return sum < kTooLarge ? static_cast<uint64>(sum) : kTooLarge;
 }
 
 }  // namespace
@@ -69,10 +79,10 @@ bool decimal_of(Datum value, int64* number, int* scale) {
 
     // All digits down to those that the scale reaches into, of which the last ones are zeros.
     const int fraction = (*scale + kDigitsOfBase - 1) / kDigitsOfBase;
-    uint128 sum = 0;
-    for (int i = 0; i <= weight + fraction; i++)
-        sum = sum * kBase + (i < count ? word_at(digits + 2 * i) : 0);
-    sum /= static_cast<uint128>(kPowers[fraction * kDigitsOfBase - *scale]);
+    const int positions = weight + fraction + 1;
+    const auto unit = static_cast<uint64>(kPowers[fraction * kDigitsOfBase - *scale]);
+    const uint64 sum = positions <= kMaxQuickPositions ? number_of<uint64>(digits, count, positions, unit)
+                                                       : number_of<uint128>(digits, count, positions, unit);
     if (sum >= kTooLarge) return false;
     *number = negative ? -static_cast<int64>(sum) : static_cast<int64>(sum);
     return true;
