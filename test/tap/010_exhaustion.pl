@@ -11,7 +11,7 @@ use GpuJoinTest;
 
 my $rows = 30_000;
 
-# Eight joins, one above the other, each of which streams into the next.
+# Eight joins, one above the other, each of which streams into the next (as a chain they would be one).
 sub nested_joins
 {
 	my $from = 't0';
@@ -28,6 +28,7 @@ sub fill
 	  for (0 .. 8);
 	$node->safe_psql('postgres', q{
 		ALTER DATABASE postgres SET gpujoin.force = on;
+		ALTER DATABASE postgres SET gpujoin.chain = off;
 		ALTER DATABASE postgres SET max_parallel_workers_per_gather = 0;
 		ALTER DATABASE postgres SET statement_timeout = '600s'});
 }
