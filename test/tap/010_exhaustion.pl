@@ -94,6 +94,7 @@ $node = make_node('memory', "gpujoin.staging_memory = '32MB'", "gpujoin.host_mem
 start_ready($node);
 fill($node);
 is($node->safe_psql('postgres', $join), $answer, 'one query fits into little memory');
+is($node->safe_psql('postgres', "SET gpujoin.chain = on; $join"), $answer, 'as one chain too');
 my ($right, $refused, $other) = (0, 0, '');
 for my $output (in_sessions($node, 16, "$join;\n" x 3))
 {

@@ -223,48 +223,71 @@ TEST_P(Fragments, CancelStopsThem) {
 }
 
 // Whatever the limit, a fragment either works or says 53200, and all is given back.
+// The rows that a fragment gives where its joins and itself may take so much memory, or its failure.
+Status run_within(Engine& engine, const TestFragment& fragment, Ledger* host, Ledger* device,
+                  const std::atomic<bool>* cancel, std::vector<ResultRow>* rows) {
+    std::unique_ptr<Fragment> opened;
+    GPUJOIN_RETURN_IF_FAILED(engine.open_fragment(fragment.view(), {host, device, cancel}, &opened));
+    for (uint32_t i = 0; i < fragment.view().stages.size(); i++) {
+        OwnedBatch build(fragment.build(i), 0, fragment.build(i).rows());
+        SealReport report;
+        GPUJOIN_RETURN_IF_FAILED(opened->join(i).append(build.view(), 0));
+        GPUJOIN_RETURN_IF_FAILED(opened->join(i).seal(&report));
+    }
+    OwnedBatch batch(fragment.source(), 0, fragment.source().rows());
+    std::unique_ptr<Cursor> cursor;
+    GPUJOIN_RETURN_IF_FAILED(opened->run(batch.view(), &cursor));
+    SinkMemory memory(1 << 20);
+    const JoinSpec reading = TestFragment::reading(fragment.input_columns());
+    for (ResultBatch result; !result.done;) {
+        GPUJOIN_RETURN_IF_FAILED(cursor->next(memory.sink(), &result));
+        read_result(reading, memory.data(), result, 0, rows);
+    }
+    std::sort(rows->begin(), rows->end());
+    return {};
+}
+
+// What was enough is enough for all the more memory, since what one step does not take is left to another.
+void expect_enough_from_somewhere(Engine& engine, const TestFragment& fragment,
+                                  const std::atomic<bool>* cancel, uint64_t most) {
+    const auto expected = expected_rows(fragment);
+    bool failed = false, worked = false;
+    for (uint64_t limit = 64 << 10; limit < most; limit += limit / 8) {
+        Ledger host(limit), device(limit);
+        std::vector<ResultRow> rows;
+        const Status status = run_within(engine, fragment, &host, &device, cancel, &rows);
+        if (status.ok()) {
+            worked = true;
+            expect_same(expected, rows, std::to_string(limit) + " bytes");
+        } else {
+            failed = true;
+            EXPECT_STREQ(status.sqlstate, "53200");
+            EXPECT_FALSE(worked) << limit
+                                 << " bytes are too little where less was enough: " << status.detail;
+        }
+        EXPECT_EQ(host.used() + device.used(), 0u);
+    }
+    EXPECT_TRUE(failed && worked);
+}
+
 TEST_P(Fragments, MemoryLimits) {
     TestFragment fragment(make_table({integers(2000), texts(500)}, 5000, 27));
     fragment.join(JoinKind::Inner, make_build({integers(2000), texts(500)}, 3000, 28), {source_column(0)})
         .join(JoinKind::Left, make_build({texts(500)}, 300, 29), {source_column(1)})
         .input({0, 1})
         .input({1, 1});
-    const auto expected = expected_rows(fragment);
-    bool failed = false, worked = false;
-    OwnedBatch batch(fragment.source(), 0, 5000);
-    for (uint64_t limit = 64 << 10; limit < 64 << 20; limit += limit / 3) {
-        Ledger host(limit), device(limit);
-        const Limits tight{&host, &device, &cancel_};
-        {
-            std::unique_ptr<Fragment> opened;
-            Status status = engine_->open_fragment(fragment.view(), tight, &opened);
-            SealReport report;
-            for (uint32_t i = 0; i < 2 && status.ok(); i++) {
-                OwnedBatch build(fragment.build(i), 0, fragment.build(i).rows());
-                status = opened->join(i).append(build.view(), 0);
-                if (status.ok()) status = opened->join(i).seal(&report);
-            }
-            std::unique_ptr<Cursor> cursor;
-            if (status.ok()) status = opened->run(batch.view(), &cursor);
-            std::vector<ResultRow> rows;
-            SinkMemory memory(1 << 20);
-            const JoinSpec reading = TestFragment::reading(fragment.input_columns());
-            for (ResultBatch result; status.ok() && !result.done;) {
-                status = cursor->next(memory.sink(), &result);
-                if (status.ok()) read_result(reading, memory.data(), result, 0, &rows);
-            }
-            if (status.ok()) {
-                worked = true;
-                std::sort(rows.begin(), rows.end());
-                expect_same(expected, rows, std::to_string(limit) + " bytes");
-            } else {
-                failed = true;
-                EXPECT_STREQ(status.sqlstate, "53200");
-            }
-        }
-        EXPECT_EQ(host.used() + device.used(), 0u);
-    }
-    EXPECT_TRUE(failed && worked);
+    expect_enough_from_somewhere(*engine_, fragment, &cancel_, 64 << 20);
+}
+
+// The first ones do not take what the last ones need.
+TEST_P(Fragments, ManyStagesShareLittleMemory) {
+    constexpr uint32_t kStages = 8;
+    TestFragment fragment(make_table({integers(2000)}, 4000, 37));
+    for (uint32_t i = 0; i < kStages; i++)
+        fragment.join(JoinKind::Left, make_build({integers(2000), texts(500)}, 1000, 38 + i),
+                      {source_column(0)});
+    for (uint16_t i = 0; i < kStages; i++) fragment.input({i, 1});
+    expect_enough_from_somewhere(*engine_, fragment, &cancel_, 96 << 20);
 }
 
 TEST_P(Fragments, SeveralThreads) {

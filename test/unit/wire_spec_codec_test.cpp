@@ -1,6 +1,7 @@
 // Packed fragments: what pack() makes unpack() reads; whatever else there is in its place is refused.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <random>
@@ -30,8 +31,8 @@ bool are_equal(const OwnedFragment& one, const OwnedFragment& other) {
     return memcmp(one.spec.get(), other.spec.get(), before) == 0 &&
            memcmp(one.spec->value, other.spec->value, one.spec->values * sizeof(FilterProgram)) == 0 &&
            memcmp(one.spec->aggregate, other.spec->aggregate, sizeof one.spec->aggregate) == 0 &&
-           one.stages.size() == other.stages.size() &&
-           memcmp(one.stages.data(), other.stages.data(), one.stages.size() * sizeof(StageSpec)) == 0;
+           std::equal(one.stages.begin(), one.stages.end(), other.stages.begin(), other.stages.end(),
+                      [](const StageSpec& a, const StageSpec& b) { return memcmp(&a, &b, sizeof a) == 0; });
 }
 
 template <typename Spec>

@@ -6,67 +6,10 @@
 
 #include "engine/counters.h"
 #include "engine/guard.h"
-#include "engine/result_layout.h"
 
 namespace gpujoin {
 
 namespace {
-
-constexpr uint64_t kFewestRows = 256;  // that the scratch memory of a stage is made for
-// What is set aside for each value of any length.
-constexpr uint64_t kBytesOfValue = 32;
-
-uint64_t scratch_bytes(const StagePlan& stage, uint64_t rows) {
-    std::vector<ResultColumn> columns;
-    for (const ColumnSpec& column : stage.columns) columns.push_back({column.type, column.nullable != 0});
-    const ResultShape shape = make_result_shape(columns, true, false);
-    const uint64_t bytes = align_to_buffer(rows * kBytesOfValue);
-    return result_bytes(shape, rows) + shape.bytes_columns * bytes;
-}
-
-// With less memory than there should be, fewer rows go at a time.
-Status reserve_scratch(const StagePlan& stage, uint64_t wanted_rows, Scratch* scratch) {
-    Status status;
-    for (uint64_t rows = wanted_rows; rows >= kFewestRows; rows /= 4) {
-        status = scratch->reserve(scratch_bytes(stage, rows));
-        if (status.ok()) break;
-    }
-    return status;
-}
-
-Status make_pipeline(OpenFragment& fragment, std::unique_ptr<Pipeline>* pipeline) {
-    auto made = std::make_unique<Pipeline>();
-    const FragmentPlan& plan = fragment.plan;
-    GPUJOIN_RETURN_IF_FAILED(fragment.place->make_workspace(&made->workspace));
-    made->source.resize(plan.source_columns);
-    made->levels.resize(plan.stages.size());
-    made->inputs.resize(plan.sink.inputs.size());
-    for (size_t i = 0; i < plan.stages.size(); i++) {
-        Level& level = made->levels[i];
-        GPUJOIN_RETURN_IF_FAILED(made->workspace->make_scratch(&level.gathered));
-        GPUJOIN_RETURN_IF_FAILED(made->workspace->make_scratch(&level.written));
-        level.picked.resize(plan.stages[i].probe.size());
-        level.probe.resize(plan.stages[i].probe.size());
-        level.columns.resize(plan.stages[i].columns.size());
-        level.rows_of.resize(i + 1);
-        level.composed.resize(i + 1);
-    }
-    *pipeline = std::move(made);
-    return {};
-}
-
-Status take_pipeline(OpenFragment& fragment, std::unique_ptr<Pipeline>* pipeline) {
-    {
-        std::lock_guard lock(fragment.mutex);
-        fragment.free_pipelines.reserve(64);
-        if (!fragment.free_pipelines.empty()) {
-            *pipeline = std::move(fragment.free_pipelines.back());
-            fragment.free_pipelines.pop_back();
-            return {};
-        }
-    }
-    return make_pipeline(fragment, pipeline);
-}
 
 class ComposedCursor final : public Cursor {
   public:
@@ -104,18 +47,13 @@ ComposedCursor::~ComposedCursor() {
     if (!pipeline_) return;
     for (Level& level : pipeline_->levels) level.cursor.reset();
     pipeline_->workspace->consumer().end();
-    std::lock_guard lock(fragment_.mutex);
-    // Without room in the list the pipeline is simply freed.
-    if (fragment_.free_pipelines.size() < fragment_.free_pipelines.capacity())
-        fragment_.free_pipelines.push_back(std::move(pipeline_));
+    fragment_.pipelines.give_back(std::move(pipeline_));
 }
 
 Status ComposedCursor::start(const BatchView& source) {
-    GPUJOIN_RETURN_IF_FAILED(take_pipeline(fragment_, &pipeline_));
-    GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->consumer().begin());
     const uint64_t rows = fragment_.place->rows_between_stages(source.rows);
-    for (uint32_t i = 0; i < stages(); i++)
-        GPUJOIN_RETURN_IF_FAILED(reserve_scratch(fragment_.plan.stages[i], rows, level(i).written.get()));
+    GPUJOIN_RETURN_IF_FAILED(fragment_.pipelines.take(fragment_.plan, *fragment_.place, rows, &pipeline_));
+    GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->consumer().begin());
     GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->take(source, fragment_.plan.source, pipeline_->source));
     return source.rows > 0 ? start_stage(0, source.rows) : Status{};
 }
@@ -190,7 +128,6 @@ Status ComposedCursor::find_rows(uint32_t origin, uint32_t at, const uint32_t** 
         GPUJOIN_RETURN_IF_FAILED(find_rows(origin, at - 1, &before));
         if (before) {
             std::unique_ptr<Scratch>& composed = now.composed[origin];
-            if (!composed) GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->make_scratch(&composed));
             GPUJOIN_RETURN_IF_FAILED(composed->reserve(now.result.rows * sizeof(uint32_t)));
             auto* to = reinterpret_cast<uint32_t*>(composed->data());
             GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->compose(before, through, now.result.rows, to));

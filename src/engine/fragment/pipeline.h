@@ -1,0 +1,54 @@
+// Pipeline: what a cursor of a composed fragment works with on one batch after the other: the cursors of the
+// stages, and the memory that their rows lie in on their way. How many rows go at a time follows from it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "engine/fragment/fragment_plan.h"
+#include "engine/fragment/place.h"
+
+namespace gpujoin {
+
+// A stage at work, and the rows that its cursor wrote last. What these are of is known by numbers of rows in
+// the batches of the origins (see LiveColumn). Those in the batch of the stage before come with the rows;
+// those in earlier ones are composed where they are asked for.
+struct Level {
+    std::unique_ptr<Cursor> cursor;
+    std::vector<PickedColumn> picked;  // the probe batch of the cursor, as it is found
+    std::unique_ptr<Scratch> gathered;
+    std::vector<ColumnView> probe;
+    std::unique_ptr<Scratch> written;
+    ResultBatch result;
+    std::vector<ColumnView> columns;
+    std::vector<const uint32_t*> rows_of;  // by origin, of those before this stage; nullptr: not asked for
+    std::vector<std::unique_ptr<Scratch>> composed;
+};
+
+struct Pipeline {
+    std::unique_ptr<Workspace> workspace;
+    std::vector<ColumnView> source;
+    std::vector<Level> levels;  // by stage
+    std::vector<PickedColumn> inputs;
+    uint64_t wanted_rows = 0;  // between stages, when its memory was last set aside
+};
+
+// Pipelines that wait for the next batch. Any thread, several at once.
+class Pipelines {
+  public:
+    // One whose stages can write up to `rows` rows at a time, with room for what is made of these on their
+    // way; fewer, down to some hundred, where there is less memory. 53200 where that is not enough either.
+    Status take(const FragmentPlan& plan, FragmentPlace& place, uint64_t rows,
+                std::unique_ptr<Pipeline>* pipeline);
+    // Of no cursor any more.
+    void give_back(std::unique_ptr<Pipeline> pipeline);
+
+  private:
+    Status take_free(const FragmentPlan& plan, FragmentPlace& place, std::unique_ptr<Pipeline>* pipeline);
+
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<Pipeline>> free_;
+};
+
+}  // namespace gpujoin
