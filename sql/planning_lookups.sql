@@ -13,9 +13,10 @@ CREATE TABLE sale AS
 SELECT i AS id, (i * 7919::bigint % 20000 + 1)::int AS customer, i % 100 AS amount, repeat('x', 100) AS remark
 FROM generate_series(1, 200000) i;
 CREATE TABLE visit AS SELECT (i * 7919::bigint % 20000 + 1)::int AS customer FROM generate_series(1, 100000) i;
+CREATE TABLE picked AS SELECT i * 4 AS pick FROM generate_series(1, 210) i;
 ALTER TABLE customer ADD PRIMARY KEY (id);
 CREATE INDEX ON sale (customer);
-VACUUM ANALYZE customer, sale, visit;
+VACUUM ANALYZE customer, sale, visit, picked;
 SET max_parallel_workers_per_gather = 0;
 -- The joins and scans of a plan.
 CREATE FUNCTION nodes_of(query text) RETURNS SETOF text LANGUAGE sql AS $$
@@ -29,6 +30,11 @@ SELECT nodes_of('SELECT count(*) FROM customer c WHERE pick < 7
                  AND EXISTS (SELECT FROM sale WHERE c.id = sale.customer AND amount < 90)');
 SELECT nodes_of('SELECT sum(amount) FROM (VALUES (1), (2), (3)) AS s (segment) JOIN customer c USING (segment)
                  JOIN sale ON c.id = sale.customer WHERE pick < 24');
+
+-- For rows of two tables, of which neither alone is small, whatever is joined first; and a semijoin's lookups, which end with the first row.
+SELECT nodes_of('SELECT sum(amount) FROM sale JOIN customer c ON c.id = sale.customer JOIN picked USING (pick)');
+SELECT nodes_of('SELECT sum(amount) FROM picked JOIN sale JOIN customer c ON c.id = sale.customer USING (pick)');
+SELECT nodes_of('SELECT count(*) FROM customer c WHERE pick < 500 AND EXISTS (SELECT FROM sale WHERE c.id = sale.customer AND amount < 90)');
 
 -- A table without an index is read all the same, beside what was looked up.
 SELECT nodes_of('SELECT count(*) FROM sale JOIN customer c ON c.id = sale.customer

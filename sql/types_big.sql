@@ -1,5 +1,7 @@
 -- Big values: keys and output columns that are compressed, stored out of line, or of tens of MB, rows wider than a block, on
 -- both sides and in every kind of join; and rows of very many columns.
+-- Rows are wanted here, not groups.
+SET gpujoin.aggregate = off;
 \set ECHO none
 \i sql/include/compare.sql
 \set ECHO all

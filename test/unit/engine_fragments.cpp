@@ -262,8 +262,7 @@ void expect_enough_from_somewhere(Engine& engine, const TestFragment& fragment,
         } else {
             failed = true;
             EXPECT_STREQ(status.sqlstate, "53200");
-            EXPECT_FALSE(worked) << limit
-                                 << " bytes are too little where less was enough: " << status.detail;
+            EXPECT_FALSE(worked) << limit << " bytes are too little where less was enough: " << status.detail;
         }
         EXPECT_EQ(host.used() + device.used(), 0u);
     }

@@ -7,11 +7,11 @@
 #include "pg/compat.h"
 #include "pg/overflow.h"
 #include "pg/planner/error_free.h"
+#include "pg/planner/relation_notes.h"
 #include "pg/planner/row_identity.h"
 #include "pg/settings.h"
 
 extern "C" {
-#include "common/hashfn.h"
 #include "optimizer/optimizer.h"
 #include "utils/memutils.h"
 }
@@ -26,67 +26,10 @@ constexpr double kWorthRemembering = 1.25;
 // Below so many rows of the probe input nothing is gained by keeping them in the engine.
 constexpr double kFewestProbeRows = 10000;
 
-struct RememberedChains {
-    const RelOptInfo* rel;  // key
-    char status;
-    const Chain* chains[2];  // serial, partial
-};
-
-#define SH_PREFIX chain_table
-#define SH_ELEMENT_TYPE RememberedChains
-#define SH_KEY_TYPE const RelOptInfo*
-#define SH_KEY rel
-#define SH_HASH_KEY(table, key) murmurhash32(static_cast<uint32>(reinterpret_cast<uintptr_t>(key) >> 3))
-#define SH_EQUAL(table, a, b) ((a) == (b))
-#define SH_SCOPE static inline
-#define SH_DECLARE
-#define SH_DEFINE
-#include "lib/simplehash.h"
-
-// The chains of the relations in one memory context, which forgets them when it is reset: GEQO makes join
-// relations in a context of their own again and again, at the same addresses.
-struct ContextChains {
-    ContextChains* next;
-    MemoryContext context;
-    chain_table_hash* table;
-    MemoryContextCallback on_reset;
-};
-
-ContextChains* all_chains;
-
-void forget_chains(void* argument) {
-    auto** place = &all_chains;
-    while (*place != argument) place = &(*place)->next;
-    *place = (*place)->next;
-}
-
-ContextChains* chains_in(MemoryContext context) {
-    ContextChains* found = all_chains;
-    while (found && found->context != context) found = found->next;
-    return found;
-}
-
-ContextChains* make_chains_in(MemoryContext context) {
-    auto* made = zeroed_in<ContextChains>(context);
-    made->context = context;
-    made->table = chain_table_create(context, 64, nullptr);
-    made->on_reset = {forget_chains, made, nullptr};
-    made->next = all_chains;
-    all_chains = made;
-    MemoryContextRegisterResetCallback(context, &made->on_reset);
-    return made;
-}
-
 void remember(RelOptInfo* rel, const Chain& chain) {
-    MemoryContext context = GetMemoryChunkContext(rel);
-    ContextChains* chains = chains_in(context);
-    if (!chains) chains = make_chains_in(context);
-    bool is_known;
-    RememberedChains* entry = chain_table_insert(chains->table, rel, &is_known);
-    if (!is_known) entry->chains[0] = entry->chains[1] = nullptr;
-    auto* copy = unset_in<Chain>(context);
+    auto* copy = unset_in<Chain>(GetMemoryChunkContext(rel));
     *copy = chain;
-    entry->chains[chain.workers > 0] = copy;
+    make_notes(rel)->chains[chain.workers > 0] = copy;
 }
 
 bool may_be_in_chain(const JoinCall& call, const Proposal& proposal) {
@@ -196,10 +139,8 @@ bool is_decided_by_engine(const JoinClauses* clauses) {
 }  // namespace
 
 const Chain* cheapest_chain(const RelOptInfo* rel, bool is_partial) {
-    const ContextChains* chains = chains_in(GetMemoryChunkContext(const_cast<RelOptInfo*>(rel)));
-    if (!chains) return nullptr;
-    const RememberedChains* entry = chain_table_lookup(chains->table, rel);
-    return entry ? entry->chains[is_partial] : nullptr;
+    const RelationNotes* notes = find_notes(rel);
+    return notes ? notes->chains[is_partial] : nullptr;
 }
 
 bool may_chain(const JoinCall& call, JoinType jointype) {

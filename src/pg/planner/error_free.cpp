@@ -1,6 +1,9 @@
 // See error_free.h.
 #include "pg/planner/error_free.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "pg/compat.h"
 #include "pg/overflow.h"
 #include "pg/planner/integers.h"
@@ -10,6 +13,7 @@ extern "C" {
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
@@ -39,6 +43,16 @@ bool is_known_as_error_free(Oid function) {
         case F_ABS_FLOAT4:
         case F_ABS_FLOAT8:
         case F_DATE_TIMESTAMP:  // each timestamp has a date
+        case F_TEXT_BPCHAR:
+        case F_LENGTH_TEXT:
+        case F_LENGTH_BPCHAR:
+        case F_LEFT:
+        case F_RIGHT:
+        case F_LTRIM_TEXT:
+        case F_RTRIM_TEXT:
+        case F_BTRIM_TEXT:
+        case F_SUBSTR_TEXT_INT4:
+        case F_SUBSTRING_TEXT_INT4:
             return true;
         default:
             return false;
@@ -112,6 +126,68 @@ bool stays_bigint(Node* node) {
     }
 }
 
+// The fields that every value of the type has, infinite ones too.
+bool has_field(Oid type, const char* field) {
+    constexpr const char* kOfDates[] = {"year",    "month",  "day",    "quarter", "week",       "dow",  "doy",
+                                        "isoyear", "isodow", "decade", "century", "millennium", "epoch"};
+    constexpr const char* kOfTimes[] = {"hour", "minute", "second", "milliseconds", "microseconds"};
+    auto is_field = [field](const char* one) { return strcmp(one, field) == 0; };
+    if (type != TIMEOID && std::any_of(std::begin(kOfDates), std::end(kOfDates), is_field)) return true;
+    return type != DATEOID && std::any_of(std::begin(kOfTimes), std::end(kOfTimes), is_field);
+}
+
+const Const* known_constant(const List* arguments, int number) {
+    const Node* node = static_cast<Node*>(list_nth(arguments, number));
+    return IsA(node, Const) && !reinterpret_cast<const Const*>(node)->constisnull
+               ? reinterpret_cast<const Const*>(node)
+               : nullptr;
+}
+
+bool has_known_field(const List* arguments) {
+    const Const* field = known_constant(arguments, 0);
+    return field && has_field(exprType(static_cast<Node*>(lsecond(arguments))),
+                              TextDatumGetCString(field->constvalue));
+}
+
+// A pattern that ends within an escape is an error.
+bool has_plain_pattern(Node* node, const List* arguments) {
+    const Const* pattern = known_constant(arguments, 1);
+    Oid collation = exprInputCollation(node);
+    return pattern && OidIsValid(collation) && get_collation_isdeterministic(collation) &&
+           !strchr(TextDatumGetCString(pattern->constvalue), '\\');
+}
+
+bool has_known_length(const List* arguments) {
+    const Const* length = known_constant(arguments, 2);
+    return length && DatumGetInt32(length->constvalue) >= 0;
+}
+
+// A call that fails for some values of an argument that is a constant, but not for this one.
+bool has_safe_constant(Node* node) {
+    Oid function = InvalidOid;
+    const List* arguments = call_arguments(node, &function);
+    switch (function) {
+        case F_EXTRACT_TEXT_DATE:
+        case F_EXTRACT_TEXT_TIME:
+        case F_EXTRACT_TEXT_TIMESTAMP:
+        case F_EXTRACT_TEXT_TIMESTAMPTZ:
+        case F_DATE_PART_TEXT_TIME:
+        case F_DATE_PART_TEXT_TIMESTAMP:
+        case F_DATE_PART_TEXT_TIMESTAMPTZ:
+            return has_known_field(arguments);
+        case F_TEXTLIKE:
+        case F_TEXTNLIKE:
+        case F_BPCHARLIKE:
+        case F_BPCHARNLIKE:
+            return has_plain_pattern(node, arguments);
+        case F_SUBSTR_TEXT_INT4_INT4:
+        case F_SUBSTRING_TEXT_INT4_INT4:
+            return has_known_length(arguments);
+        default:
+            return false;
+    }
+}
+
 bool may_fail_walker(Node* node, void* context) {
     if (!node) return false;
     switch (nodeTag(node)) {
@@ -138,7 +214,9 @@ bool may_fail_walker(Node* node, void* context) {
         case T_DistinctExpr:
         case T_NullIfExpr:
         case T_ScalarArrayOpExpr:
-            if (!stays_bigint(node) && check_functions_in_node(node, may_fail, nullptr)) return true;
+            if (!stays_bigint(node) && !has_safe_constant(node) &&
+                check_functions_in_node(node, may_fail, nullptr))
+                return true;
             break;
         default:
             return true;

@@ -163,6 +163,7 @@ bool Translator::find_encoded(Node* node, const PlanValue& as, FilterSource* sou
     Relids relids = pull_varnos(sides_.root, node);
     bool on_probe = bms_is_subset(relids, sides_.probe_relids);
     if (!on_probe && !bms_is_subset(relids, sides_.build_relids)) return false;
+    if (sides_.is_of_one_input && !sides_.is_of_one_input(sides_, node)) return false;
     FilterValues* values = on_probe ? &filter_->probe : &filter_->build;
     *source = on_probe ? FilterSource::Probe : FilterSource::Build;
     for (*operand = 0; *operand < values->values.count; (*operand)++)

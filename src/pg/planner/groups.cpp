@@ -89,12 +89,18 @@ const KnownAggregate* find_aggregate(Oid function) {
     return nullptr;
 }
 
+bool is_of_one_input(const JoinSides& sides, Node* value) {
+    int child;
+    return find_child(sides.root, sides.chain, value, &child);
+}
+
 // Collects what a chain's groups consist of. Each function is false where that cannot be done here.
 class Collector {
   public:
     Collector(PlannerInfo* root, const Chain* chain, GroupsInput* groups)
         : root_(root), chain_(chain), plan_(&groups->plan), exprs_(groups->exprs) {
-        sides_ = {root, JOIN_INNER, chain->joinrel->relids, chain->joinrel->relids, nullptr};
+        sides_ = {root, JOIN_INNER, chain->joinrel->relids, chain->joinrel->relids, nullptr, is_of_one_input,
+                  chain};
     }
 
     bool add_key(const SortGroupClause* clause, Node* expression);

@@ -72,4 +72,7 @@ struct GpuJoinPath {
 // A path that gives the rows of a chain: parent, target and costs are for the caller to set.
 GpuJoinPath* make_chain_path(const Chain* chain);
 
+// Whether a path is one that make_chain_path() made.
+bool is_gpu_join(const Path* path);
+
 }  // namespace gpujoin

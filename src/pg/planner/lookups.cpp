@@ -19,11 +19,13 @@
 #include <algorithm>
 
 #include "pg/compat.h"
+#include "pg/planner/relation_notes.h"
 
 extern "C" {
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
+#include "utils/memutils.h"
 }
 
 namespace gpujoin {
@@ -31,12 +33,12 @@ namespace {
 
 constexpr double kLookupFanout = 8;
 
-// What is compared here leaves out terms of both ways, such as a semijoin's first match and a hash table's
-// batches: lookups that are charged for so little more may be core's choice too.
+// What is compared here leaves out terms of both ways, such as a hash table's batches: lookups that are
+// charged for so little more may be core's choice too.
 constexpr double kNearly = 1.25;
 
-// One lookup by a path whose parameters come from the outer side alone.
-Cost lookup_cost(const Path* path) {
+// One lookup of a range by a path whose parameters come from the outer side alone.
+Cost range_lookup_cost(const Path* path) {
     double found = std::min(1.0, kLookupFanout / path->rows);
     return path->startup_cost + (path->total_cost - path->startup_cost) * found;
 }
@@ -57,11 +59,30 @@ Cost least_hashing_cost(const RelOptInfo* table) {
     return partial ? std::min(cost, parallel_setup_cost + hashing_cost(partial)) : cost;
 }
 
+// Whether a lookup in a table is over with the first row that it finds.
+bool stops_at_first(const PlannerInfo* root, const RelOptInfo* table) {
+    ListCell* cell;
+    foreach (cell, root->join_info_list) {
+        const SpecialJoinInfo* join = lfirst_node(SpecialJoinInfo, cell);
+        if ((join->jointype == JOIN_SEMI || join->jointype == JOIN_ANTI) &&
+            bms_equal(join->min_righthand, table->relids))
+            return true;
+    }
+    return false;
+}
+
+// As core does, takes the first of n rows to be found after 2 / (n + 1) of them.
+Cost lookup_cost(const PlannerInfo* root, const RelOptInfo* table, const Path* lookup) {
+    if (!stops_at_first(root, table)) return lookup->total_cost;
+    double scanned = std::min(1.0, 2.0 / (lookup->rows + 1.0));
+    return lookup->startup_cost + (lookup->total_cost - lookup->startup_cost) * scanned;
+}
+
 // The least that core charges for looking up its rows for each row of `outer`.
-Cost least_looping_cost(const RelOptInfo* outer, const Path* lookup) {
-    Cost cost = outer->cheapest_total_path->rows * lookup->total_cost;
+Cost least_looping_cost(const RelOptInfo* outer, const Path* lookup, Cost each) {
+    Cost cost = outer->cheapest_total_path->rows * each;
     const Path* partial = lookup->parallel_safe ? first_partial_path(outer) : nullptr;
-    return partial ? std::min(cost, parallel_setup_cost + partial->rows * lookup->total_cost) : cost;
+    return partial ? std::min(cost, parallel_setup_cost + partial->rows * each) : cost;
 }
 
 RelOptInfo* find_relation(PlannerInfo* root, Relids relids) {
@@ -70,16 +91,68 @@ RelOptInfo* find_relation(PlannerInfo* root, Relids relids) {
                                                      : find_join_rel(root, relids);
 }
 
-bool would_be_looked_up(PlannerInfo* root, const RelOptInfo* table) {
+// Whether core would look rows of a table up for those of `outer`, which has all that lookups ask for.
+bool looks_up(const PlannerInfo* root, const RelOptInfo* outer, const RelOptInfo* table) {
+    if (!outer || !outer->cheapest_total_path) return false;
     Cost hashing = kNearly * least_hashing_cost(table);
     ListCell* cell;
     foreach (cell, table->cheapest_parameterized_paths) {
         const Path* lookup = static_cast<Path*>(lfirst(cell));
-        if (!PATH_REQ_OUTER(lookup) || has_disabled_nodes(lookup)) continue;
-        const RelOptInfo* outer = find_relation(root, PATH_REQ_OUTER(lookup));
-        if (outer && outer->cheapest_total_path && least_looping_cost(outer, lookup) < hashing) return true;
+        Relids asked = PATH_REQ_OUTER(lookup);
+        if (!asked || !bms_is_subset(asked, outer->relids) || has_disabled_nodes(lookup)) continue;
+        if (least_looping_cost(outer, lookup, lookup_cost(root, table, lookup)) < hashing) return true;
     }
     return false;
+}
+
+bool has_lookups(const RelOptInfo* table) {
+    return table && list_length(table->cheapest_parameterized_paths) >= 2;
+}
+
+// Adds the tables that are looked up for rows of a relation alone: whatever is joined first, lookups may come
+// before it.
+Relids lookups_for_relations(PlannerInfo* root, const RelOptInfo* rel) {
+    Relids found = nullptr;
+    for (int member = -1; (member = bms_next_member(rel->relids, member)) >= 0;) {
+        const RelOptInfo* table = root->simple_rel_array[member];
+        if (!has_lookups(table)) continue;
+        ListCell* cell;
+        foreach (cell, table->cheapest_parameterized_paths) {
+            Relids asked = PATH_REQ_OUTER(static_cast<Path*>(lfirst(cell)));
+            if (asked && looks_up(root, find_relation(root, asked), table))
+                found = bms_add_member(found, member);
+        }
+    }
+    return found;
+}
+
+// The tables of a join relation that core would look up, for the rows of all others or within a part of it.
+Relids find_lookups(PlannerInfo* root, const RelOptInfo* rel) {
+    Relids found = lookups_for_relations(root, rel);
+    for (int member = -1; (member = bms_next_member(rel->relids, member)) >= 0;) {
+        Relids others = bms_del_member(bms_copy(rel->relids), member);
+        const RelOptInfo* part = find_relation(root, others);
+        bms_free(others);
+        if (!part) continue;
+        const RelationNotes* notes = find_notes(part);
+        if (notes) found = bms_add_members(found, notes->lookups);
+        const RelOptInfo* table = root->simple_rel_array[member];
+        if (has_lookups(table) && looks_up(root, part, table)) found = bms_add_member(found, member);
+    }
+    return found;
+}
+
+// What find_lookups() found, which is asked for again for each pair of relations that makes this one.
+Relids lookups_in(PlannerInfo* root, RelOptInfo* joinrel) {
+    const RelationNotes* known = find_notes(joinrel);
+    if (known && known->has_lookups) return known->lookups;
+    MemoryContext before = MemoryContextSwitchTo(GetMemoryChunkContext(joinrel));
+    Relids found = find_lookups(root, joinrel);
+    MemoryContextSwitchTo(before);
+    RelationNotes* notes = make_notes(joinrel);
+    notes->has_lookups = true;
+    notes->lookups = found;
+    return found;
 }
 
 // The inputs of a path that passes on what it reads; NIL for one that reads a relation itself.
@@ -121,6 +194,33 @@ bool reads_all_of(const Path* path, const RelOptInfo* table) {
     return false;
 }
 
+bool is_looked_up_by_a_path(const RelOptInfo* joinrel, const RelOptInfo* table) {
+    ListCell* cell;
+    foreach (cell, joinrel->pathlist) {
+        const Path* path = static_cast<Path*>(lfirst(cell));
+        if (!PATH_REQ_OUTER(path) && !has_disabled_nodes(path) && !reads_all_of(path, table)) return true;
+    }
+    return false;
+}
+
+bool has_gpu_join(const Path* path) {
+    if (is_gpu_join(path)) return true;
+    ListCell* cell;
+    foreach (cell, inputs_of(path))
+        if (has_gpu_join(static_cast<Path*>(lfirst(cell)))) return true;
+    return false;
+}
+
+// The paths but those that read all of a table and have a GPU Join.
+List* without_readers(List* paths, const RelOptInfo* table) {
+    ListCell* cell;
+    foreach (cell, paths) {
+        const Path* path = static_cast<Path*>(lfirst(cell));
+        if (reads_all_of(path, table) && has_gpu_join(path)) paths = foreach_delete_current(paths, cell);
+    }
+    return paths;
+}
+
 }  // namespace
 
 bool is_beaten_by_lookups(const JoinEstimate* estimate, const RelOptInfo* outer, const RelOptInfo* inner) {
@@ -132,19 +232,31 @@ bool is_beaten_by_lookups(const JoinEstimate* estimate, const RelOptInfo* outer,
         const Path* path = static_cast<Path*>(lfirst(cell));
         const Bitmapset* parameters = PATH_REQ_OUTER(path);
         if (bms_is_empty(parameters) || !bms_is_subset(parameters, outer->relids)) continue;
-        if (outer_path->total_cost + outer_path->rows * lookup_cost(path) < without_results) return true;
+        if (outer_path->total_cost + outer_path->rows * range_lookup_cost(path) < without_results)
+            return true;
     }
     return false;
 }
 
-bool reads_what_core_looks_up(PlannerInfo* root, const RelOptInfo* side) {
+bool reads_what_core_looks_up(PlannerInfo* root, RelOptInfo* joinrel, const RelOptInfo* side) {
     if (!enable_nestloop) return false;
-    for (int member = -1; (member = bms_next_member(side->relids, member)) >= 0;) {
-        const RelOptInfo* table = root->simple_rel_array[member];
-        if (!table || list_length(table->cheapest_parameterized_paths) < 2) continue;
-        if (would_be_looked_up(root, table) && reads_all_of(side->cheapest_total_path, table)) return true;
-    }
+    Relids lookups = lookups_in(root, joinrel);
+    for (int member = -1; (member = bms_next_member(lookups, member)) >= 0;)
+        if (bms_is_member(member, side->relids) &&
+            reads_all_of(side->cheapest_total_path, root->simple_rel_array[member]))
+            return true;
     return false;
+}
+
+void leave_to_lookups(PlannerInfo* root, RelOptInfo* joinrel) {
+    if (!enable_nestloop) return;
+    Relids lookups = lookups_in(root, joinrel);
+    for (int member = -1; (member = bms_next_member(lookups, member)) >= 0;) {
+        const RelOptInfo* table = root->simple_rel_array[member];
+        if (!is_looked_up_by_a_path(joinrel, table)) continue;
+        joinrel->pathlist = without_readers(joinrel->pathlist, table);
+        joinrel->partial_pathlist = without_readers(joinrel->partial_pathlist, table);
+    }
 }
 
 }  // namespace gpujoin

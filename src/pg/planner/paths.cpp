@@ -105,7 +105,8 @@ bool is_for_lookups(const JoinCall& call, const Proposal& proposal, const JoinIn
 // run it.
 bool is_left_to_lookups(const JoinCall& call) {
     if (setting_force || !call.has_core_paths) return false;
-    return reads_what_core_looks_up(call.root, call.outer) || reads_what_core_looks_up(call.root, call.inner);
+    return reads_what_core_looks_up(call.root, call.joinrel, call.outer) ||
+           reads_what_core_looks_up(call.root, call.joinrel, call.inner);
 }
 
 // The ways to run one proposal that are worth a look at its conditions, which are not known yet: those whose
@@ -243,10 +244,8 @@ bool loses_conditions(const List* restrictlist) {
     return false;
 }
 
-void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel, RelOptInfo* innerrel,
-                   JoinType jointype, JoinPathExtraData* extra) {
-    if (previous_hook) previous_hook(root, joinrel, outerrel, innerrel, jointype, extra);
-    if (!setting_enabled || !server_is_ready()) return;
+void propose_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel, RelOptInfo* innerrel,
+                       JoinType jointype, JoinPathExtraData* extra) {
     if (!bms_is_empty(joinrel->lateral_relids) || loses_conditions(extra->restrictlist)) return;
 
     if (!setting_force && depends_on_working_table(root, joinrel)) return;
@@ -276,7 +275,19 @@ void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel,
     if (forced) keep_forced_paths(forced);
 }
 
+void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel, RelOptInfo* innerrel,
+                   JoinType jointype, JoinPathExtraData* extra) {
+    if (previous_hook) previous_hook(root, joinrel, outerrel, innerrel, jointype, extra);
+    if (!setting_enabled || !server_is_ready()) return;
+    propose_gpu_joins(root, joinrel, outerrel, innerrel, jointype, extra);
+    if (!setting_force) leave_to_lookups(root, joinrel);
+}
+
 }  // namespace
+
+bool is_gpu_join(const Path* path) {
+    return IsA(path, CustomPath) && reinterpret_cast<const CustomPath*>(path)->methods == &path_methods;
+}
 
 Path* parallel_safe_path(RelOptInfo* rel) {
     return rel->cheapest_total_path->parallel_safe ? rel->cheapest_total_path

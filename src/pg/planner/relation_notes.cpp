@@ -1,0 +1,84 @@
+// See relation_notes.h.
+#include "pg/planner/relation_notes.h"
+
+#include "pg/allocate.h"
+
+extern "C" {
+#include "common/hashfn.h"
+#include "utils/memutils.h"
+}
+
+namespace gpujoin {
+namespace {
+
+struct NotesEntry {
+    const RelOptInfo* rel;  // key
+    char status;
+    RelationNotes notes;
+};
+
+#define SH_PREFIX notes_table
+#define SH_ELEMENT_TYPE NotesEntry
+#define SH_KEY_TYPE const RelOptInfo*
+#define SH_KEY rel
+#define SH_HASH_KEY(table, key) murmurhash32(static_cast<uint32>(reinterpret_cast<uintptr_t>(key) >> 3))
+#define SH_EQUAL(table, a, b) ((a) == (b))
+#define SH_SCOPE static inline
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+// The notes of the relations in one memory context, which forgets them when it is reset: GEQO makes join
+// relations in a context of their own again and again, at the same addresses.
+struct ContextNotes {
+    ContextNotes* next;
+    MemoryContext context;
+    notes_table_hash* table;
+    MemoryContextCallback on_reset;
+};
+
+ContextNotes* all_notes;
+
+void forget_notes(void* argument) {
+    auto** place = &all_notes;
+    while (*place != argument) place = &(*place)->next;
+    *place = (*place)->next;
+}
+
+ContextNotes* notes_in(MemoryContext context) {
+    ContextNotes* found = all_notes;
+    while (found && found->context != context) found = found->next;
+    return found;
+}
+
+ContextNotes* make_notes_in(MemoryContext context) {
+    auto* made = zeroed_in<ContextNotes>(context);
+    made->context = context;
+    made->table = notes_table_create(context, 64, nullptr);
+    made->on_reset = {forget_notes, made, nullptr};
+    made->next = all_notes;
+    all_notes = made;
+    MemoryContextRegisterResetCallback(context, &made->on_reset);
+    return made;
+}
+
+}  // namespace
+
+RelationNotes* find_notes(const RelOptInfo* rel) {
+    const ContextNotes* notes = notes_in(GetMemoryChunkContext(const_cast<RelOptInfo*>(rel)));
+    if (!notes) return nullptr;
+    NotesEntry* entry = notes_table_lookup(notes->table, rel);
+    return entry ? &entry->notes : nullptr;
+}
+
+RelationNotes* make_notes(RelOptInfo* rel) {
+    MemoryContext context = GetMemoryChunkContext(rel);
+    ContextNotes* notes = notes_in(context);
+    if (!notes) notes = make_notes_in(context);
+    bool is_known;
+    NotesEntry* entry = notes_table_insert(notes->table, rel, &is_known);
+    if (!is_known) entry->notes = {};
+    return &entry->notes;
+}
+
+}  // namespace gpujoin
