@@ -302,7 +302,7 @@ void plan_data_from_list(const List* list, PlanData* data) {
     if (!IsA(list, List) || list_length(list) < 2) elog(ERROR, "GPU Join plan of an unknown layout");
     node_from_list(static_cast<const List*>(linitial(list)), data);
     int others = list_length(list) - 1;
-    if (data->stage_count < 1 || data->stage_count > others || others > data->stage_count + 1)
+    if (data->stage_count < 0 || data->stage_count > others || others > data->stage_count + 1)
         elog(ERROR, "GPU Join plan of %d stages has %d lists", data->stage_count, others);
     data->stages = zeroed<StagePlan>(data->stage_count);
     for (int i = 0; i < data->stage_count; i++)

@@ -241,8 +241,9 @@ void Server::receive(const std::shared_ptr<Participant>& participant) {
 
 Status Server::handle(const std::shared_ptr<Participant>& participant, const Message& message) {
     MessageType type = message.header->type;
-    size_t stages = participant->session ? participant->session->stages() : 1;
-    if (message.header->stage >= stages) return unexpected("It names a stage that does not exist.");
+    size_t stages = participant->session ? participant->session->stages() : 0;
+    if (message.header->stage >= std::max<size_t>(stages, 1))
+        return unexpected("It names a stage that does not exist.");
     if (participant->unfinished_open) return receive_open_part(participant, message);
     if (type == MessageType::GetDevices) {
         send_devices(*participant, message.header->sequence);

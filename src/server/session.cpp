@@ -91,6 +91,11 @@ void Session::end(const Status& status) {
     }
 }
 
+// Without stages there is nothing to build.
+void Session::note_sealed() {
+    if (std::ranges::all_of(stages_, &Stage::is_sealed)) phase_ = Phase::Sealed;
+}
+
 // Starts whatever can be started. Called after every change; never waits. A session that there is no memory
 // for ends; where there is none to wind it down either, this throws, and is called again later.
 void Session::advance() {
@@ -190,6 +195,7 @@ void Session::start_open() {
         if (!status.ok()) return fail(status);
         fragment_ = std::move(fresh_fragment_);
         phase_ = Phase::Building;
+        note_sealed();
         send_welcome(*participants_.front());
     });
 }

@@ -131,6 +131,7 @@ class Session {
 
     // session.cpp: life and death.
     void start_what_may();
+    void note_sealed();
     void end(const Status& status);
     void run(std::function<Status()> work, std::function<void(const Status&)> then);
     void reserve(Participant& participant, std::function<void(const Status&)> then);

@@ -17,6 +17,11 @@ std::unique_ptr<Task> make_task(const Message& message) {
     return task;
 }
 
+bool is_for_build_side(MessageType type) {
+    return type == MessageType::Append || type == MessageType::Seal || type == MessageType::MarkMatched ||
+           type == MessageType::ScanBuild;
+}
+
 template <size_t size>
 void copy_text(const std::string& text, char (&target)[size]) {
     target[text.copy(target, size - 1)] = '\0';
@@ -27,6 +32,8 @@ void copy_text(const std::string& text, char (&target)[size]) {
 Status Session::receive(Participant& participant, const Message& message) {
     if (phase_ == Phase::Over) return {};
     if (message.header->session != id_) return unexpected("It names another session.");
+    if (stages_.empty() && is_for_build_side(message.header->type))
+        return unexpected("There is no build side in this session.");
     Status status;
     switch (message.header->type) {
         case MessageType::Append:
@@ -78,10 +85,11 @@ Status Session::queue(Participant& participant, std::unique_ptr<Task> task) {
 Status Session::receive_batch(Participant& participant, const Message& message) {
     auto task = make_task(message);
     task->batch = message.as<BatchBody>();
-    const JoinSpec& join = spec_.stages[task->stage].join;
-    auto columns = task->type == MessageType::Append
-                       ? std::span<const ColumnSpec>(join.build, join.build_columns)
-                       : std::span<const ColumnSpec>(spec_.spec->source, spec_.spec->source_columns);
+    std::span<const ColumnSpec> columns(spec_.spec->source, spec_.spec->source_columns);
+    if (task->type == MessageType::Append) {
+        const JoinSpec& join = spec_.stages[task->stage].join;
+        columns = {join.build, join.build_columns};
+    }
     GPUJOIN_RETURN_IF_FAILED(
         validate_buffers(columns, message.columns, task->batch.rows, task->batch.block.bytes));
     GPUJOIN_RETURN_IF_FAILED(participant.hand_over(task->batch.block));
@@ -186,7 +194,8 @@ void Session::send_result(Participant& participant, const Task& task, const Deli
 
 void Session::send_stats(Participant& participant, uint32_t stage, uint64_t sequence) {
     StatsBody body{};
-    if (fragment_) body = {fragment_->join(stage).stats(), fragment_->sink_stats()};
+    if (fragment_ && !stages_.empty()) body.join = fragment_->join(stage).stats();
+    if (fragment_) body.sink = fragment_->sink_stats();
     body.join.moved = moved_;
     copy_text(device_->label, body.join.device);
     participant.connection.send(MessageType::Stats, id_, sequence, &body, {}, stage);

@@ -37,7 +37,7 @@ Status Session::check_phase(const Task& task) const {
 
 TaskContext Session::context(const Task& task) {
     return {spec_.view(), resources_.arena, &host_memory_, fragment_.get(),
-            stages_[task.stage].report.build_rows};
+            stages_.empty() ? 0 : stages_[task.stage].report.build_rows};
 }
 
 void Session::start_task(Participant& participant) {
@@ -45,13 +45,13 @@ void Session::start_task(Participant& participant) {
     if (Status status = check_phase(task); !status.ok()) return fail(status);
     if (task.gives_results()) return start_cursor(participant, task);
     if (task.type == MessageType::Rewind) lost_groups_ = false;  // who goes from now on loses new ones
-    Stage& stage = stages_[task.stage];
     if (task.type == MessageType::Append && !task.first_row) {
+        Stage& stage = stages_[task.stage];
         task.first_row = stage.next_row;
         stage.next_row += task.batch.rows;
     }
-    run([context = context(task), report = &stage.fresh_report,
-         &task] { return execute(context, task, report); },
+    SealReport* report = task.type == MessageType::Seal ? &stages_[task.stage].fresh_report : nullptr;
+    run([context = context(task), report, &task] { return execute(context, task, report); },
         [this, &participant](const Status& status) { finish_task(participant, status); });
     participant.running = true;
 }
@@ -154,7 +154,7 @@ void Session::answer_seal(const Task& task) {
     Stage& stage = stages_[task.stage];
     stage.is_sealed = true;
     stage.report = stage.fresh_report;
-    if (std::ranges::all_of(stages_, &Stage::is_sealed)) phase_ = Phase::Sealed;
+    note_sealed();
     for (const auto& everyone : participants_)
         if (everyone->welcome) send_sealed(*everyone, task.stage);
 }

@@ -97,7 +97,7 @@ struct TaskContext {
     uint64_t build_rows;  // of the task's stage, once sealed
 };
 
-// Executes an Append, MarkMatched, or Rewind; or a Seal, filling report.
+// Executes an Append, MarkMatched, or Rewind; or a Seal, filling report, which is for that alone.
 Status execute(const TaskContext& context, Task& task, SealReport* report);
 
 // Starts or goes on with a Probe, ScanBuild or Flush, filling one block after the other until its turn is

@@ -23,9 +23,11 @@ Status below(const char* what, uint64_t value, uint64_t limit) {
 Status validate_counts(const FragmentView& fragment) {
     const FragmentSpec& spec = *fragment.spec;
     const uint64_t stages = fragment.stages.size();
-    if (stages == 0 || stages > kMaxStages) return malformed("The number of stages", stages);
     GPUJOIN_RETURN_IF_FAILED(
         at_most("The sink", static_cast<uint64_t>(spec.sink), static_cast<uint64_t>(SinkKind::Groups)));
+    const bool may_have_none = spec.sink == SinkKind::Groups;
+    if (stages > kMaxStages || (stages == 0 && !may_have_none))
+        return malformed("The number of stages", stages);
     GPUJOIN_RETURN_IF_FAILED(at_most("The number of source columns", spec.source_columns, kMaxColumns));
     const bool has_groups = spec.sink == SinkKind::Groups;
     const uint32_t inputs = fragment.is_plain_join() ? 0 : kMaxColumns;

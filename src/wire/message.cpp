@@ -56,7 +56,7 @@ bool texts_are_terminated(const DevicesBody& devices) {
 }
 
 Status check_open(const OpenBody& body, size_t here) {
-    if (body.stages == 0 || body.stages > kMaxStages) return malformed("The number of stages", body.stages);
+    if (body.stages > kMaxStages) return malformed("The number of stages", body.stages);
     if (body.bytes > kMaxOpenBytes || body.bytes < here)
         return malformed("The size of the specification", body.bytes);
     return {};

@@ -418,6 +418,29 @@ TEST_P(FragmentGroups, NumbersOfGroups) {
     expect_groups(fragment, {.probe_batch = 7000}, "Zipf");
 }
 
+// Without any stage the source's rows are aggregated where they lie.
+TEST_P(FragmentGroups, OfTheSourceItself) {
+    const ColumnPlan text{bytes_column(), 12, true, 0.1};
+    for (uint64_t rows : {0, 1, 31, 32, 33, 64, 65, 3000, 70'000}) {
+        for (uint64_t distinct : {uint64_t{1}, rows / 3 + 1}) {
+            TestGroups fragment(
+                make_table({{fixed_column(ColumnType::Fixed8), distinct, false, 0.1}, integers(50), text},
+                           rows, rows + distinct));
+            fragment.input(source_column(2)).input(source_column(1)).input(source_column(0)).key(2).key(0);
+            aggregate_integers(fragment, 1, 1);
+            fragment.aggregate(AggregateFunction::Any, 0);
+            const std::string what = std::to_string(rows) + " rows, " + std::to_string(distinct);
+            Came came;
+            expect_groups(fragment, {.probe_batch = 9000}, what, &came);
+            if (HasFatalFailure()) return;
+        }
+    }
+    TestGroups total(make_table({integers(10)}, 300, 3));
+    total.input(source_column(0)).spec().sink = SinkKind::Groups;
+    aggregate_integers(total, 0, 0);
+    expect_groups(total, {}, "no keys");
+}
+
 // No key and no aggregate: a group says that there are rows.
 TEST_P(FragmentGroups, WithoutKeysOrAggregates) {
     for (uint64_t rows : {0, 100}) {

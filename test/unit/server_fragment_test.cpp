@@ -160,6 +160,31 @@ TEST(ServerFragment, GroupsAreOfAllParticipants) {
     EXPECT_TRUE(server.becomes_clean());
 }
 
+// There is nothing to build or to seal: rows may be sent at once, by whoever attaches, too.
+TEST(ServerFragment, GroupsWithoutStages) {
+    TestServer server({.real = true});
+    TestClient leader = server.connect_and_open(chain_fragment(0, SinkKind::Groups).view());
+    TestClient worker = server.connect();
+    worker.attach(leader);
+    TestClient::Counts counts;
+    for (TestClient* client : {&leader, &worker})
+        for (auto [key, count] : client->groups(client->probe(client->opened.input[0], {2, 1, 2})))
+            counts[key] += count;
+    EXPECT_EQ(leader.stats(0).sink.rows, 6u);
+    EXPECT_GT(strlen(leader.stats(0).join.device), 0u);
+    worker.close();
+    for (auto [key, count] : leader.groups(leader.flush())) counts[key] += count;
+    EXPECT_EQ(counts, (TestClient::Counts{{1, 2}, {2, 4}}));
+    leader.groups(leader.probe(leader.opened.input[0], {2}));
+    leader.send(MessageType::Rewind, 0, nullptr);
+    leader.expect(MessageType::Rewound);
+    EXPECT_EQ(leader.groups(leader.flush()), TestClient::Counts{}) << "rewound";
+    leader.send(MessageType::Seal, 0, nullptr);
+    EXPECT_STREQ(leader.expect(MessageType::Failed).message.as<Status>().sqlstate, "08P01");
+    EXPECT_TRUE(leader.ends());
+    EXPECT_TRUE(server.becomes_clean());
+}
+
 TEST(ServerFragment, EscapedRowsComeBackFlagged) {
     TestServer server;
     TestClient client = server.connect_and_open(groups_of_source_keys().view());

@@ -135,6 +135,11 @@ TEST(FragmentSpec, GoodOnesPass) {
     OwnedFragment total = good_groups();
     total.spec->keys = total.spec->aggregates = 0;
     EXPECT_TRUE(validate(total.view()).ok());
+    total.spec->inputs = total.spec->values = 0;
+    total.stages.clear();
+    EXPECT_TRUE(validate(total.view()).ok()) << validate(total.view()).detail;
+    total.spec->sink = SinkKind::Rows;
+    EXPECT_STREQ(validate(total.view()).sqlstate, "08P01") << "rows that no stage gives";
 }
 
 TEST(FragmentSpec, SpoiledChainsAreRefused) {

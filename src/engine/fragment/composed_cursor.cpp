@@ -26,7 +26,7 @@ class ComposedCursor final : public Cursor {
     Status pull(const Sink& sink, ResultBatch* result);
     Status advance(bool* has_moved);
     Status start_stage(uint32_t stage, uint64_t rows);
-    Status start_sink();
+    Status start_sink(uint64_t rows);
     Status find_rows(uint32_t origin, uint32_t at, const uint32_t** rows);
     void note_result(uint32_t stage);
     const ColumnView& view_of(const LiveColumn& column) const {
@@ -55,7 +55,8 @@ Status ComposedCursor::start(const BatchView& source) {
     GPUJOIN_RETURN_IF_FAILED(fragment_.pipelines.take(fragment_.plan, *fragment_.place, rows, &pipeline_));
     GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->consumer().begin());
     GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->take(source, fragment_.plan.source, pipeline_->source));
-    return source.rows > 0 ? start_stage(0, source.rows) : Status{};
+    if (source.rows == 0) return {};
+    return stages() > 0 ? start_stage(0, source.rows) : start_sink(source.rows);
 }
 
 Status ComposedCursor::pull(const Sink& sink, ResultBatch* result) {
@@ -92,7 +93,8 @@ Status ComposedCursor::advance(bool* has_moved) {
     while (running_ > 0 && !level(running_ - 1).cursor) running_--;
     if (now.result.rows == 0) return {};
     note_result(stage);
-    return stage + 1 < stages() ? start_stage(stage + 1, now.result.rows) : start_sink();
+    return stage + 1 < stages() ? start_stage(stage + 1, now.result.rows)
+                                : start_sink(now.result.rows);
 }
 
 void ComposedCursor::note_result(uint32_t stage) {
@@ -160,7 +162,8 @@ Status ComposedCursor::start_stage(uint32_t stage, uint64_t rows) {
     return {};
 }
 
-Status ComposedCursor::start_sink() {
+// Hands the rows of the last level to the sink.
+Status ComposedCursor::start_sink(uint64_t rows) {
     AddTime timer(&fragment_.counters.ns);
     const std::vector<LiveColumn>& columns = fragment_.plan.sink.inputs;
     for (size_t i = 0; i < columns.size(); i++) {
@@ -171,10 +174,9 @@ Status ComposedCursor::start_sink() {
     const uint32_t* source_rows = nullptr;
     if (fragment_.plan.sink.kind == SinkKind::Rows)
         GPUJOIN_RETURN_IF_FAILED(find_rows(0, stages(), &source_rows));
-    const uint32_t rows = level(stages() - 1).result.rows;
     fragment_.counters.rows += rows;
     has_rows_ = true;
-    return pipeline_->workspace->consumer().start(pipeline_->inputs, source_rows, rows);
+    return pipeline_->workspace->consumer().start(pipeline_->inputs, source_rows, static_cast<uint32_t>(rows));
 }
 
 }  // namespace

@@ -269,13 +269,12 @@ void explain_node(CustomScanState* node, List* ancestors, ExplainState* es) {
     auto* state = reinterpret_cast<GpuJoinState*>(node);
     if (es->analyze) snapshot_stats(state);
     if (state->plan.groups) show_group_keys(state, node, ancestors, es);
-    if (state->plan.stage_count > 1)
-        show_chain(state, node, ancestors, es);
-    else
-        show_stage(state->stages, node, ancestors, es);
+    if (state->plan.stage_count > 1) show_chain(state, node, ancestors, es);
+    if (state->plan.stage_count == 1) show_stage(state->stages, node, ancestors, es);
     if (es->verbose && state->probe.carries) ExplainPropertyText("Result Order", "Any", es);
     if (es->verbose && es->costs) show_costs(&state->plan.costs, es);
-    if (es->analyze && has_run(state->stages)) show_figures(state, es);
+    bool ran = state->plan.stage_count > 0 ? has_run(state->stages) : state->device[0] != '\0';
+    if (es->analyze && ran) show_figures(state, es);
 }
 
 }  // namespace gpujoin

@@ -126,14 +126,18 @@ bool is_a_build_side_empty(GpuJoinState* state) {
     return false;
 }
 
+// Like core: before the build side is read, where that is likely to be dearer.
+bool looks_for_probe_row(const GpuJoinState* state) {
+    if (state->plan.stage_count == 0) return true;
+    const JoinStage* first = state->stages;
+    return rows_of(first->plan->kind).needs_a_probe_row() &&
+           state->probe.side.plan->plan->startup_cost < first->build.plan->plan->total_cost;
+}
+
 // Opens and seals a join of this process alone. False when there can be no row. Where an input is empty
 // nothing is opened for that: a join in a correlated subplan may find it so thousands of times.
 bool enter_join(GpuJoinState* state) {
-    // Like core: look for a probe row first where that is likely to be cheaper than reading the build side.
-    Side* probe = &state->probe.side;
-    bool look_first = probe->plan->plan->startup_cost < state->stages->build.plan->plan->total_cost;
-    bool needs_a_row = rows_of(state->stages->plan->kind).needs_a_probe_row();
-    if (needs_a_row && look_first && side_is_empty(probe)) return false;
+    if (looks_for_probe_row(state) && side_is_empty(&state->probe.side)) return false;
     state->build_is_empty = is_a_build_side_empty(state);
     if (state->build_is_empty) return false;
     open_join(state);
@@ -227,14 +231,16 @@ bool next_result(GpuJoinState* state) {
 }
 
 void finish_probing(GpuJoinState* state) {
-    JoinRows gives = rows_of(last_stage(state)->plan->kind);
-    if (!gives.scans_build() && !state->plan.groups) return finish_join(state);
-    if (!state->plan.groups) report_matched_build_rows(state);
+    if (!state->plan.groups) {
+        if (!rows_of(last_stage(state)->plan->kind).scans_build()) return finish_join(state);
+        report_matched_build_rows(state);
+    }
     if (state->parallel.join && !finish_parallel_probing(state)) return finish_join(state);
     if (state->plan.groups)
         client_flush(state->client);
     else
-        client_scan_build(state->client, gives.build_rows == BuildScan::Matched);
+        client_scan_build(state->client,
+                          rows_of(last_stage(state)->plan->kind).build_rows == BuildScan::Matched);
     state->phase = Phase::Scanning;
 }
 
@@ -246,13 +252,16 @@ void finish_scanning(GpuJoinState* state) {
 // algorithm.
 void snapshot_stats(GpuJoinState* state) {
     if (!state->client || !state->sealed) return;
-    for (int i = 0; i < state->plan.stage_count; i++) {
+    JoinStats stats;
+    for (int i = 0; i < Max(state->plan.stage_count, 1); i++) {
+        client_stats(state->client, static_cast<uint32_t>(i), &stats, &state->current_sink);
+        if (state->plan.stage_count == 0) break;
         JoinStage* stage = &state->stages[i];
-        client_stats(state->client, static_cast<uint32_t>(i), &stage->current, &state->current_sink);
-        stage->seal.algorithm = stage->current.algorithm;
+        stage->current = stats;
+        stage->seal.algorithm = stats.algorithm;
         stage->last_seal = stage->seal;
     }
-    strlcpy(state->device, state->stages->current.device, sizeof(state->device));
+    strlcpy(state->device, stats.device, sizeof(state->device));
 }
 
 void add_sink_stats(SinkStats* sum, const SinkStats* one) {

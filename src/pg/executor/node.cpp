@@ -94,7 +94,7 @@ bool next_row(GpuJoinState* state) {
 
 // A plain join's residual, or conditions that an engine may not decide.
 bool tests_pairs(const GpuJoinState* state) {
-    return state->stages->test_count > 0;
+    return state->plan.stage_count > 0 && state->stages->test_count > 0;
 }
 
 // What is above the join makes of the row in the scan slot; nullptr when a condition is not met.

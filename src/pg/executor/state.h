@@ -100,7 +100,7 @@ struct GpuJoinState {
 
     // Set when the plan starts.
     ProbeInput probe;
-    JoinStage* stages;  // plan.stage_count of them
+    JoinStage* stages;  // plan.stage_count of them; groups may be of the probe input itself
     List* group_exprs;  // by GroupExprs
     FragmentSpec* fragment;
     StageSpec* stage_specs;
@@ -187,11 +187,12 @@ inline ProbeBatch* oldest_batch(GpuJoinState* state) {
 
 // The server gives candidates, and which of them are matches is decided here.
 inline bool client_decides(const GpuJoinState* state) {
-    return state->stages->spec->client_decides;
+    return !state->plan.groups && state->stages->spec->client_decides;
 }
 
-// The last stage, whose kind says what rows come out.
+// The last stage, whose kind says what rows come out. There is one where rows do.
 inline JoinStage* last_stage(const GpuJoinState* state) {
+    Assert(state->plan.stage_count > 0);
     return &state->stages[state->plan.stage_count - 1];
 }
 

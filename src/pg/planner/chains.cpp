@@ -191,7 +191,7 @@ bool find_child(PlannerInfo* root, const Chain* chain, Node* expression, int* ch
     *child = kProbeChild;
     if (bms_is_empty(relids)) return true;
     for (; chain; chain = chain->before) {
-        if (bms_is_subset(relids, chain->build->parent->relids)) {
+        if (chain->build && bms_is_subset(relids, chain->build->parent->relids)) {
             *child = chain->length - 1;
             JoinRows rows = rows_of(chain->kind);
             return rows.pairs && (!rows.unmatched_probe_rows || is_bare_column(expression));

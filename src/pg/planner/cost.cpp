@@ -292,6 +292,15 @@ Cost sum_of(const CostTerms& terms) {
     return std::accumulate(terms.cost, terms.cost + kCostTermCount, Cost{0});
 }
 
+ChainCosts estimate_source(const Path* probe, int workers, const EngineCosts& engine) {
+    ChainCosts costs = {};
+    costs.source_rows = costs.rows = probe->rows;
+    costs.terms.cost[kSetUpTerm] = setting_startup_cost;
+    costs.terms.cost[kWorkersTerm] = workers > 0 ? set_up_cost(engine) : 0;
+    costs.terms.cost[kReadProbeTerm] = reading_cost(probe);
+    return costs;
+}
+
 ChainCosts estimate_chain(PlannerInfo* root, const JoinInputs& inputs, const EngineCosts& engine) {
     const JoinFacts& facts = *inputs.facts;
     RowShape output = output_shape(inputs);
@@ -308,16 +317,12 @@ ChainCosts estimate_chain(PlannerInfo* root, const JoinInputs& inputs, const Eng
     double depth = search_depth(inputs);
     bool is_first = !inputs.before;
 
-    ChainCosts costs = is_first ? ChainCosts{} : inputs.before->costs;
+    ChainCosts costs =
+        is_first ? estimate_source(inputs.probe, inputs.workers, engine) : inputs.before->costs;
     costs.source_rows = source_rows;
     costs.rows = engine_results(root, inputs);
     costs.output += output;
     double* terms = costs.terms.cost;
-    if (is_first) {
-        terms[kSetUpTerm] = setting_startup_cost;
-        terms[kWorkersTerm] = inputs.workers > 0 ? set_up_cost(engine) : 0;
-        terms[kReadProbeTerm] = reading_cost(inputs.probe);
-    }
     terms[kSetUpTerm] += is_first ? engine.setup : engine.stage;
     terms[kReadBuildTerm] += reading_cost(inputs.build);
     terms[kEncodeBuildTerm] += encode_cost(build_rows, facts.build_keys) + encode_cost(build_rows, output);

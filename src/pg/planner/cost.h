@@ -71,6 +71,9 @@ EngineCosts engine_costs(const EngineRates& measured);
 JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const JoinInputs& inputs,
                            const EngineCosts& engine);
 
+// The costs of a chain without a stage: of its probe input, which that many workers read beside the leader.
+ChainCosts estimate_source(const Path* probe, int workers, const EngineCosts& engine);
+
 // The costs of a chain up to the rows of this join. Where the clauses are not known, the least.
 ChainCosts estimate_chain(PlannerInfo* root, const JoinInputs& inputs, const EngineCosts& engine);
 

@@ -35,6 +35,16 @@ namespace {
 
 create_upper_paths_hook_type previous_hook;
 
+// Below so many rows of an input that is no chain there is nothing to gain.
+constexpr double kFewestSourceRows = 10000;
+// Each row of such an input is read by core, too, whose aggregation has no costs of a node between: ours must
+// be cheaper by more than costs are wrong, and groups, which are made twice, are charged for.
+constexpr double kClearlyCheaper = 0.85;
+constexpr double kCostOfGroup = 0.02;
+
+// By how much the costs of reading a table's pages directly are too high, at least.
+constexpr double kDirectRead = 1.5;
+
 // What one call of the hook is about.
 struct GroupCall {
     PlannerInfo* root;
@@ -448,20 +458,75 @@ void make_way(const GroupCall& call, bool* is_done) {
     *is_done = true;
 }
 
-void add_grouped_paths(const GroupCall& call, const RelOptInfo* input) {
+bool gives_rows_of_gpu_join(const Path* path) {
+    if (IsA(path, ProjectionPath))
+        return gives_rows_of_gpu_join(reinterpret_cast<const ProjectionPath*>(path)->subpath);
+    if (IsA(path, GatherPath))
+        return gives_rows_of_gpu_join(reinterpret_cast<const GatherPath*>(path)->subpath);
+    return is_gpu_join(path);
+}
+
+// An input that no chain gives is the source itself. Rows that come out of a join of ours do not go back.
+const Chain* source_of(const GroupCall& call, RelOptInfo* input, Path* probe) {
+    if (gives_rows_of_gpu_join(probe) || PATH_REQ_OUTER(probe)) return nullptr;
+    if (!setting_force && probe->rows < kFewestSourceRows) return nullptr;
+    auto* source = zeroed<Chain>();
+    source->probe = probe;
+    source->joinrel = input;
+    source->workers = probe->parallel_workers;
+    source->sharing = probe->parallel_workers > 0 ? Sharing::OneBuild : Sharing::Nothing;
+    source->costs = estimate_source(probe, source->workers, call.engine);
+    source->costs.terms.cost[kSetUpTerm] += call.engine.setup;
+    return source;
+}
+
+// All rows of a table are quicker to read off its pages than their costs say: an index that has what is
+// wanted may cost less, and core keeps no other path then.
+Path* quickest_to_read(const GroupCall& call, RelOptInfo* input) {
+    Path* cheapest = input->cheapest_total_path;
+    bool is_by_index = cheapest->pathtype == T_IndexOnlyScan || cheapest->pathtype == T_IndexScan ||
+                       cheapest->pathtype == T_BitmapHeapScan;
+    if (!is_by_index || PATH_REQ_OUTER(cheapest)) return cheapest;
+    Path* scan = create_seqscan_path(call.root, input, nullptr, 0);
+    scan->pathtarget = cheapest->pathtarget;
+    bool is_direct = reading_cost(scan) < scan->total_cost;
+    return is_direct && reading_cost(scan) < kDirectRead * cheapest->total_cost ? scan : cheapest;
+}
+
+const Chain* chain_for(const GroupCall& call, RelOptInfo* input, bool is_partial) {
+    if (const Chain* chain = cheapest_chain(input, is_partial)) return chain;
+    if (!is_partial) return source_of(call, input, quickest_to_read(call, input));
+    if (input->partial_pathlist == NIL) return nullptr;
+    return source_of(call, input, static_cast<Path*>(linitial(input->partial_pathlist)));
+}
+
+// input: of core's node that makes the groups.
+bool is_worthwhile(const GroupCall& call, const Chain* chain, const Path* input) {
+    if (setting_force || chain->length > 0) return true;
+    Cost cost = input->total_cost + kCostOfGroup * input->rows;
+    ListCell* cell;
+    foreach (cell, call.grouped->pathlist)
+        if (cost > kClearlyCheaper * static_cast<Path*>(lfirst(cell))->total_cost) return false;
+    return true;
+}
+
+void add_grouped_paths(const GroupCall& call, RelOptInfo* input) {
     RelOptInfo* partial_rel = partial_relation(call);
     bool has_made_way = false;
-    const Chain* serial = cheapest_chain(input, false);
-    if (Path* path = serial ? make_partial_path(call, serial, partial_rel) : nullptr) {
+    const Chain* serial = chain_for(call, input, false);
+    if (Path* path = serial ? make_partial_path(call, serial, partial_rel) : nullptr;
+        path && is_worthwhile(call, serial, path)) {
         make_way(call, &has_made_way);
         add_final_paths(call, path);
     }
-    const Chain* parallel = call.grouped->consider_parallel ? cheapest_chain(input, true) : nullptr;
+    const Chain* parallel = call.grouped->consider_parallel ? chain_for(call, input, true) : nullptr;
     if (Path* path = parallel ? make_partial_path(call, parallel, partial_rel) : nullptr) {
-        make_way(call, &has_made_way);
         double rows = path->rows * parallel_shares(parallel->workers);
-        add_final_paths(call, reinterpret_cast<Path*>(create_gather_path(call.root, partial_rel, path,
-                                                                         path->pathtarget, nullptr, &rows)));
+        auto* gather = reinterpret_cast<Path*>(
+            create_gather_path(call.root, partial_rel, path, path->pathtarget, nullptr, &rows));
+        if (!is_worthwhile(call, parallel, gather)) return;
+        make_way(call, &has_made_way);
+        add_final_paths(call, gather);
     }
 }
 
@@ -477,7 +542,6 @@ void add_gpu_aggregates(PlannerInfo* root, UpperRelationKind stage, RelOptInfo* 
                         void* extra) {
     if (previous_hook) previous_hook(root, stage, input, output, extra);
     if (stage != UPPERREL_GROUP_AGG || !setting_enabled || !setting_aggregate || !server_is_ready()) return;
-    if (!cheapest_chain(input, false) && !cheapest_chain(input, true)) return;
     const auto* grouping = static_cast<const GroupPathExtraData*>(extra);
     if (!may_be_grouped(root, input, grouping)) return;
 

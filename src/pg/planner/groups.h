@@ -1,6 +1,7 @@
-// Aggregates above a chain of joins, in the same node: it gives groups with partial transition states, which
-// core's Finalize Aggregate above it combines and finishes. So HAVING, rounding, scale and output are core's
-// own, and a group may come several times: from each process of a parallel plan, and when a table is full.
+// Aggregates above a chain of joins, in the same node, or above any other input: the node gives groups with
+// partial transition states, which core's Finalize Aggregate above it combines and finishes. So HAVING,
+// rounding, scale and output are core's own, and a group may come several times: from each process of a
+// parallel plan, and when a table is full.
 //
 // Taken are count, sum, avg, min and max of integers and of numerics of a known scale, and min and max of
 // dates and times, with FILTER, over expressions that the filter machine computes (filters.h); GROUP BY

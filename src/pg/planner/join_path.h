@@ -44,12 +44,12 @@ struct ChainCosts {
 };
 
 // A chain of joins, as its last stage and what comes before that. Lives as long as the join relation whose
-// rows it gives.
+// rows it gives. Of a chain without a stage there is one, too, which is its probe input alone.
 struct Chain {
     const Chain* before;  // nullptr: the first stage, whose probe side is the probe input
     Path* probe;          // input, of the first stage
-    Path* build;          // of this stage
-    RelOptInfo* joinrel;  // what this stage makes
+    Path* build;          // of this stage; nullptr: there is none
+    RelOptInfo* joinrel;  // what this stage makes; or that the probe input is of
     const JoinClauses* clauses;
     JoinKind kind;
     bool builds_together;  // build is a partial path

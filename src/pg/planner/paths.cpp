@@ -331,8 +331,10 @@ GpuJoinPath* make_chain_path(const Chain* chain) {
     custom->methods = &path_methods;
     result->chain = chain;
     for (; chain; chain = chain->before) {
-        custom->custom_paths = lcons(chain->build, custom->custom_paths);
-        add_disabled_nodes(&custom->path, chain->build);
+        if (chain->build) {
+            custom->custom_paths = lcons(chain->build, custom->custom_paths);
+            add_disabled_nodes(&custom->path, chain->build);
+        }
         if (chain->before) continue;
         custom->custom_paths = lcons(chain->probe, custom->custom_paths);
         add_disabled_nodes(&custom->path, chain->probe);

@@ -112,6 +112,7 @@ void add_stages(const Chain* chain, const List* children, PlanData* data, PlanPa
         add_stages(chain->before, children, data, parts);
     else
         parts->entries = append_target_list(NIL, static_cast<Plan*>(linitial(children))->targetlist);
+    if (!chain->build) return;
     set_stage(chain, list_length(parts->entries), &data->stages[chain->length - 1]);
     parts->entries =
         append_target_list(parts->entries, static_cast<Plan*>(list_nth(children, chain->length))->targetlist);
