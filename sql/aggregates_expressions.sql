@@ -44,3 +44,5 @@ SELECT sum(v) FILTER (WHERE t LIKE pattern) FROM sale JOIN item ON a = k;
 SELECT sum(v) FILTER (WHERE t LIKE 'a\') FROM sale JOIN item ON a = k;
 SELECT extract(hour FROM d), sum(v) FROM sale JOIN item ON a = k GROUP BY 1;
 SELECT extract(fortnight FROM ts), sum(v) FROM sale JOIN item ON a = k GROUP BY 1;
+
+DROP TABLE sale, item;

@@ -101,9 +101,9 @@ void define_planner_settings() {
                              nullptr);
     DefineCustomBoolVariable("gpujoin.chain", "Lets one GPU Join run several joins.", nullptr, &setting_chain,
                              setting_chain, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
-    DefineCustomBoolVariable("gpujoin.aggregate", "Lets aggregates above joins run where the joins do.",
-                             nullptr, &setting_aggregate, setting_aggregate, PGC_USERSET, GUC_EXPLAIN,
-                             nullptr, nullptr, nullptr);
+    DefineCustomBoolVariable(
+        "gpujoin.aggregate", "Lets aggregates run in the engine, above joins and tables.", nullptr,
+        &setting_aggregate, setting_aggregate, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
     DefineCustomBoolVariable("gpujoin.carry",
                              "Sends wanted probe columns through joins rather than keeping them.",
                              "For measurements and tests.", &setting_carry, setting_carry, PGC_USERSET,

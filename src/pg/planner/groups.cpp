@@ -28,6 +28,7 @@ extern "C" {
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
+#include "utils/spccache.h"
 }
 
 namespace gpujoin {
@@ -37,10 +38,10 @@ create_upper_paths_hook_type previous_hook;
 
 // Below so many rows of an input that is no chain there is nothing to gain.
 constexpr double kFewestSourceRows = 10000;
-// Each row of such an input is read by core, too, whose aggregation has no costs of a node between: ours must
-// be cheaper by more than costs are wrong, and groups, which are made twice, are charged for.
+// Core reads the same rows, and its aggregation is a part of that plan: what we do beyond fetching their
+// pages must be cheaper by more than costs are wrong, and groups, which are made twice, are charged for.
 constexpr double kClearlyCheaper = 0.85;
-constexpr double kCostOfGroup = 0.02;
+constexpr double kCostOfGroup = 0.08;
 
 // By how much the costs of reading a table's pages directly are too high, at least.
 constexpr double kDirectRead = 1.5;
@@ -500,13 +501,22 @@ const Chain* chain_for(const GroupCall& call, RelOptInfo* input, bool is_partial
     return source_of(call, input, static_cast<Path*>(linitial(input->partial_pathlist)));
 }
 
+// Of a table's pages that are read in their order.
+Cost fetching_cost(const Path* path) {
+    if (path->pathtype != T_SeqScan) return 0;
+    double page_cost;
+    get_tablespace_page_costs(path->parent->reltablespace, nullptr, &page_cost);
+    return page_cost * path->parent->pages;
+}
+
 // input: of core's node that makes the groups.
 bool is_worthwhile(const GroupCall& call, const Chain* chain, const Path* input) {
     if (setting_force || chain->length > 0) return true;
-    Cost cost = input->total_cost + kCostOfGroup * input->rows;
+    Cost fetching = fetching_cost(chain->probe);
+    Cost cost = input->total_cost + kCostOfGroup * input->rows - fetching;
     ListCell* cell;
     foreach (cell, call.grouped->pathlist)
-        if (cost > kClearlyCheaper * static_cast<Path*>(lfirst(cell))->total_cost) return false;
+        if (cost > kClearlyCheaper * (static_cast<Path*>(lfirst(cell))->total_cost - fetching)) return false;
     return true;
 }
 
