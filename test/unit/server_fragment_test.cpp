@@ -182,6 +182,7 @@ TEST(ServerFragment, GroupsWithoutStages) {
     leader.send(MessageType::Seal, 0, nullptr);
     EXPECT_STREQ(leader.expect(MessageType::Failed).message.as<Status>().sqlstate, "08P01");
     EXPECT_TRUE(leader.ends());
+    leader.close();
     EXPECT_TRUE(server.becomes_clean());
 }
 

@@ -51,9 +51,10 @@ ComposedCursor::~ComposedCursor() {
 }
 
 Status ComposedCursor::start(const BatchView& source) {
-    const uint64_t rows = fragment_.place->rows_between_stages(source.rows);
-    GPUJOIN_RETURN_IF_FAILED(fragment_.pipelines.take(fragment_.plan, *fragment_.place, rows, &pipeline_));
+    GPUJOIN_RETURN_IF_FAILED(fragment_.pipelines.take(fragment_.plan, *fragment_.place, &pipeline_));
     GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->consumer().begin());
+    const uint64_t rows = fragment_.place->rows_between_stages(source.rows);
+    GPUJOIN_RETURN_IF_FAILED(reserve(fragment_.plan, rows, *pipeline_));
     GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->take(source, fragment_.plan.source, pipeline_->source));
     if (source.rows == 0) return {};
     return stages() > 0 ? start_stage(0, source.rows) : start_sink(source.rows);
@@ -93,8 +94,7 @@ Status ComposedCursor::advance(bool* has_moved) {
     while (running_ > 0 && !level(running_ - 1).cursor) running_--;
     if (now.result.rows == 0) return {};
     note_result(stage);
-    return stage + 1 < stages() ? start_stage(stage + 1, now.result.rows)
-                                : start_sink(now.result.rows);
+    return stage + 1 < stages() ? start_stage(stage + 1, now.result.rows) : start_sink(now.result.rows);
 }
 
 void ComposedCursor::note_result(uint32_t stage) {
@@ -176,7 +176,8 @@ Status ComposedCursor::start_sink(uint64_t rows) {
         GPUJOIN_RETURN_IF_FAILED(find_rows(0, stages(), &source_rows));
     fragment_.counters.rows += rows;
     has_rows_ = true;
-    return pipeline_->workspace->consumer().start(pipeline_->inputs, source_rows, static_cast<uint32_t>(rows));
+    return pipeline_->workspace->consumer().start(pipeline_->inputs, source_rows,
+                                                  static_cast<uint32_t>(rows));
 }
 
 }  // namespace

@@ -88,21 +88,6 @@ Status make_scratch(Pipeline& pipeline) {
     return {};
 }
 
-// Later batches keep to what the first one got.
-Status reserve(const FragmentPlan& plan, uint64_t wanted_rows, Pipeline& pipeline) {
-    if (wanted_rows <= pipeline.wanted_rows) return {};
-    Status status;
-    for (uint64_t rows = wanted_rows; rows >= kFewestRows; rows /= 4) {
-        status = reserve_rows(plan, rows, pipeline);
-        if (status.ok()) {
-            pipeline.wanted_rows = wanted_rows;
-            break;
-        }
-        GPUJOIN_RETURN_IF_FAILED(make_scratch(pipeline));
-    }
-    return status;
-}
-
 Status make_pipeline(const FragmentPlan& plan, FragmentPlace& place, std::unique_ptr<Pipeline>* pipeline) {
     auto made = std::make_unique<Pipeline>();
     GPUJOIN_RETURN_IF_FAILED(place.make_workspace(&made->workspace));
@@ -124,8 +109,22 @@ Status make_pipeline(const FragmentPlan& plan, FragmentPlace& place, std::unique
 
 }  // namespace
 
-Status Pipelines::take_free(const FragmentPlan& plan, FragmentPlace& place,
-                            std::unique_ptr<Pipeline>* pipeline) {
+// Later batches keep to what the first one got.
+Status reserve(const FragmentPlan& plan, uint64_t wanted_rows, Pipeline& pipeline) {
+    if (wanted_rows <= pipeline.wanted_rows) return {};
+    Status status;
+    for (uint64_t rows = wanted_rows; rows >= kFewestRows; rows /= 4) {
+        status = reserve_rows(plan, rows, pipeline);
+        if (status.ok()) {
+            pipeline.wanted_rows = wanted_rows;
+            break;
+        }
+        GPUJOIN_RETURN_IF_FAILED(make_scratch(pipeline));
+    }
+    return status;
+}
+
+Status Pipelines::take(const FragmentPlan& plan, FragmentPlace& place, std::unique_ptr<Pipeline>* pipeline) {
     {
         std::lock_guard lock(mutex_);
         free_.reserve(kMostFree);
@@ -136,15 +135,6 @@ Status Pipelines::take_free(const FragmentPlan& plan, FragmentPlace& place,
         }
     }
     return make_pipeline(plan, place, pipeline);
-}
-
-Status Pipelines::take(const FragmentPlan& plan, FragmentPlace& place, uint64_t rows,
-                       std::unique_ptr<Pipeline>* pipeline) {
-    std::unique_ptr<Pipeline> taken;
-    GPUJOIN_RETURN_IF_FAILED(take_free(plan, place, &taken));
-    GPUJOIN_RETURN_IF_FAILED(reserve(plan, rows, *taken));
-    *pipeline = std::move(taken);
-    return {};
 }
 
 void Pipelines::give_back(std::unique_ptr<Pipeline> pipeline) {

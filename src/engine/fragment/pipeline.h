@@ -34,19 +34,19 @@ struct Pipeline {
     uint64_t wanted_rows = 0;  // between stages, when its memory was last set aside
 };
 
+// Sets memory aside for a pipeline whose consumer has begun: so that its stages can write up to that many
+// rows at a time, with room for what is made of these on their way; fewer, down to some hundred, where there
+// is less memory. 53200 where that is not enough either.
+Status reserve(const FragmentPlan& plan, uint64_t wanted_rows, Pipeline& pipeline);
+
 // Pipelines that wait for the next batch. Any thread, several at once.
 class Pipelines {
   public:
-    // One whose stages can write up to `rows` rows at a time, with room for what is made of these on their
-    // way; fewer, down to some hundred, where there is less memory. 53200 where that is not enough either.
-    Status take(const FragmentPlan& plan, FragmentPlace& place, uint64_t rows,
-                std::unique_ptr<Pipeline>* pipeline);
+    Status take(const FragmentPlan& plan, FragmentPlace& place, std::unique_ptr<Pipeline>* pipeline);
     // Of no cursor any more.
     void give_back(std::unique_ptr<Pipeline> pipeline);
 
   private:
-    Status take_free(const FragmentPlan& plan, FragmentPlace& place, std::unique_ptr<Pipeline>* pipeline);
-
     std::mutex mutex_;
     std::vector<std::unique_ptr<Pipeline>> free_;
 };
