@@ -490,7 +490,7 @@ Path* quickest_to_read(const GroupCall& call, RelOptInfo* input) {
     if (!is_by_index || PATH_REQ_OUTER(cheapest)) return cheapest;
     Path* scan = create_seqscan_path(call.root, input, nullptr, 0);
     scan->pathtarget = cheapest->pathtarget;
-    bool is_direct = reading_cost(scan) < scan->total_cost;
+    bool is_direct = !has_disabled_nodes(scan) && reading_cost(scan) < scan->total_cost;
     return is_direct && reading_cost(scan) < kDirectRead * cheapest->total_cost ? scan : cheapest;
 }
 
@@ -548,10 +548,17 @@ bool may_be_grouped(const PlannerInfo* root, const RelOptInfo* input, const Grou
            (extra->flags & GROUPING_CAN_PARTIAL_AGG);
 }
 
+// Asked first, as it is cheap: most groupings are small.
+bool may_be_worthwhile(const RelOptInfo* input) {
+    return setting_force || input->cheapest_total_path->rows >= kFewestSourceRows ||
+           cheapest_chain(input, false) || cheapest_chain(input, true);
+}
+
 void add_gpu_aggregates(PlannerInfo* root, UpperRelationKind stage, RelOptInfo* input, RelOptInfo* output,
                         void* extra) {
     if (previous_hook) previous_hook(root, stage, input, output, extra);
     if (stage != UPPERREL_GROUP_AGG || !setting_enabled || !setting_aggregate || !server_is_ready()) return;
+    if (!may_be_worthwhile(input)) return;
     const auto* grouping = static_cast<const GroupPathExtraData*>(extra);
     if (!may_be_grouped(root, input, grouping)) return;
 
