@@ -1,6 +1,7 @@
 // FragmentSpec: what one node runs in the engine, in one go. A source, whose rows stream past; a chain of
 // joins, the stages, each with a build side of its own; and a sink for the rows of the last stage, which is
-// either the client, or groups: aggregates of these rows. Groups may be of the source itself, without a stage.
+// either the client, or groups: aggregates of these rows. Groups may be of the source itself, without a
+// stage.
 //
 //   source ── stage 0 ── stage 1 ── … ── stage n-1 ── sink (rows, or groups)
 //                │          │               │

@@ -126,7 +126,7 @@ TEST(ServerOpen, OpensThatAreNotCompletedInTurnAreRefused) {
         [](TestClient& c) { begin_open(c, 100, 50), send_part(c, 50); },  // complete, but no fragment
         [](TestClient& c) { begin_open(c, 0, 0); },
         [](TestClient& c) { begin_open(c, 100, 50, kMaxStages + 1); },
-        [](TestClient& c) { begin_open(c, 100, 50, 0); },
+        [](TestClient& c) { begin_open(c, 100, 50, 0), send_part(c, 50); },  // nor one without stages
     };
     for (const auto& step : steps) {
         TestClient client = server.connect();
