@@ -4,7 +4,11 @@
 #include <cstring>
 
 extern "C" {
+#include "access/parallel.h"
+#include "miscadmin.h"
+#include "storage/latch.h"
 #include "utils/plancache.h"
+#include "utils/wait_event.h"
 }
 
 namespace gpujoin {
@@ -14,6 +18,26 @@ void copy_clean_text(char* target, size_t size, const char* text) {
     for (size_t i = 0; i < length; i++) target[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
     target[length] = '\0';
 }
+
+namespace {
+
+constexpr long kPatienceMs = 1000;
+constexpr long kPauseMs = 50;
+
+// Where a process of a parallel query fails, the server may end the session of all of them: the query's error
+// is the first one, which has been sent to the leader by then. The leader raises it here; other workers give
+// it the time to end them.
+void let_first_error_win() {
+    CHECK_FOR_INTERRUPTS();
+    for (long waited = 0; IsParallelWorker() && waited < kPatienceMs; waited += kPauseMs) {
+        (void)WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, kPauseMs,
+                        PG_WAIT_EXTENSION);
+        ResetLatch(MyLatch);
+        CHECK_FOR_INTERRUPTS();
+    }
+}
+
+}  // namespace
 
 void report_failure(const Status& status) {
     Status clean = status;
@@ -25,7 +49,10 @@ void report_failure(const Status& status) {
     bool has_code = strlen(clean.sqlstate) == 5 && strcmp(clean.sqlstate, "00000") != 0;
     const char* code = has_code ? clean.sqlstate : "XX000";
     int sqlstate = MAKE_SQLSTATE(code[0], code[1], code[2], code[3], code[4]);
-    if (sqlstate == ERRCODE_SYSTEM_ERROR) ResetPlanCache();
+    if (sqlstate == ERRCODE_SYSTEM_ERROR) {
+        let_first_error_win();
+        ResetPlanCache();
+    }
     ereport(ERROR, (errcode(sqlstate), errmsg_internal("%s", clean.message),
                     clean.detail[0] != '\0' ? errdetail_internal("%s", clean.detail) : 0,
                     clean.hint[0] != '\0' ? errhint("%s", clean.hint) : 0));
