@@ -12,6 +12,11 @@ namespace gpujoin {
 // plan cache is reset first, so that prepared statements are planned again without it.
 [[noreturn]] void report_failure(const Status& status);
 
+// Whether a failure says that no memory was left for a join, of a device or in gpujoin.host_memory.
+inline bool is_short_of_memory(const Status& status) {
+    return status.fault == Fault::DeviceMemory || status.fault == Fault::HostMemory;
+}
+
 // Copies a text that another process wrote, cut to `size` with its terminator; whatever is not printable
 // ASCII becomes '?', so that it is valid in every server encoding.
 void copy_clean_text(char* target, size_t size, const char* text);

@@ -133,10 +133,60 @@ like(planned('off', 't0', 't1'), qr/GPU Join/, 'a join that fits is planned');
 unlike(planned('off', 'large', 'large'), qr/GPU Join/, 'one that is not expected to fit is not');
 like(planned('on', 'large', 'large'), qr/GPU Join/, 'unless it is forced');
 
-my $wide = q{(SELECT g AS k, repeat(g::text, 20) AS t FROM generate_series(1, 1000000) g OFFSET 0)};
-my ($rc, $out, $err) = $node->psql('postgres',
-	"\\set VERBOSITY verbose\nSELECT max(x.t), max(y.t) FROM $wide x JOIN $wide y USING (k)");
-like($err, qr/ERROR:  53200:.*HINT: .*gpujoin.host_memory/s, 'a build side that does not fit is refused, with a hint');
+# Build sides that do not fit are partitioned into temporary files, and where keys do not tell rows apart cut into pieces:
+# the rows are core's.
+$node->safe_psql('postgres', q{
+	CREATE TABLE wide AS SELECT g AS id, CASE WHEN g % 40 <> 0 THEN g * 7919::bigint % 300000 END AS k, g % 13 AS n,
+		repeat(md5(g::text), 3) AS t FROM generate_series(1, 250000) g;
+	CREATE TABLE hot AS SELECT id, CASE WHEN id < 200000 THEN 7 ELSE k END AS k, n, t FROM wide;
+	CREATE TABLE few AS SELECT * FROM wide WHERE k < 30;
+	CREATE FUNCTION hidden_hot() RETURNS SETOF hot LANGUAGE plpgsql STABLE ROWS 2 AS $$ BEGIN RETURN QUERY SELECT * FROM hot; END $$;
+	CREATE FUNCTION hidden_wide() RETURNS SETOF wide LANGUAGE plpgsql STABLE ROWS 2 AS $$ BEGIN RETURN QUERY SELECT * FROM wide; END $$;
+	CREATE SEQUENCE calls;
+	CREATE FUNCTION called(int) RETURNS int LANGUAGE plpgsql VOLATILE AS $$ BEGIN PERFORM nextval('calls'); RETURN $1; END $$;
+	ANALYZE wide, hot, few});
+# What is thought to have two rows is the build side of any join. The count of partitions, and of the rows with their hash, by gpujoin and by core.
+sub partitioned
+{
+	my ($query, $settings) = @_;
+	my $hashed = "SELECT count(*), sum(hashtextextended(s::text, 0)::numeric) FROM ($query) s";
+	my $plan = $node->safe_psql('postgres', "$settings; EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF) $query");
+	my $rows = $node->safe_psql('postgres', "$settings; $hashed");
+	return ($plan =~ /Partitions: (\d+)/ ? $1 : 0, $rows eq $node->safe_psql('postgres', "SET gpujoin.enabled = off; $hashed") ? 'same' : $rows);
+}
+my $unexpected = q{(SELECT g AS k, repeat(g::text, 20) AS t FROM generate_series(1, 1000000) g OFFSET 0)};
+for (['a join of which few rows were expected', "SELECT max(x.t), max(y.t) FROM $unexpected x JOIN $unexpected y USING (k)"],
+	['an inner join', 'SELECT a.id, a.t, b.id, b.t FROM wide a JOIN wide b USING (k)'],
+	['a left join with a residual', q{SELECT a.id, b.id, b.t FROM wide a LEFT JOIN wide b ON a.k = b.k AND length(a.t || b.n) > 97 AND a.n < b.n}],
+	['a full join', 'SELECT a.id, a.t, b.id, b.t FROM wide a FULL JOIN (SELECT k + 1000 AS k, id, t FROM wide) b USING (k)'],
+	['a semijoin', 'SELECT a.id FROM wide a WHERE EXISTS (SELECT FROM wide b WHERE b.k = a.n AND b.t > a.t)'],
+	['an antijoin', 'SELECT a.id, a.t FROM wide a WHERE NOT EXISTS (SELECT FROM wide b WHERE b.k = a.k AND b.t <> a.t)'],
+	['one hot key', 'SELECT a.id, b.id, b.t FROM few a JOIN hidden_hot() b USING (k)'],
+	['a range', 'SELECT a.id, b.t FROM few a RIGHT JOIN hidden_wide() b ON a.id < b.id AND a.id + 3 > b.id'],
+	['a join in a subquery that is run again', 'SELECT x, (SELECT sum(a.id) FROM wide a JOIN wide b USING (k) WHERE a.n <> x AND b.t < a.t) FROM generate_series(1, 3) x'],
+	['a chain', 'SELECT a.id, a.t, b.t, c.t FROM wide a JOIN wide b ON a.k = b.k LEFT JOIN few c ON c.k = a.n', 'SET gpujoin.chain = on'],
+	['groups', 'SELECT a.n, count(*), sum(b.id), min(b.k), avg(a.n) FROM wide a JOIN wide b ON a.k = b.k AND a.t <= b.t GROUP BY a.n', 'SET gpujoin.chain = on'])
+{
+	my ($name, $query, $settings) = @$_;
+	my ($partitions, $rows) = partitioned($query, $settings // 'SET gpujoin.chain = off');
+	is($rows, 'same', "$name: the rows are core's");
+	cmp_ok($partitions, '>', 1, "and came from $partitions partitions");
+}
+my $files = $node->data_dir . '/base/pgsql_tmp';
+is(scalar(grep { !/^\.+$/ } (-d $files ? slurp_dir($files) : ())), 0, 'their files are gone');
+
+# What cannot be: probe rows that come out once whatever they match, and keys that do not tell build rows apart; functions
+# with side effects that would be called twice; temporary files beyond their limit.
+sub refusal
+{
+	my ($query) = @_;
+	my ($rc, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\nSET gpujoin.chain = off; $query");
+	return $err;
+}
+like(refusal('SELECT count(b.t) FROM few a LEFT JOIN hidden_wide() b ON a.id < b.id AND a.t <= b.t'), qr/ERROR:  53200:.*HINT: .*gpujoin.host_memory/s,
+	'a build side that can neither be partitioned nor cut is refused, with a hint');
+like(refusal('SELECT max(b.t), sum(b.id) FROM few a JOIN (SELECT called(id) AS id, k, t FROM hidden_wide() OFFSET 0) b USING (k)'), qr/ERROR:  53200:/, 'so is one with side effects');
+like(refusal("SET temp_file_limit = '1MB'; SELECT max(a.t), max(b.t) FROM wide a JOIN wide b USING (k)"), qr/ERROR:  53400:.*temp_file_limit/s, 'temp_file_limit holds');
 ok(wait_until_idle($node), 'nothing of it is left');
 $node->stop;
 

@@ -96,6 +96,11 @@ struct Client {
     } answer;
     uint32 expected_stage;
     bool is_sealed[kMaxStages];
+
+    // A refusal of memory ends the session, and is an error unless it is kept.
+    bool keeps_refusal;
+    bool was_refused;
+    Status refusal;
     SealReport seal_reports[kMaxStages];
 };
 
@@ -176,6 +181,13 @@ void add_block(Client* client, const BlockRange& range, bool is_extra) {
         InputBlock{range, BlockState::Free, is_extra, MessageType::Append, 0};
 }
 
+// The session is over.
+void fail(Client* client, const Status& why) {
+    if (!client->keeps_refusal || !is_short_of_memory(why)) report_failure(why);
+    client->was_refused = true;
+    client->refusal = why;
+}
+
 // --- Taking in messages
 
 void check_result(const Client* client, const Message& message) {
@@ -250,7 +262,7 @@ void take_answer(Client* client, const Message& message) {
 void take_failure(Client* client, const Message& message) {
     bool is_refusal = message.header->sequence != 0 && !client->is_answered &&
                       message.header->sequence == client->expected_sequence;
-    if (!is_refusal) report_failure(message.as<Status>());
+    if (!is_refusal) return fail(client, message.as<Status>());
     client->answer.refusal = message.as<Status>();
     client->is_answered = client->is_refused = true;
 }
@@ -284,9 +296,10 @@ void take_message(Client* client, const Message& message) {
     }
 }
 
-// Takes in all messages that have arrived. False when there were none.
+// Takes in all messages that have arrived. False when there were none. Nothing comes after a refusal.
 bool take_messages(Client* client) {
     for (bool is_any = false;; is_any = true) {
+        if (client->was_refused) return true;
         Message message;
         Status why;
         int descriptor;
@@ -314,9 +327,11 @@ void send_message(Client* client, MessageType type, uint64 sequence, const void*
     uint32 bytes = encode(type, client->key.session, sequence, body, body_bytes(type), std::as_bytes(columns),
                           packet_buffer(), stage);
     for (;;) {
+        if (client->was_refused) return;
         Reply reply = channel_send(&client->channel, bytes);
         if (reply == Reply::Got) return;
         take_messages(client);  // also finds out why a lost server has gone
+        if (client->was_refused) return;
         if (reply != Reply::Nothing || !server_is_alive(client->channel.generation))
             report_failure(server_lost());
         channel_wait(&client->channel, WL_SOCKET_READABLE | WL_SOCKET_WRITEABLE, kLookMs);
@@ -331,8 +346,8 @@ bool ask(Client* client, MessageType question, const void* body, MessageType exp
     client->is_answered = client->is_refused = false;
     send_message(client, question, client->expected_sequence, body, {}, stage);
     take_messages(client);
-    while (!client->is_answered) wait_for_messages(client);
-    return !client->is_refused;
+    while (!client->is_answered && !client->was_refused) wait_for_messages(client);
+    return !client->is_refused && !client->was_refused;
 }
 
 void release_range(Client* client, const BlockRange& range) {
@@ -516,13 +531,13 @@ bool reserve_block(Client* client, uint64 bytes) {
 }
 
 // Gets a block that is larger than all those that were granted, unless there are enough of them. The refusal
-// of the last chance is an error.
+// of the last chance ends the session.
 bool reserve_large_block(Client* client, uint64 bytes) {
     if (client->block_count == kInputBlocks) return false;
     for (const InputBlock& block : std::span(client->blocks, client->block_count))
         if (!block.is_extra && block.range.bytes >= bytes) return false;
     if (reserve_block(client, bytes)) return true;
-    if (!is_one_in_flight(client, bytes)) report_failure(client->answer.refusal);
+    if (!client->was_refused && !is_one_in_flight(client, bytes)) fail(client, client->answer.refusal);
     return false;
 }
 
@@ -585,12 +600,12 @@ void view_result(const Client* client, const QueuedResult* result, ResultView* v
 
 }  // namespace
 
-Client* client_open(MemoryContext context, const FragmentView* fragment) {
+Client* client_open(MemoryContext context, const FragmentView* fragment, Status* refusal) {
     OpenBody body = {static_cast<uint32>(fragment->stages.size()), packed_bytes(*fragment)};
     auto* packed = unset<std::byte>(body.bytes);
     pack(*fragment, packed);
     Client* client =
-        connect_client(context, fragment, {MessageType::Open, &body, {packed, body.bytes}}, nullptr);
+        connect_client(context, fragment, {MessageType::Open, &body, {packed, body.bytes}}, refusal);
     pfree(packed);
     return client;
 }
@@ -610,6 +625,14 @@ const char* client_device(const Client* client) {
     return client->device;
 }
 
+void client_keep_refusal(Client* client, bool keep) {
+    client->keeps_refusal = keep;
+}
+
+const Status* client_refusal(const Client* client) {
+    return client->was_refused ? &client->refusal : nullptr;
+}
+
 double client_waited_ms(const Client* client) {
     return client->channel.waited_ms;
 }
@@ -621,12 +644,14 @@ void client_close(Client* client) {
 bool client_take_block(Client* client, uint64_t bytes, bool wait, Block* block) {
     for (;;) {
         take_messages(client);
+        if (client->was_refused) return false;
         if (InputBlock* found = find_takeable(client, bytes)) {
             take(client, found, block);
             return true;
         }
         release_spare_blocks(client);
         if (reserve_large_block(client, bytes)) continue;
+        if (client->was_refused) return false;
         if (!wait || client->first_result) return false;
         if (!is_any_sent(client)) elog(ERROR, "waiting for a block while none is in flight");
         wait_for_messages(client);
@@ -645,7 +670,8 @@ uint64_t client_probe(Client* client, const Block* block, uint32_t rows, const C
 }
 
 void client_wait_acknowledged(Client* client) {
-    while (is_any_sent_as(client, MessageType::Append) || is_any_sent_as(client, MessageType::MarkMatched))
+    while (!client->was_refused &&
+           (is_any_sent_as(client, MessageType::Append) || is_any_sent_as(client, MessageType::MarkMatched)))
         wait_for_messages(client);
 }
 
@@ -667,7 +693,7 @@ void client_seal(Client* client, uint32_t stage, SealReport* report) {
 
 void client_wait_sealed(Client* client, uint32_t stage, SealReport* report) {
     take_messages(client);
-    while (!client->is_sealed[stage]) wait_for_messages(client);
+    while (!client->is_sealed[stage] && !client->was_refused) wait_for_messages(client);
     *report = client->seal_reports[stage];
 }
 

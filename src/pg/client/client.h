@@ -50,12 +50,18 @@ struct ResultView {
 };
 
 // Connects and opens a session, waiting a few seconds for a server that is just being started. Two input
-// blocks come with it. The fragment must stay as it is as long as the client lives.
-Client* client_open(MemoryContext context, const FragmentView* fragment);
+// blocks come with it. The fragment must stay as it is as long as the client lives. nullptr, with the reason
+// in *refusal, when the server refuses; an error where refusal is nullptr.
+Client* client_open(MemoryContext context, const FragmentView* fragment, Status* refusal);
 // Joins a session that another process of this query has opened. nullptr, with the reason in *refusal, when
 // the server refuses, as it does when all other participants have left.
 Client* client_attach(MemoryContext context, const SessionKey* key, const FragmentView* fragment,
                       Status* refusal);
+// Whether a refusal of memory is an error (as it is at first), or is kept for the caller to look for. After a
+// kept one the session is over: what sends does nothing, what waits does not, no block comes any more, and
+// the client can only be closed.
+void client_keep_refusal(Client* client, bool keep);
+const Status* client_refusal(const Client* client);  // nullptr: none was kept
 SessionKey client_key(const Client* client);
 const char* client_device(const Client* client);
 

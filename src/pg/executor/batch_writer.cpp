@@ -158,6 +158,10 @@ uint32_t put_column(BatchWriter* writer, InputColumn* column, const RowSet* set,
     return put_allocating(writer, column, values, nulls, count);
 }
 
+void want_nothing(BatchWriter* writer) {
+    for (int i = 0; i < writer->column_count; i++) writer->columns[i].wanted = 0;
+}
+
 }  // namespace
 
 bool batch_begin(BatchWriter* writer, Client* client, uint32_t target_rows) {
@@ -167,9 +171,15 @@ bool batch_begin(BatchWriter* writer, Client* client, uint32_t target_rows) {
     } else if (!client_take_block(client, 0, true, &writer->block)) {
         return false;
     }
-    for (int i = 0; i < writer->column_count; i++) writer->columns[i].wanted = 0;
+    want_nothing(writer);
     lay_out(writer, plan_capacity(writer, target_rows));
     return true;
+}
+
+void batch_begin_row(BatchWriter* writer, std::byte* memory, uint64_t bytes) {
+    writer->block = {0, bytes, memory};
+    want_nothing(writer);
+    lay_out(writer, 1);
 }
 
 // Detoasting and expressions may allocate; what they allocate lives until the next row.

@@ -188,6 +188,8 @@ void show_figures(const GpuJoinState* state, ExplainState* es) {
     if (es->costs && state->device[0]) ExplainPropertyText("Device", state->device, es);
     if (state->plan.stage_count == 1) show_stage_figures(state, state->stages, es);
     if (state->plan.groups) show_sink(state, es);
+    if (es->costs && state->partitions.count > 0)
+        ExplainPropertyUInteger("Partitions", nullptr, state->partitions.count, es);
     if (es->costs && es->verbose && state->parallel.worker_count > 0) show_workers(&state->parallel, es);
 }
 

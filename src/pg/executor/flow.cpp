@@ -2,7 +2,8 @@
 // results, and the ways it ends. See state.h for the phases.
 #include "pg/executor/decide.h"
 #include "pg/executor/parallel.h"
-#include "pg/executor/state.h"
+#include "pg/executor/partitions.h"
+#include "pg/report.h"
 
 extern "C" {
 #include "miscadmin.h"
@@ -51,7 +52,8 @@ void count_sent(GpuJoinState* state, const BatchWriter* writer) {
 // Prepares the next batch of a side. False when there is none, or results must be received first.
 bool fill_batch(GpuJoinState* state, Side* side, const BatchGoal* goal) {
     Fill fill = side_fill_batch(side, state->client, goal);
-    if (fill == Fill::NoBlock && state->probe.in_flight == 0) elog(ERROR, "no block is left for a batch");
+    if (fill == Fill::NoBlock && state->probe.in_flight == 0 && !client_refusal(state->client))
+        elog(ERROR, "no block is left for a batch");
     return fill == Fill::Filled;
 }
 
@@ -96,8 +98,8 @@ void close_stage(const GpuJoinState* state, JoinStage* stage) {
 void finish_join(GpuJoinState* state) {
     release_view(state);
     if (state->css.ss.ps.instrument) snapshot_stats(state);
-    if (!state->keep_open || state->parallel.join) close_join(state);
-    state->phase = Phase::Done;
+    if (!state->keep_open || state->parallel.join || is_partitioned(state)) close_join(state);
+    state->phase = next_partition(state) ? Phase::Initial : Phase::Done;
 }
 
 // Probe rows come in order, so that the last one tells for all.
@@ -134,18 +136,35 @@ bool looks_for_probe_row(const GpuJoinState* state) {
            state->probe.side.plan->plan->startup_cost < first->build.plan->plan->total_cost;
 }
 
-// Opens and seals a join of this process alone. False when there can be no row. Where an input is empty
-// nothing is opened for that: a join in a correlated subplan may find it so thousands of times.
-bool enter_join(GpuJoinState* state) {
-    if (looks_for_probe_row(state) && side_is_empty(&state->probe.side)) return false;
-    state->build_is_empty = is_a_build_side_empty(state);
-    if (state->build_is_empty) return false;
-    open_join(state);
-    for (int i = 0; i < state->plan.stage_count; i++) {
+// False, with the reason and nothing open, where there is too little memory.
+bool build_join(GpuJoinState* state, Status* refusal) {
+    if (!open_join(state, refusal)) return false;
+    client_keep_refusal(state->client, true);
+    for (int i = 0; i < state->plan.stage_count && !client_refusal(state->client); i++) {
         append_build_side(state, &state->stages[i]);
         seal_stage(state, &state->stages[i]);
     }
+    if (const Status* kept = client_refusal(state->client)) {
+        *refusal = *kept;
+        close_join(state);
+        return false;
+    }
+    client_keep_refusal(state->client, false);
     return true;
+}
+
+// Opens and seals a join of this process alone. False when there can be no row. Where an input is empty
+// nothing is opened for that: a join in a correlated subplan may find it so thousands of times.
+bool enter_join(GpuJoinState* state) {
+    for (;;) {
+        if (looks_for_probe_row(state) && side_is_empty(&state->probe.side)) return false;
+        bool is_empty = is_a_build_side_empty(state);
+        state->build_is_empty = is_empty && !is_partitioned(state);
+        if (is_empty) return false;
+        Status refusal;
+        if (build_join(state, &refusal)) return true;
+        partition_join(state, &refusal);
+    }
 }
 
 uint32_t number_of(const GpuJoinState* state, const JoinStage* stage) {
@@ -154,10 +173,16 @@ uint32_t number_of(const GpuJoinState* state, const JoinStage* stage) {
 
 }  // namespace
 
-void open_join(GpuJoinState* state) {
+bool open_join(GpuJoinState* state, Status* refusal) {
     start_counting(state);
     FragmentView fragment = fragment_of(state);
-    use_client(state, client_open(state->css.ss.ps.state->es_query_cxt, &fragment));
+    Client* client = client_open(state->css.ss.ps.state->es_query_cxt, &fragment, refusal);
+    if (client) {
+        use_client(state, client);
+        return true;
+    }
+    if (!is_short_of_memory(*refusal)) report_failure(*refusal);
+    return false;
 }
 
 bool attach_join(GpuJoinState* state, const SessionKey* key, Status* refusal) {
@@ -173,11 +198,14 @@ void append_build_side(GpuJoinState* state, JoinStage* stage) {
     Side* build = &stage->build;
     BatchWriter* writer = &build->writer;
     BatchGoal goal = {kTargetBatchRows, nullptr, nullptr};
+    stage->was_read = true;
+    uint64 before = state->counts.bytes;
     while (fill_batch(state, build, &goal)) {
         batch_finish(writer);
         client_append(state->client, number_of(state, stage), &writer->block, writer->rows, writer->buffers);
         state->counts.build_rows += writer->rows;
         count_sent(state, writer);
+        stage->sent_bytes = state->counts.bytes - before;
     }
 }
 

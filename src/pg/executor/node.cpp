@@ -6,6 +6,7 @@
 #include "pg/allocate.h"
 #include "pg/executor/decide.h"
 #include "pg/executor/parallel.h"
+#include "pg/executor/partitions.h"
 #include "pg/executor/state.h"
 
 extern "C" {
@@ -125,6 +126,7 @@ TupleTableSlot* exec_node(CustomScanState* node) {
 void end_node(CustomScanState* node) {
     GpuJoinState* state = state_of(node);
     close_join(state);
+    forget_partitions(state);
     ListCell* cell;
     foreach (cell, node->custom_ps) ExecEndNode(static_cast<PlanState*>(lfirst(cell)));
 }
@@ -132,11 +134,6 @@ void end_node(CustomScanState* node) {
 // Whether a build side is as it was read, as far as Params tell.
 bool is_unchanged(const JoinStage* stage, const Bitmapset* changed) {
     return !stage->build.plan->chgParam && !(changed && stage->build_uses_params);
-}
-
-void rescan_input(Side* side) {
-    side_reset(side);
-    if (!side->plan->chgParam) ExecReScan(side->plan);
 }
 
 // Build sides are used again when they were read to their end and nothing that they depend on has changed;
@@ -153,15 +150,16 @@ void rescan_node(CustomScanState* node) {
     ExecClearTuple(node->ss.ss_ScanTupleSlot);
     if (same && state->build_is_empty) {
         state->phase = Phase::Done;
-    } else if (same && state->client && state->sealed) {
+    } else if (same && state->client && state->sealed && !is_partitioned(state)) {
         rewind_join(state);
     } else {
         close_join(state);
+        forget_partitions(state);
         state->build_is_empty = false;
         state->phase = Phase::Initial;
-        for (int i = 0; i < state->plan.stage_count; i++) rescan_input(&state->stages[i].build);
+        for (int i = 0; i < state->plan.stage_count; i++) side_rescan(&state->stages[i].build);
     }
-    rescan_input(&state->probe.side);
+    side_rescan(&state->probe.side);
 }
 
 // Called at the end of a run, and also between fetches from a cursor: the join may go on, unless it is

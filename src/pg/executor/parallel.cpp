@@ -196,7 +196,7 @@ bool enter_parallel_join(GpuJoinState* state) {
     switch (BarrierAttach(&join->building)) {
         case kElecting:
             if (BarrierArriveAndWait(&join->building, PG_WAIT_EXTENSION)) {
-                open_join(state);
+                open_join(state, nullptr);
                 join->key = client_key(state->client);
             }
             [[fallthrough]];

@@ -11,6 +11,14 @@ namespace gpujoin {
 
 namespace {
 
+bool reads_pages(const Side* side) {
+    return side->heap && !side->file;
+}
+
+TupleTableSlot* next_file_row(Side* side) {
+    return row_file_read(side->file, side->file_slot) ? side->file_slot : nullptr;
+}
+
 // The next row with its attributes fetched, nullptr at the end. It is valid until the next call.
 TupleTableSlot* next_row(Side* side) {
     TupleTableSlot* slot = side->unread;
@@ -19,7 +27,7 @@ TupleTableSlot* next_row(Side* side) {
         return slot;
     }
     if (side->exhausted) return nullptr;
-    slot = ExecProcNode(side->plan);
+    slot = side->file ? next_file_row(side) : ExecProcNode(side->plan);
     if (TupIsNull(slot)) {
         side->exhausted = true;
         return nullptr;
@@ -95,7 +103,7 @@ void side_choose_source(Side* side) {
 }
 
 bool side_is_empty(Side* side) {
-    if (side->heap) return !next_rows(side);
+    if (reads_pages(side)) return !next_rows(side);
     side->unread = next_row(side);
     return !side->unread;
 }
@@ -105,14 +113,41 @@ Fill side_fill_batch(Side* side, Client* client, const BatchGoal* goal) {
     BatchWriter* writer = &side->writer;
     if (!batch_begin(writer, client, goal->rows)) return Fill::NoBlock;
     if (goal->keep) probe_batch_begin(goal->keep, writer->capacity);
-    bool filled = side->heap ? fill_from_pages(side, client, goal) : fill_from_slots(side, client, goal);
+    bool filled =
+        reads_pages(side) ? fill_from_pages(side, client, goal) : fill_from_slots(side, client, goal);
     return filled ? Fill::Filled : Fill::NoBlock;
+}
+
+TupleTableSlot* side_next_row(Side* side) {
+    if (!reads_pages(side)) {
+        TupleTableSlot* slot = next_row(side);
+        if (slot) slot_getsomeattrs(slot, bms_prev_member(side->wanted, -1));
+        return slot;
+    }
+    const RowSet* set = next_rows(side);
+    if (!set) return nullptr;
+    TupleTableSlot* slot = row_set_fetch(set, 0);
+    heap_scan_take(side->heap, 1);
+    return slot;
+}
+
+void side_read_file(Side* side, RowFile* file) {
+    side->file = file;
+    if (!file) return;
+    side->unread = nullptr;
+    side->exhausted = false;
+    row_file_rewind(file);
 }
 
 void side_reset(Side* side) {
     side->unread = nullptr;
     side->exhausted = false;
     if (side->heap) heap_scan_reset(side->heap);
+}
+
+void side_rescan(Side* side) {
+    side_reset(side);
+    if (!side->plan->chgParam) ExecReScan(side->plan);
 }
 
 }  // namespace gpujoin

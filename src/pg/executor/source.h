@@ -1,11 +1,13 @@
 // Side: one input of the join, read from a child plan and written as batches: page by page where the child is
-// a plain sequential scan (heap_scan.h), row by row through its slot otherwise.
+// a plain sequential scan (heap_scan.h), row by row through its slot otherwise. Of a join that is partitioned
+// (partitions.h), read from a file of rows in place of the child.
 #pragma once
 
 #include "pg/executor/batch_writer.h"
 #include "pg/executor/heap_scan.h"
 #include "pg/executor/pace.h"
 #include "pg/executor/probe_batch.h"
+#include "pg/executor/row_file.h"
 
 namespace gpujoin {
 
@@ -14,6 +16,8 @@ struct Side {
     Bitmapset* wanted;          // attributes of the child's slot that are read
     AttrNumber last_attribute;  // the highest of them that is read from the slot directly
     HeapScan* heap;             // nullptr: through the slot
+    RowFile* file;              // is read; nullptr: the child
+    TupleTableSlot* file_slot;  // for its rows; nullptr: not needed so far
     TupleTableSlot* unread;     // was fetched but has not been taken by a batch
     bool exhausted;
     BatchWriter writer;
@@ -44,7 +48,17 @@ struct BatchGoal {
 // Starts a batch and fills it from the child.
 Fill side_fill_batch(Side* side, Client* client, const BatchGoal* goal);
 
+// The next row, for those who want it without a batch: what is wanted of it is in the slot. nullptr at the
+// end. It is valid until the next call.
+TupleTableSlot* side_next_row(Side* side);
+
+// From now on reads the file from its start; nullptr: the child, from where it is.
+void side_read_file(Side* side, RowFile* file);
+
 // Forgets what was read; the child has been, or will be, rescanned.
 void side_reset(Side* side);
+
+// Reads from the child again, from its start. (One with changed Params is rescanned when it is read.)
+void side_rescan(Side* side);
 
 }  // namespace gpujoin

@@ -10,6 +10,7 @@
 #include "pg/executor/group_emitter.h"
 #include "pg/executor/pace.h"
 #include "pg/executor/probe_batch.h"
+#include "pg/executor/row_file.h"
 #include "pg/executor/source.h"
 #include "pg/plan_data.h"
 #include "pg/server_state.h"
@@ -85,6 +86,8 @@ struct JoinStage {
     bool build_uses_params;  // keys may change with a Param
 
     // The running join.
+    bool was_read;      // some of the build side was
+    uint64 sent_bytes;  // of it
     SealReport seal;
     Decider decider;
 
@@ -92,6 +95,18 @@ struct JoinStage {
     JoinStats finished;  // sums over joins that were closed
     JoinStats current;   // of the open join, when last asked for
     SealReport last_seal;
+};
+
+struct Partition;  // what is joined by itself of a join for which memory is short (partitions.cpp)
+
+struct Partitions {
+    JoinStage* stage;  // whose build side is partitioned; nullptr: the join runs as a whole
+    RowFile** others;  // the build sides of the other stages
+    Partition* current;
+    Partition* waiting;
+    uint64 number;  // of rows without partners, which go to partitions in turn
+    uint64 count;   // of partitions that were made, in all runs, for EXPLAIN
+    int waited_ms;  // since the server refused memory for a join that is small
 };
 
 struct GpuJoinState {
@@ -119,6 +134,7 @@ struct GpuJoinState {
     ResultView view;
     uint32_t next_row;  // of the view
     ParallelPart parallel;
+    Partitions partitions;  // of a join for which memory is short
 
     // Figures.
     MemoryContextCallback failure_callback;
@@ -149,14 +165,16 @@ inline JoinStage* only_stage(const GpuJoinState* state) {
 }
 
 // The steps to an open join with the build side in it, for one process alone or each participant of a
-// parallel join. attach_join() is false, with the reason, when the server refuses.
-void open_join(GpuJoinState* state);
+// parallel join. attach_join() is false, with the reason, when the server refuses, and so is open_join()
+// where memory is short and refusal is given.
+bool open_join(GpuJoinState* state, Status* refusal);
 bool attach_join(GpuJoinState* state, const SessionKey* key, Status* refusal);
 void append_build_side(GpuJoinState* state, JoinStage* stage);
 void seal_stage(GpuJoinState* state, JoinStage* stage);
 void wait_until_sealed(GpuJoinState* state);
 
-// Connects, reads the build side, seals. Leaves the phase Probing, or Done where there can be no row.
+// Connects, reads the build sides, seals; where there is too little memory for them, for a first partition of
+// the join. Leaves the phase Probing, or Done where there can be no row.
 void start_join(GpuJoinState* state);
 
 // Makes the next result of the current phase current (state->view), keeping batches in flight meanwhile.

@@ -1,0 +1,29 @@
+// KeyHasher: hashes rows of an input by the keys of one join's equalities, from their canonical bytes, so
+// that rows of both sides that are equal in them have equal hashes.
+#pragma once
+
+#include "pg/executor/batch_writer.h"
+#include "pg/executor/state.h"
+
+namespace gpujoin {
+
+struct KeyHasher {
+    BatchWriter writer;  // of the keys alone
+    char* allocated;
+    std::byte* memory;  // in it: that one row is written to
+    uint64 bytes;
+    MemoryContext context;
+};
+
+// Whether a stage has equalities whose probe keys are all of the probe input.
+bool can_hash_keys(const GpuJoinState* state, const JoinStage* stage);
+
+// For the rows of its build side, or of the probe input. To be called only where can_hash_keys().
+KeyHasher make_key_hasher(const GpuJoinState* state, const JoinStage* stage, bool is_probe_side);
+
+// False when a key is NULL: the row has no partner. The slot's attributes must be fetched.
+bool hash_keys(KeyHasher* hasher, TupleTableSlot* slot, uint64* hash);
+
+void free_key_hasher(KeyHasher* hasher);
+
+}  // namespace gpujoin

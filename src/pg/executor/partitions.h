@@ -1,0 +1,27 @@
+// Partitions: how a join runs for which memory is short. Both inputs are written to temporary files, in
+// partitions by the hash of a stage's keys (Grace hash join: Kitsuregawa, Tanaka and Moto-oka, 1983), and the
+// partitions are joined one after the other, each by a join of its own at the server. What is still too large
+// is partitioned again, by other bits of the hash. Where keys do not tell rows apart, the build side is cut
+// into pieces, each of which all probe rows pass, as long as each row of the result is of one build row.
+//
+// In a chain the largest build side is partitioned, and the others are read again for each partition.
+#pragma once
+
+#include "pg/executor/state.h"
+
+namespace gpujoin {
+
+bool is_partitioned(const GpuJoinState* state);
+
+// After the server refused memory for the join, which has been closed: makes partitions of it, or of the one
+// that was to be joined, and goes to the first. Where little was asked for it waits a little, since others
+// use the memory now. Raises the refusal when neither helps.
+void partition_join(GpuJoinState* state, const Status* refusal);
+
+// Goes to the next partition. False where there is none.
+bool next_partition(GpuJoinState* state);
+
+// The join runs as a whole again, when it is run again.
+void forget_partitions(GpuJoinState* state);
+
+}  // namespace gpujoin
