@@ -43,6 +43,7 @@ struct Division {
     int shift;          // of the hash
     Datum* values;
     bool* nulls;
+    bool has_hash;  // of a row so far
     uint64 first_hash;
     bool hashes_differ;
 };
@@ -94,12 +95,13 @@ MinimalTuple form_row(Division* division, TupleTableSlot* slot) {
     return form_minimal_tuple(desc, division->values, division->nulls);
 }
 
-int file_of(Division* division, Partitions* partitions, TupleTableSlot* slot, uint64 row) {
+int file_of(Division* division, Partitions* partitions, TupleTableSlot* slot) {
     uint64 hash;
     if (division->count == 1) return 0;
     if (!division->hasher || !hash_keys(division->hasher, slot, &hash))
         return static_cast<int>(partitions->number++ % division->count);
-    if (row == 0) division->first_hash = hash;
+    if (!division->has_hash) division->first_hash = hash;
+    division->has_hash = true;
     division->hashes_differ |= hash != division->first_hash;
     return static_cast<int>(hash >> division->shift) & (kFanOut - 1);
 }
@@ -110,10 +112,9 @@ void divide(GpuJoinState* state, Division* division) {
     int attributes = ExecGetResultType(division->side->plan)->natts;
     division->values = zeroed_in<Datum>(context, attributes + 1);
     division->nulls = zeroed_in<bool>(context, attributes + 1);
-    uint64 row = 0;
     while (TupleTableSlot* slot = side_next_row(division->side)) {
         CHECK_FOR_INTERRUPTS();
-        int number = file_of(division, &state->partitions, slot, row++);
+        int number = file_of(division, &state->partitions, slot);
         MinimalTuple tuple = form_row(division, slot);
         row_file_add(division->files[number], context, tuple);
         pfree(tuple);
@@ -124,14 +125,14 @@ void divide(GpuJoinState* state, Division* division) {
 
 void write_whole(GpuJoinState* state, Side* side, RowFile** file) {
     *file = row_file_create(context_of(state));
-    Division division = {side, file, 1, nullptr, 0, nullptr, nullptr, 0, false};
+    Division division = {side, file, 1, nullptr, 0, nullptr, nullptr, false, 0, false};
     divide(state, &division);
 }
 
-// By the keys where there is a depth for the hash, otherwise in turn. True where the keys tell rows apart.
+// By the keys, otherwise in turn. True where the keys tell rows apart.
 bool write_divided(GpuJoinState* state, Side* side, RowFile** files, int count, int depth, bool by_keys) {
     Division division = {side,    files,   count, nullptr, 64 - kHashBits * (depth + 1),
-                         nullptr, nullptr, 0,     false};
+                         nullptr, nullptr, false, 0,       false};
     KeyHasher hasher;
     if (by_keys) {
         hasher = make_key_hasher(state, state->partitions.stage, side == &state->probe.side);
