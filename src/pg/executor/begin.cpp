@@ -233,6 +233,15 @@ bool build_uses_params(const GpuJoinState* state, int number) {
     return false;
 }
 
+// What has effects is read once, whatever becomes of the join, if this process reads it all.
+void choose_build_source(const GpuJoinState* state, Side* build) {
+    const PlanState* ps = &state->css.ss.ps;
+    if (!ps->plan->parallel_aware && reads_with_effects(build->plan))
+        build->copy = row_file_create(ps->state->es_query_cxt);
+    else
+        side_choose_source(build);
+}
+
 }  // namespace
 
 void begin_node(CustomScanState* node, EState* estate, int eflags) {
@@ -256,7 +265,7 @@ void begin_node(CustomScanState* node, EState* estate, int eflags) {
     probe->reads_on_demand = reads_with_effects(probe->side.plan);
     if (!probe->reads_on_demand && !state->plan.has_dear_conditions) side_choose_source(&probe->side);
     for (int i = 0; i < state->plan.stage_count; i++) {
-        side_choose_source(&state->stages[i].build);
+        choose_build_source(state, &state->stages[i].build);
         state->stages[i].build_uses_params = build_uses_params(state, i);
     }
     // Append keeps finished children alive: what the server holds is given back after the last row, unless a

@@ -37,6 +37,7 @@ void start_pace(GpuJoinState* state) {
 
 void use_client(GpuJoinState* state, Client* client) {
     state->client = client;
+    client_keep_refusal(client, true);
     strlcpy(state->device, client_device(client), sizeof(state->device));
     start_pace(state);
 }
@@ -88,7 +89,7 @@ void forget_decisions(Decider* decider) {
 
 // The figures of a parallel join are the leader's to collect.
 void close_stage(const GpuJoinState* state, JoinStage* stage) {
-    if (!state->parallel.join) add_stats(&stage->finished, &stage->current);
+    if (!runs_together(state)) add_stats(&stage->finished, &stage->current);
     memset(&stage->current, 0, sizeof(stage->current));
     forget_decisions(&stage->decider);
     batch_writer_reset(&stage->build.writer);
@@ -133,13 +134,13 @@ bool looks_for_probe_row(const GpuJoinState* state) {
     if (state->plan.stage_count == 0) return true;
     const JoinStage* first = state->stages;
     return rows_of(first->plan->kind).needs_a_probe_row() &&
-           state->probe.side.plan->plan->startup_cost < first->build.plan->plan->total_cost;
+           (is_partitioned(state) ||
+            state->probe.side.plan->plan->startup_cost < first->build.plan->plan->total_cost);
 }
 
 // False, with the reason and nothing open, where there is too little memory.
 bool build_join(GpuJoinState* state, Status* refusal) {
     if (!open_join(state, refusal)) return false;
-    client_keep_refusal(state->client, true);
     for (int i = 0; i < state->plan.stage_count && !client_refusal(state->client); i++) {
         append_build_side(state, &state->stages[i]);
         seal_stage(state, &state->stages[i]);
@@ -219,7 +220,7 @@ void wait_until_sealed(GpuJoinState* state) {
 }
 
 void start_join(GpuJoinState* state) {
-    bool entered = state->parallel.join ? enter_parallel_join(state) : enter_join(state);
+    bool entered = runs_together(state) ? enter_parallel_join(state) : enter_join(state);
     if (!entered) return finish_join(state);
     for (int i = 0; i < state->plan.stage_count; i++) state->stages[i].last_seal = state->stages[i].seal;
     state->sealed = true;
@@ -263,7 +264,7 @@ void finish_probing(GpuJoinState* state) {
         if (!rows_of(last_stage(state)->plan->kind).scans_build()) return finish_join(state);
         report_matched_build_rows(state);
     }
-    if (state->parallel.join && !finish_parallel_probing(state)) return finish_join(state);
+    if (runs_together(state) && !finish_parallel_probing(state)) return finish_join(state);
     if (state->plan.groups)
         client_flush(state->client);
     else
@@ -316,7 +317,8 @@ void add_stats(JoinStats* sum, const JoinStats* one) {
 
 void close_join(GpuJoinState* state) {
     if (!state->client) return;
-    if (state->parallel.join)
+    if (state->parallel.join) add_to_worker_figures(state);
+    if (runs_together(state))
         leave_parallel_join(state);
     else
         state->waited_ms += client_waited_ms(state->client);
@@ -329,7 +331,7 @@ void close_join(GpuJoinState* state) {
     batch_writer_reset(&state->probe.side.writer);
     for (ProbeBatch& batch : state->probe.batches) probe_batch_free(&batch);
     for (int i = 0; i < state->plan.stage_count; i++) close_stage(state, &state->stages[i]);
-    if (!state->parallel.join) add_sink_stats(&state->finished_sink, &state->current_sink);
+    if (!runs_together(state)) add_sink_stats(&state->finished_sink, &state->current_sink);
     state->current_sink = {};
 }
 

@@ -4,18 +4,25 @@
 // The barrier `building` goes through the phases of BuildPhase. In Electing one participant is elected; it
 // opens a session at the server and publishes its key, for which the others wait in Opening. In Building
 // every participant appends its share of each build side, or the whole of one that is read by one participant
-// and nobody has taken yet, has it acknowledged, and arrives; the one that is elected then seals, and the
-// server tells all participants when that is done. Who attaches in Building still
-// appends a share; who comes later has no build rows to send and only attaches to the session. From then on
-// nobody waits for anybody: a participant that has emitted a row may be kept by the node that takes its rows
-// (a full tuple queue, which the leader reads only when it gets to it), and waiting for it could last for
-// ever.
+// and nobody has taken yet, has it acknowledged, and arrives. In Sealing the one that has opened seals. Who
+// attaches in Building still appends a share; who comes later has no build rows to send and only attaches to
+// the session. From Sealed on nobody waits for anybody: a participant that has emitted a row may be kept by
+// the node that takes its rows (a full tuple queue, which the leader reads only when it gets to it), and
+// waiting for it could last for ever.
 //
 // So unmatched build rows (RIGHT, FULL, and semi and anti joins that keep the build side), and groups, fall
 // to whoever is last. A participant attaches to the barrier `probing` before the build side is sealed, or
 // when it comes late. It detaches when all its results are received and its reports of matches are
 // acknowledged; who detaches last moves the barrier to Finished and emits them. A participant that leaves
 // early, because no more rows are wanted of it, says so, and then nobody emits them.
+//
+// Where the server has refused memory by Sealed, the barrier goes on. All close their clients, and in Preparing,
+// while the others wait, one decides how to partition the join and resets what they share of their scans. In
+// Dividing each writes its shares of all inputs to files. From Divided on, where who comes late joins in, each
+// joins one partition after the other by itself (shared_partitions.h), and nobody waits for anybody again.
+//
+// A participant for whom alone there is no memory, where others have the session, has no part in the join. Its
+// shares are read by the others.
 //
 // The session lives as long as anyone is connected to it. A late participant connects before it attaches to
 // `probing`, so that it never holds others up, and may find that session or barrier are finished. Then one
@@ -27,6 +34,10 @@
 #include "pg/executor/parallel.h"
 
 #include "pg/allocate.h"
+#include "pg/executor/pace.h"
+#include "pg/executor/parallel_rescan.h"
+#include "pg/executor/partitions.h"
+#include "pg/executor/shared_partitions.h"
 #include "pg/report.h"
 
 extern "C" {
@@ -40,7 +51,16 @@ namespace gpujoin {
 
 namespace {
 
-enum BuildPhase { kElecting, kOpening, kBuilding, kSealed };
+enum BuildPhase {
+    kElecting,
+    kOpening,
+    kBuilding,
+    kSealing,
+    kSealed,
+    kPreparing,
+    kDividing,
+    kDivided
+};
 enum ProbePhase { kProbing, kFinished };
 
 }  // namespace
@@ -48,6 +68,7 @@ enum ProbePhase { kProbing, kFinished };
 // What participants share of one stage; for EXPLAIN ANALYZE but for the flag.
 struct SharedStage {
     pg_atomic_flag is_taken;  // somebody reads the build side, as a whole
+    pg_atomic_uint64 sent_bytes;
     SealReport seal;
     JoinStats stats;  // the latest that a participant has asked for
 };
@@ -58,11 +79,16 @@ struct ParallelJoin {
     pg_atomic_flag left_early;
     SessionKey key;
 
+    pg_atomic_flag is_refused;
+    Status refusal;  // to be read from Sealed on
+    SharedPartitions partitions;
+
     // Figures, for EXPLAIN ANALYZE.
     slock_t mutex;
     char device[sizeof(GpuJoinState::device)];
     double waited_ms;
     SinkStats sink;
+    uint64 partition_count;
     int worker_count;
     int stage_count;
     SharedStage stages[FLEXIBLE_ARRAY_MEMBER];  // then a WorkerFigures for each worker
@@ -80,12 +106,16 @@ void reset_run(ParallelJoin* join) {
     BarrierInit(&join->building, 0);
     BarrierInit(&join->probing, 0);
     pg_atomic_init_flag(&join->left_early);
+    pg_atomic_init_flag(&join->is_refused);
     for (int i = 0; i < join->stage_count; i++) {
         pg_atomic_init_flag(&join->stages[i].is_taken);
+        pg_atomic_init_u64(&join->stages[i].sent_bytes, 0);
         join->stages[i].stats = JoinStats{};
     }
     join->sink = SinkStats{};
     join->waited_ms = 0;
+    join->partition_count = 0;
+    reset_shared_partitions(&join->partitions);
     for (int i = 0; i < join->worker_count; i++) workers_of(join)[i] = WorkerFigures{};
 }
 
@@ -97,40 +127,129 @@ bool start_probing(GpuJoinState* state) {
     return state->parallel.is_probing;
 }
 
+bool was_refused(ParallelJoin* join) {
+    return !pg_atomic_unlocked_test_flag(&join->is_refused);
+}
+
+// All stop building then: the server tells those that are connected.
+void publish_refusal(ParallelJoin* join, const Status* refusal) {
+    if (pg_atomic_test_set_flag(&join->is_refused)) join->refusal = *refusal;
+}
+
+// What the server has refused this participant in the session.
+void publish_kept_refusal(GpuJoinState* state) {
+    if (!state->client) return;
+    if (const Status* kept = client_refusal(state->client)) publish_refusal(state->parallel.join, kept);
+}
+
 // Whether this participant reads a build side: a part of it, or the whole if it is the first to ask.
 bool reads_build_side(GpuJoinState* state, int stage) {
     return state->stages[stage].plan->builds_together ||
            pg_atomic_test_set_flag(&state->parallel.join->stages[stage].is_taken);
 }
 
-// With the build sides still open, and with them the session.
+void open_together(GpuJoinState* state) {
+    ParallelJoin* join = state->parallel.join;
+    Status refusal;
+    state->parallel.has_opened = open_join(state, &refusal);
+    if (state->parallel.has_opened)
+        join->key = client_key(state->client);
+    else
+        publish_refusal(join, &refusal);
+}
+
+// With the build sides still open, and with them the session. A session that is over has been refused memory,
+// or it is somebody's error.
 void build_together(GpuJoinState* state) {
     ParallelJoin* join = state->parallel.join;
     Status refusal;
-    if (!state->client && !attach_join(state, &join->key, &refusal)) report_failure(refusal);
+    if (was_refused(join)) return;
+    if (!state->client && !attach_join(state, &join->key, &refusal)) return;
     start_probing(state);
-    for (int i = 0; i < join->stage_count; i++)
-        if (reads_build_side(state, i)) append_build_side(state, &state->stages[i]);
+    for (int i = 0; i < join->stage_count; i++) {
+        JoinStage* stage = &state->stages[i];
+        if (!reads_build_side(state, i)) continue;
+        append_build_side(state, stage);
+        pg_atomic_fetch_add_u64(&join->stages[i].sent_bytes, static_cast<int64>(stage->sent_bytes));
+    }
     client_wait_acknowledged(state->client);
-    if (BarrierArriveAndWait(&join->building, PG_WAIT_EXTENSION))
-        for (int i = 0; i < join->stage_count; i++) seal_stage(state, &state->stages[i]);
-    else
-        wait_until_sealed(state);
+    publish_kept_refusal(state);
 }
 
-// Too late for a share of the build side; perhaps for all.
+void seal_together(GpuJoinState* state) {
+    if (!state->parallel.has_opened || was_refused(state->parallel.join)) return;
+    for (int i = 0; i < state->plan.stage_count && !client_refusal(state->client); i++)
+        seal_stage(state, &state->stages[i]);
+    publish_kept_refusal(state);
+}
+
+// Too late for a share of the build side; perhaps for all. Also for who was refused memory earlier.
 bool enter_late(GpuJoinState* state) {
     ParallelJoin* join = state->parallel.join;
     Status refusal;
     if (BarrierPhase(&join->probing) == kFinished) return false;
     if (!attach_join(state, &join->key, &refusal)) {
-        if (BarrierPhase(&join->probing) == kFinished) return false;
+        if (BarrierPhase(&join->probing) == kFinished || is_short_of_memory(refusal)) return false;
         report_failure(refusal);
     }
     wait_until_sealed(state);
     if (start_probing(state)) return true;
     close_join(state);
     return false;
+}
+
+// With the build sides sealed.
+bool probe_together(GpuJoinState* state) {
+    if (!state->client && !enter_late(state)) return false;
+    wait_until_sealed(state);
+    if (const Status* kept = client_refusal(state->client)) report_failure(*kept);
+    client_keep_refusal(state->client, false);
+    return true;
+}
+
+// Of a join that was refused memory, while the others wait. Functions with side effects must not be called
+// again.
+void prepare_partitions(GpuJoinState* state) {
+    ParallelJoin* join = state->parallel.join;
+    for (int i = 0; i < join->stage_count; i++) {
+        PlanState* build = state->stages[i].build.plan;
+        if (reads_with_effects(build) || !reset_shared_scans(build)) report_failure(join->refusal);
+        pg_atomic_clear_flag(&join->stages[i].is_taken);
+        state->stages[i].sent_bytes = pg_atomic_read_u64(&join->stages[i].sent_bytes);
+    }
+    plan_shared_partitions(state, &join->partitions, &join->refusal);
+}
+
+void divide_together(GpuJoinState* state) {
+    for (int i = 0; i < state->plan.stage_count; i++)
+        if (state->stages[i].was_read) side_rescan(&state->stages[i].build);
+    divide_share(state, &state->parallel.join->partitions, reads_build_side);
+}
+
+bool arrive(Barrier* barrier) {
+    return BarrierArriveAndWait(barrier, PG_WAIT_EXTENSION);
+}
+
+// The way on from Sealed where there is too little memory, until there are partitions.
+void partition_together(GpuJoinState* state, int phase) {
+    Barrier* building = &state->parallel.join->building;
+    switch (phase) {
+        case kSealed:
+            close_join(state);
+            if (arrive(building)) prepare_partitions(state);
+            [[fallthrough]];
+        case kPreparing:
+            arrive(building);
+            [[fallthrough]];
+        case kDividing:
+            divide_together(state);
+            arrive(building);
+            break;
+        default:
+            attach_shared_files(&state->parallel.join->partitions);
+    }
+    BarrierDetach(building);
+    take_shared_partitions(state, &state->parallel.join->partitions);
 }
 
 void add_counts(JoinCounts* sum, const JoinCounts* one) {
@@ -146,19 +265,35 @@ void publish_stage(const JoinStage* mine, SharedStage* shared) {
     if (mine->current.probe_batches >= shared->stats.probe_batches) shared->stats = mine->current;
 }
 
+void publish_device(const GpuJoinState* state) {
+    memcpy(state->parallel.join->device, state->device, sizeof(state->device));
+}
+
 void publish_figures(GpuJoinState* state) {
     ParallelJoin* join = state->parallel.join;
     double waited_ms = client_waited_ms(state->client);
     SpinLockAcquire(&join->mutex);
-    memcpy(join->device, state->device, sizeof(join->device));
+    publish_device(state);
     join->waited_ms += waited_ms;
     for (int i = 0; i < join->stage_count; i++) publish_stage(&state->stages[i], &join->stages[i]);
     if (state->current_sink.rows >= join->sink.rows) join->sink = state->current_sink;
     SpinLockRelease(&join->mutex);
-    if (!IsParallelWorker()) return;
-    WorkerFigures* mine = &workers_of(join)[ParallelWorkerNumber];
-    add_counts(&mine->counts, &state->counts);
-    mine->waited_ms += waited_ms;
+}
+
+// What a worker has summed of the partitions that it has joined by itself.
+void publish_sums(GpuJoinState* state) {
+    ParallelJoin* join = state->parallel.join;
+    SpinLockAcquire(&join->mutex);
+    if (state->device[0]) publish_device(state);
+    join->waited_ms += state->waited_ms;
+    join->partition_count += state->partitions.count;
+    for (int i = 0; i < join->stage_count; i++) {
+        JoinStage* stage = &state->stages[i];
+        add_stats(&join->stages[i].stats, &stage->finished);
+        if (stage->last_seal.algorithm != Algorithm::Auto) join->stages[i].seal = stage->last_seal;
+    }
+    add_sink_stats(&join->sink, &state->finished_sink);
+    SpinLockRelease(&join->mutex);
 }
 
 // The leader takes the figures of a run over, before it is forgotten.
@@ -173,11 +308,13 @@ void collect_figures(GpuJoinState* state) {
     SpinLockAcquire(&join->mutex);
     for (int i = 0; i < join->stage_count; i++) {
         add_stats(&state->stages[i].finished, &join->stages[i].stats);
-        state->stages[i].last_seal = join->stages[i].seal;
+        if (join->stages[i].seal.algorithm != Algorithm::Auto)
+            state->stages[i].last_seal = join->stages[i].seal;
     }
     add_sink_stats(&state->finished_sink, &join->sink);
     state->waited_ms += join->waited_ms;
-    memcpy(state->device, join->device, sizeof(state->device));
+    state->partitions.count += join->partition_count;
+    if (join->device[0]) memcpy(state->device, join->device, sizeof(state->device));
     SpinLockRelease(&join->mutex);
     for (int i = 0; i < Min(part->worker_count, join->worker_count); i++) {
         add_counts(&part->workers[i].counts, &workers_of(join)[i].counts);
@@ -193,24 +330,34 @@ GpuJoinState* state_of(CustomScanState* node) {
 
 bool enter_parallel_join(GpuJoinState* state) {
     ParallelJoin* join = state->parallel.join;
-    switch (BarrierAttach(&join->building)) {
+    Barrier* building = &join->building;
+    state->parallel.has_opened = false;
+    int phase = BarrierAttach(building);
+    switch (phase) {
         case kElecting:
-            if (BarrierArriveAndWait(&join->building, PG_WAIT_EXTENSION)) {
-                open_join(state, nullptr);
-                join->key = client_key(state->client);
-            }
+            if (arrive(building)) open_together(state);
             [[fallthrough]];
         case kOpening:
-            BarrierArriveAndWait(&join->building, PG_WAIT_EXTENSION);
+            arrive(building);
             [[fallthrough]];
         case kBuilding:
             build_together(state);
-            BarrierDetach(&join->building);
-            return true;
+            arrive(building);
+            seal_together(state);
+            [[fallthrough]];
+        case kSealing:
+            arrive(building);
+            phase = kSealed;
+            break;
         default:
-            BarrierDetach(&join->building);
-            return enter_late(state);
+            break;
     }
+    if (was_refused(join)) {
+        partition_together(state, phase);
+        return false;
+    }
+    BarrierDetach(building);
+    return probe_together(state);
 }
 
 bool finish_parallel_probing(GpuJoinState* state) {
@@ -231,6 +378,13 @@ void leave_parallel_join(GpuJoinState* state) {
     BarrierArriveAndDetach(&part->join->probing);
 }
 
+void add_to_worker_figures(GpuJoinState* state) {
+    if (!IsParallelWorker()) return;
+    WorkerFigures* mine = &workers_of(state->parallel.join)[ParallelWorkerNumber];
+    add_counts(&mine->counts, &state->counts);
+    mine->waited_ms += client_waited_ms(state->client);
+}
+
 Size estimate_parallel_join(CustomScanState* node, ParallelContext* context) {
     Size stages = mul_size(sizeof(SharedStage), state_of(node)->plan.stage_count);
     Size workers = mul_size(sizeof(WorkerFigures), context->nworkers);
@@ -243,6 +397,7 @@ void init_parallel_join(CustomScanState* node, ParallelContext* context, void* s
     SpinLockInit(&join->mutex);
     join->worker_count = context->nworkers;
     join->stage_count = state_of(node)->plan.stage_count;
+    init_shared_partitions(&join->partitions, context->seg, context->nworkers + 1);
     reset_run(join);
     state_of(node)->parallel.join = join;
 }
@@ -252,6 +407,7 @@ void reinit_parallel_join(CustomScanState* node, ParallelContext*, void* shared)
     GpuJoinState* state = state_of(node);
     state->parallel.join = static_cast<ParallelJoin*>(shared);
     close_join(state);
+    forget_partitions(state);
     collect_figures(state);
     reset_run(state->parallel.join);
 }
@@ -262,8 +418,12 @@ void init_parallel_worker(CustomScanState* node, shm_toc*, void* shared) {
 
 void shut_parallel_join_down(GpuJoinState* state) {
     close_join(state);
+    forget_partitions(state);
     state->phase = Phase::Done;
-    if (!IsParallelWorker()) collect_figures(state);
+    if (IsParallelWorker())
+        publish_sums(state);
+    else
+        collect_figures(state);
     state->parallel.join = nullptr;
 }
 

@@ -12,8 +12,9 @@ extern "C" {
 namespace gpujoin {
 
 // Takes part: opens the session or attaches to it, appends this participant's share of the build side, and
-// waits until the build side is sealed. False when the join was finished without this participant: there is
-// no row left for it.
+// waits until the build side is sealed. False when the join was finished without this participant, so that
+// there is no row left for it; and where there is too little memory: then there may be partitions, of which
+// this participant takes one after the other.
 bool enter_parallel_join(GpuJoinState* state);
 
 // This participant has received all results for its share of the probe side. True for one participant, who
@@ -22,6 +23,9 @@ bool finish_parallel_probing(GpuJoinState* state);
 
 // Leaves the join, just before the client is closed.
 void leave_parallel_join(GpuJoinState* state);
+
+// Of an open join.
+void add_to_worker_figures(GpuJoinState* state);
 
 // The callbacks for dynamic shared memory.
 Size estimate_parallel_join(CustomScanState* node, ParallelContext* context);

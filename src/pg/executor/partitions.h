@@ -4,12 +4,15 @@
 // is partitioned again, by other bits of the hash. Where keys do not tell rows apart, the build side is cut
 // into pieces, each of which all probe rows pass, as long as each row of the result is of one build row.
 //
-// In a chain the largest build side is partitioned, and the others are read again for each partition.
+// In a chain it is the largest build side that is divided, and the others are read again for each partition,
+// until another one is the largest.
 #pragma once
 
 #include "pg/executor/state.h"
 
 namespace gpujoin {
+
+struct SharedPartitions;
 
 bool is_partitioned(const GpuJoinState* state);
 
@@ -17,6 +20,13 @@ bool is_partitioned(const GpuJoinState* state);
 // that was to be joined, and goes to the first. Where little was asked for it waits a little, since others
 // use the memory now. Raises the refusal when neither helps.
 void partition_join(GpuJoinState* state, const Status* refusal);
+
+// Which stage's build side is to be divided, as far as the build sides were sent to the server, and whether
+// by its keys or, with false, by cutting it. Raises the refusal when neither would help.
+int choose_division(const GpuJoinState* state, bool* by_keys, const Status* refusal);
+
+// From now on the partitions are those that the participants of a parallel join have made.
+void take_shared_partitions(GpuJoinState* state, SharedPartitions* shared);
 
 // Goes to the next partition. False where there is none.
 bool next_partition(GpuJoinState* state);

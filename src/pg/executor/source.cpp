@@ -1,6 +1,9 @@
 // See source.h.
 #include "pg/executor/source.h"
 
+#include "pg/allocate.h"
+#include "pg/compat.h"
+
 extern "C" {
 #include "access/sysattr.h"
 #include "miscadmin.h"
@@ -15,8 +18,24 @@ bool reads_pages(const Side* side) {
     return side->heap && !side->file;
 }
 
+TupleTableSlot* make_file_slot(PlanState* plan) {
+    MemoryContext caller = MemoryContextSwitchTo(plan->state->es_query_cxt);
+    TupleTableSlot* slot = ExecInitExtraTupleSlot(plan->state, ExecGetResultType(plan), &TTSOpsMinimalTuple);
+    MemoryContextSwitchTo(caller);
+    return slot;
+}
+
 TupleTableSlot* next_file_row(Side* side) {
     return row_file_read(side->file, side->file_slot) ? side->file_slot : nullptr;
+}
+
+void fetch_wanted(const Side* side, TupleTableSlot* slot) {
+    slot_getsomeattrs(slot, bms_prev_member(side->wanted, -1));
+}
+
+void copy_row(Side* side, TupleTableSlot* slot) {
+    fetch_wanted(side, slot);
+    side_write_row(side, slot, side->copy);
 }
 
 // The next row with its attributes fetched, nullptr at the end. It is valid until the next call.
@@ -33,6 +52,7 @@ TupleTableSlot* next_row(Side* side) {
         return nullptr;
     }
     slot_getsomeattrs(slot, side->last_attribute);
+    if (unlikely(side->copy) && !side->file) copy_row(side, slot);
     return slot;
 }
 
@@ -121,7 +141,7 @@ Fill side_fill_batch(Side* side, Client* client, const BatchGoal* goal) {
 TupleTableSlot* side_next_row(Side* side) {
     if (!reads_pages(side)) {
         TupleTableSlot* slot = next_row(side);
-        if (slot) slot_getsomeattrs(slot, bms_prev_member(side->wanted, -1));
+        if (slot) fetch_wanted(side, slot);
         return slot;
     }
     const RowSet* set = next_rows(side);
@@ -134,20 +154,42 @@ TupleTableSlot* side_next_row(Side* side) {
 void side_read_file(Side* side, RowFile* file) {
     side->file = file;
     if (!file) return;
+    if (!side->file_slot) side->file_slot = make_file_slot(side->plan);
     side->unread = nullptr;
     side->exhausted = false;
     row_file_rewind(file);
 }
 
-void side_reset(Side* side) {
-    side->unread = nullptr;
-    side->exhausted = false;
-    if (side->heap) heap_scan_reset(side->heap);
+// The rest is NULL.
+void side_write_row(Side* side, TupleTableSlot* slot, RowFile* file) {
+    TupleDesc desc = ExecGetResultType(side->plan);
+    if (!side->row_values) {
+        side->row_values = zeroed_in<Datum>(file->context, desc->natts + 1);
+        side->row_nulls = zeroed_in<bool>(file->context, desc->natts + 1);
+    }
+    memset(side->row_nulls, true, desc->natts);
+    for (int attribute = -1; (attribute = bms_next_member(side->wanted, attribute)) >= 0;) {
+        side->row_values[attribute - 1] = slot->tts_values[attribute - 1];
+        side->row_nulls[attribute - 1] = slot->tts_isnull[attribute - 1];
+    }
+    MinimalTuple row = form_minimal_tuple(desc, side->row_values, side->row_nulls);
+    row_file_add(file, row);
+    pfree(row);
 }
 
 void side_rescan(Side* side) {
-    side_reset(side);
+    side->unread = nullptr;
+    side->exhausted = false;
+    side->file = nullptr;
+    if (side->copy) row_file_clear(side->copy);
+    if (side->heap) heap_scan_reset(side->heap);
     if (!side->plan->chgParam) ExecReScan(side->plan);
+}
+
+void side_reread(Side* side) {
+    if (!side->copy) return side_rescan(side);
+    while (!side->file && side_next_row(side)) CHECK_FOR_INTERRUPTS();
+    side_read_file(side, side->copy);
 }
 
 }  // namespace gpujoin

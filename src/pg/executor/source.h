@@ -18,6 +18,9 @@ struct Side {
     HeapScan* heap;             // nullptr: through the slot
     RowFile* file;              // is read; nullptr: the child
     TupleTableSlot* file_slot;  // for its rows; nullptr: not needed so far
+    RowFile* copy;              // gets the child's rows, where they must not be asked for twice; or nullptr
+    Datum* row_values;          // for a row that is written to a file; nullptr: not needed so far
+    bool* row_nulls;
     TupleTableSlot* unread;     // was fetched but has not been taken by a batch
     bool exhausted;
     BatchWriter writer;
@@ -55,10 +58,13 @@ TupleTableSlot* side_next_row(Side* side);
 // From now on reads the file from its start; nullptr: the child, from where it is.
 void side_read_file(Side* side, RowFile* file);
 
-// Forgets what was read; the child has been, or will be, rescanned.
-void side_reset(Side* side);
+// Writes what is wanted of a row of side_next_row()'s to a file.
+void side_write_row(Side* side, TupleTableSlot* slot, RowFile* file);
 
 // Reads from the child again, from its start. (One with changed Params is rescanned when it is read.)
 void side_rescan(Side* side);
+
+// Reads the same rows again, from the copy where there is one.
+void side_reread(Side* side);
 
 }  // namespace gpujoin

@@ -50,6 +50,7 @@ struct WorkerFigures {
 // A process's part in a parallel join, and what the leader has collected of the others.
 struct ParallelPart {
     ParallelJoin* join;      // nullptr: the join runs in this process alone
+    bool has_opened;         // the session, which the others attach to
     bool is_probing;         // attached to join->probing
     WorkerFigures* workers;  // leader, once collected
     int worker_count;
@@ -97,16 +98,17 @@ struct JoinStage {
     SealReport last_seal;
 };
 
-struct Partition;  // what is joined by itself of a join for which memory is short (partitions.cpp)
+struct Partition;  // what is joined by itself of a join for which memory is short (partition.h)
+struct SharedPartitions;
 
 struct Partitions {
-    JoinStage* stage;  // whose build side is partitioned; nullptr: the join runs as a whole
-    RowFile** others;  // the build sides of the other stages
+    bool are_used;  // otherwise the join runs as a whole
     Partition* current;
     Partition* waiting;
-    uint64 number;  // of rows without partners, which go to partitions in turn
-    uint64 count;   // of partitions that were made, in all runs, for EXPLAIN
-    int waited_ms;  // since the server refused memory for a join that is small
+    SharedPartitions* shared;  // of a parallel join, from where more come; or nullptr
+    Partition* whole;          // then: the files that all of them share
+    uint64 count;              // of partitions, in all runs, for EXPLAIN
+    int waited_ms;             // since the server refused memory for a join that is small
 };
 
 struct GpuJoinState {
@@ -164,9 +166,14 @@ inline JoinStage* only_stage(const GpuJoinState* state) {
     return state->stages;
 }
 
+// The participants have one join together: each does not join partitions by itself.
+inline bool runs_together(const GpuJoinState* state) {
+    return state->parallel.join && !state->partitions.are_used;
+}
+
 // The steps to an open join with the build side in it, for one process alone or each participant of a
 // parallel join. attach_join() is false, with the reason, when the server refuses, and so is open_join()
-// where memory is short and refusal is given.
+// where memory is short. Refusals of memory are kept from then on (client_keep_refusal()).
 bool open_join(GpuJoinState* state, Status* refusal);
 bool attach_join(GpuJoinState* state, const SessionKey* key, Status* refusal);
 void append_build_side(GpuJoinState* state, JoinStage* stage);

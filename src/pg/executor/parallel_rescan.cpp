@@ -1,0 +1,69 @@
+// See parallel_rescan.h. PostgreSQL's own callbacks reset the nodes. Those of the kinds that are listed here do
+// not look at the ParallelContext, which only the leader has.
+#include "pg/executor/parallel_rescan.h"
+
+#include "pg/compat.h"
+
+extern "C" {
+#include "executor/nodeAppend.h"
+#include "executor/nodeBitmapHeapscan.h"
+#include "executor/nodeIndexonlyscan.h"
+#include "executor/nodeIndexscan.h"
+#include "executor/nodeSeqscan.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+bool can_be_reset(const PlanState* plan) {
+    switch (nodeTag(plan)) {
+        case T_SeqScanState:
+        case T_IndexScanState:
+        case T_IndexOnlyScanState:
+        case T_BitmapHeapScanState:
+        case T_AppendState:
+            return true;
+        default:
+            return !plan->plan->parallel_aware;
+    }
+}
+
+bool has_other_nodes(PlanState* plan, void* context) {
+    return !can_be_reset(plan) || walk_plan_states(plan, has_other_nodes, context);
+}
+
+// Nodes below one that only has parts of its own are reset too: they may be parallel.
+bool reset_node(PlanState* plan, void* context) {
+    bool is_parallel = plan->plan->parallel_aware;
+    switch (nodeTag(plan)) {
+        case T_SeqScanState:
+            if (is_parallel) ExecSeqScanReInitializeDSM(castNode(SeqScanState, plan), nullptr);
+            break;
+        case T_IndexScanState:
+            if (is_parallel) ExecIndexScanReInitializeDSM(castNode(IndexScanState, plan), nullptr);
+            break;
+        case T_IndexOnlyScanState:
+            if (is_parallel) ExecIndexOnlyScanReInitializeDSM(castNode(IndexOnlyScanState, plan), nullptr);
+            break;
+        case T_BitmapHeapScanState:
+            if (is_parallel) ExecBitmapHeapReInitializeDSM(castNode(BitmapHeapScanState, plan), nullptr);
+            break;
+        case T_AppendState:
+            if (is_parallel) ExecAppendReInitializeDSM(castNode(AppendState, plan), nullptr);
+            break;
+        default:
+            break;
+    }
+    return walk_plan_states(plan, reset_node, context);
+}
+
+}  // namespace
+
+bool reset_shared_scans(PlanState* plan) {
+    if (has_other_nodes(plan, nullptr)) return false;
+    reset_node(plan, nullptr);
+    return true;
+}
+
+}  // namespace gpujoin

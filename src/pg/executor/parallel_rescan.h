@@ -1,0 +1,16 @@
+// Reading the plans below a parallel join again, in the middle of a run: what its participants share of their
+// scans is reset, as Gather does it between runs.
+#pragma once
+
+extern "C" {
+#include "postgres.h"
+#include "nodes/execnodes.h"
+}
+
+namespace gpujoin {
+
+// To be called by one participant, while no other reads the plan; each rescans its own then. False, with
+// nothing reset, where the plan has nodes that only Gather can reset.
+bool reset_shared_scans(PlanState* plan);
+
+}  // namespace gpujoin
