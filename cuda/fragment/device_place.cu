@@ -34,6 +34,9 @@ class DeviceWorkspace final : public Workspace {
         return {};
     }
 
+    // Candidates and matches of each row, where its values of any length start, and what scans work with.
+    uint64_t cursor_bytes(uint64_t rows) const override { return (256u << 10) + 64 * rows; }
+
     Status take(const BatchView& source, std::span<const LiveColumn> columns,
                 std::span<ColumnView> views) override {
         GPUJOIN_RETURN_IF_FAILED(work_->use());

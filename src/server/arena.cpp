@@ -21,9 +21,10 @@ namespace {
 constexpr uint64_t kReturnedPiece = 16u << 20;
 
 // Address space for the overflow region: twice what may be used, so that fragments do not matter.
-uint64_t overflow_bytes(const Ledger& host_memory) {
+uint64_t overflow_bytes(const Ledger& host_memory, const Ledger* reserve) {
     constexpr uint64_t kMost = uint64_t{1} << 44;
-    uint64_t bytes = std::min(host_memory.limit(), kMost / 2) * 2;
+    uint64_t bytes = 2 * std::min(host_memory.limit(), kMost / 2);
+    if (reserve) bytes += 2 * std::min(reserve->limit(), kMost / 2);
     return bytes / Arena::kOverflowUnit * Arena::kOverflowUnit;
 }
 
@@ -33,17 +34,19 @@ Status system_failure(const char* what) {
 
 }  // namespace
 
-Arena::Arena(uint64_t staging_bytes, Ledger* host_memory)
+Arena::Arena(uint64_t staging_bytes, Ledger* host_memory, Ledger* reserve)
     : staging_bytes_(staging_bytes / kBlockBytes * kBlockBytes),
-      bytes_(staging_bytes_ + overflow_bytes(*host_memory)),
-      host_memory_(host_memory) {}
+      bytes_(staging_bytes_ + overflow_bytes(*host_memory, reserve)),
+      host_memory_(host_memory),
+      reserve_(reserve) {}
 
 Arena::~Arena() {
     if (memory_) munmap(memory_, bytes_);
 }
 
-Status Arena::create(uint64_t staging_bytes, Ledger* host_memory, std::unique_ptr<Arena>* arena) {
-    std::unique_ptr<Arena> made(new Arena(staging_bytes, host_memory));
+Status Arena::create(uint64_t staging_bytes, Ledger* host_memory, Ledger* reserve,
+                     std::unique_ptr<Arena>* arena) {
+    std::unique_ptr<Arena> made(new Arena(staging_bytes, host_memory, reserve));
     GPUJOIN_RETURN_IF_FAILED(made->map());
     made->backed_.resize(made->staging_bytes_ / kBlockBytes);
     made->free_blocks_.reserve(made->backed_.size());
@@ -51,7 +54,7 @@ Status Arena::create(uint64_t staging_bytes, Ledger* host_memory, std::unique_pt
     for (uint64_t end = made->staging_bytes_; end > 0; end -= kBlockBytes)
         made->free_blocks_.push_back({end - kBlockBytes, 0});
     if (made->bytes_ > made->staging_bytes_)
-        made->free_overflow_[made->staging_bytes_] = made->bytes_ - made->staging_bytes_;
+        made->free_overflow_[made->staging_bytes_] = {made->bytes_ - made->staging_bytes_, nullptr};
     *arena = std::move(made);
     return {};
 }
@@ -71,11 +74,11 @@ Status Arena::map() {
     return {};
 }
 
-std::optional<BlockRange> Arena::grant(uint64_t bytes, pid_t process) {
+std::optional<BlockRange> Arena::grant(uint64_t bytes, pid_t process, bool is_minimum) {
     if (fault_due(FaultPoint::Grant)) return std::nullopt;
     if (bytes <= kBlockBytes)
         if (auto block = take_pinned(process)) return block;
-    return take_overflow(bytes);
+    return take_overflow(bytes, is_minimum);
 }
 
 void Arena::release(const BlockRange& range, pid_t process) noexcept {
@@ -123,32 +126,42 @@ std::optional<BlockRange> Arena::take_pinned(pid_t process) {
     return range;
 }
 
-std::optional<BlockRange> Arena::take_overflow(uint64_t bytes) {
+// Who pays; nullptr: nobody can.
+Ledger* Arena::charge(uint64_t bytes, bool is_minimum) {
+    for (;;) {
+        if (host_memory_->charge(bytes)) return host_memory_;
+        if (give_back_piece()) continue;
+        return is_minimum && reserve_ && reserve_->charge(bytes) ? reserve_ : nullptr;
+    }
+}
+
+std::optional<BlockRange> Arena::take_overflow(uint64_t bytes, bool is_minimum) {
     if (bytes > host_memory_->limit()) return std::nullopt;
     bytes = std::max<uint64_t>((bytes + kOverflowUnit - 1) / kOverflowUnit, 1) * kOverflowUnit;
-    std::map<uint64_t, uint64_t> book{{0, bytes}};
-    while (!host_memory_->charge(bytes))
-        if (!give_back_piece()) return std::nullopt;
+    OverflowRanges book{{0, {bytes, nullptr}}};
+    Ledger* payer = charge(bytes, is_minimum);
+    if (!payer) return std::nullopt;
     auto fits = find_overflow(bytes);
     while (fits == free_overflow_.end() && give_back_piece()) fits = find_overflow(bytes);
     if (fits == free_overflow_.end()) {
-        host_memory_->release(bytes);
+        payer->release(bytes);
         return std::nullopt;
     }
     uint64_t offset = fits->first;
     auto taken = book.extract(book.begin());
     taken.key() = offset;
+    taken.mapped().payer = payer;
     taken_overflow_.insert(std::move(taken));
     auto rest = free_overflow_.extract(fits);
     rest.key() += bytes;
-    rest.mapped() -= bytes;
-    if (rest.mapped() > 0) free_overflow_.insert(std::move(rest));
+    rest.mapped().bytes -= bytes;
+    if (rest.mapped().bytes > 0) free_overflow_.insert(std::move(rest));
     return BlockRange{offset, bytes};
 }
 
-std::map<uint64_t, uint64_t>::iterator Arena::find_overflow(uint64_t bytes) {
+Arena::OverflowRanges::iterator Arena::find_overflow(uint64_t bytes) {
     return std::find_if(free_overflow_.begin(), free_overflow_.end(),
-                        [&](const auto& range) { return range.second >= bytes; });
+                        [&](const auto& range) { return range.second.bytes >= bytes; });
 }
 
 bool Arena::give_back_piece() noexcept {
@@ -157,26 +170,26 @@ bool Arena::give_back_piece() noexcept {
         returning_ = returned_overflow_.extract(returned_overflow_.begin());
         returning_done_ = 0;
     }
-    uint64_t piece = std::min(returning_.mapped() - returning_done_, kReturnedPiece);
+    uint64_t piece = std::min(returning_.mapped().bytes - returning_done_, kReturnedPiece);
     fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
               static_cast<off_t>(returning_.key() + returning_done_), static_cast<off_t>(piece));
-    host_memory_->release(piece);
+    returning_.mapped().payer->release(piece);
     returning_done_ += piece;
-    if (returning_done_ == returning_.mapped()) add_free_overflow(std::exchange(returning_, {}));
+    if (returning_done_ == returning_.mapped().bytes) add_free_overflow(std::exchange(returning_, {}));
     return true;
 }
 
 // Neighbours are merged.
-void Arena::add_free_overflow(std::map<uint64_t, uint64_t>::node_type range) noexcept {
+void Arena::add_free_overflow(OverflowRanges::node_type range) noexcept {
     auto here = free_overflow_.insert(std::move(range)).position;
     if (auto next = std::next(here);
-        next != free_overflow_.end() && here->first + here->second == next->first) {
-        here->second += next->second;
+        next != free_overflow_.end() && here->first + here->second.bytes == next->first) {
+        here->second.bytes += next->second.bytes;
         free_overflow_.erase(next);
     }
     if (here == free_overflow_.begin()) return;
-    if (auto before = std::prev(here); before->first + before->second == here->first) {
-        before->second += here->second;
+    if (auto before = std::prev(here); before->first + before->second.bytes == here->first) {
+        before->second.bytes += here->second.bytes;
         free_overflow_.erase(here);
     }
 }

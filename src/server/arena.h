@@ -5,8 +5,9 @@
 //   | pinned blocks of 4 MiB  | overflow: sparse, unpinned ranges of any size     |
 //
 // A grant never waits: a pinned block where one is free, else an overflow range, charged to the host-memory
-// ledger and punched out of the memfd once it is released, else nothing. Blocks that the same process used
-// last are preferred, because its first touch of others costs page faults.
+// ledger (or the reserve's, where a client could not begin without it) and punched out of the memfd once it
+// is released, else nothing. Blocks that the same process used last are preferred, because its first touch of
+// others costs page faults.
 //
 // A range that was granted is not to be touched before it is backed: pages set aside for it, in pieces. A
 // pinned block keeps the pages that it has. The pages of an overflow range are given back in pieces, since it
@@ -38,16 +39,17 @@ class Arena {
     static constexpr uint64_t kBlockBytes = 4u << 20;      // of a pinned block
     static constexpr uint64_t kOverflowUnit = 256u << 10;  // overflow ranges and pieces are multiples of it
 
-    // staging_bytes is rounded down to whole blocks. Overflow ranges are charged to host_memory (not owned),
-    // whose limit also bounds the overflow region.
-    static Status create(uint64_t staging_bytes, Ledger* host_memory, std::unique_ptr<Arena>* arena);
+    // staging_bytes is rounded down to whole blocks. Overflow ranges are charged to host_memory or reserve
+    // (not owned; nullptr: there is no reserve), whose limits also bound the overflow region.
+    static Status create(uint64_t staging_bytes, Ledger* host_memory, Ledger* reserve,
+                         std::unique_ptr<Arena>* arena);
     ~Arena();
     Arena(const Arena&) = delete;
     Arena& operator=(const Arena&) = delete;
 
     // A range of at least `bytes` bytes (0: a pinned block, or the smallest range), or nothing when the
-    // memory is used up.
-    std::optional<BlockRange> grant(uint64_t bytes, pid_t process);
+    // memory is used up; for the minimum that a client needs, only when the reserve is too.
+    std::optional<BlockRange> grant(uint64_t bytes, pid_t process, bool is_minimum = false);
     // Takes back a range as it was granted, or the part of a pinned block that was backed. Takes no memory.
     void release(const BlockRange& range, pid_t process) noexcept;
 
@@ -83,26 +85,34 @@ class Arena {
         pid_t last_process;
     };
 
-    Arena(uint64_t staging_bytes, Ledger* host_memory);
+    struct Overflow {
+        uint64_t bytes;
+        Ledger* payer;  // of one that is not free
+    };
+    using OverflowRanges = std::map<uint64_t, Overflow>;  // by offset
+
+    Arena(uint64_t staging_bytes, Ledger* host_memory, Ledger* reserve);
     Status map();
     std::optional<BlockRange> take_pinned(pid_t process);
-    std::optional<BlockRange> take_overflow(uint64_t bytes);
-    std::map<uint64_t, uint64_t>::iterator find_overflow(uint64_t bytes);
-    void add_free_overflow(std::map<uint64_t, uint64_t>::node_type range) noexcept;
+    std::optional<BlockRange> take_overflow(uint64_t bytes, bool is_minimum);
+    Ledger* charge(uint64_t bytes, bool is_minimum);
+    OverflowRanges::iterator find_overflow(uint64_t bytes);
+    void add_free_overflow(OverflowRanges::node_type range) noexcept;
 
     UniqueFd fd_;
     uint64_t id_ = 0;
     const uint64_t staging_bytes_;
     const uint64_t bytes_;
     Ledger* const host_memory_;
+    Ledger* const reserve_;
     std::byte* memory_ = nullptr;
     bool pinned_ = false;
-    std::vector<FreeBlock> free_blocks_;          // last in, first out
-    std::vector<uint64_t> backed_;                // bytes of each pinned block
-    std::map<uint64_t, uint64_t> free_overflow_;  // offset → bytes; neighbours are merged
-    std::map<uint64_t, uint64_t> taken_overflow_;
-    std::map<uint64_t, uint64_t> returned_overflow_;     // to be given back
-    std::map<uint64_t, uint64_t>::node_type returning_;  // the one that is being, and how much of it was
+    std::vector<FreeBlock> free_blocks_;  // last in, first out
+    std::vector<uint64_t> backed_;        // bytes of each pinned block
+    OverflowRanges free_overflow_;        // neighbours are merged
+    OverflowRanges taken_overflow_;
+    OverflowRanges returned_overflow_;     // to be given back
+    OverflowRanges::node_type returning_;  // the one that is being, and how much of it was
     uint64_t returning_done_ = 0;
 };
 

@@ -60,4 +60,8 @@ uint64_t default_host_memory(uint64_t shared_buffers, const std::string& root) {
     return std::max((limit - std::min(limit, shared_buffers)) / 2, kLeastHostMemory);
 }
 
+uint64_t reserve_beside(uint64_t host_memory) {
+    return std::max<uint64_t>(host_memory / 16, 64u << 20);
+}
+
 }  // namespace gpujoin

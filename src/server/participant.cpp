@@ -24,10 +24,14 @@ Participant::~Participant() {
 }
 
 Status Participant::hold(uint64_t bytes, Use use, uint64_t* offset) {
+    return hold_range(bytes, use, false, offset);
+}
+
+Status Participant::hold_range(uint64_t bytes, Use use, bool is_minimum, uint64_t* offset) {
     // The books first: with a range in hand, nothing may be in the way of writing it down.
     std::map<uint64_t, Held> book{{0, Held{}}};
     bare_.reserve(bare_.size() + 1);
-    auto granted = arena_->grant(bytes, connection.peer_process());
+    auto granted = arena_->grant(bytes, connection.peer_process(), is_minimum);
     if (!granted) return out_of_host_memory();
     uint64_t backed = arena_->backed(*granted);
     auto entry = book.extract(book.begin());
@@ -42,8 +46,8 @@ Status Participant::hold(uint64_t bytes, Use use, uint64_t* offset) {
 Status Participant::hold_minimum() {
     Status status;
     for (size_t i = 0; i < kMinimumBlocks && status.ok(); i++) {
-        status = hold(0, Use::ClientsInput);
-        if (status.ok()) status = hold(0, Use::FreeResult);
+        status = hold_range(0, Use::ClientsInput, true, nullptr);
+        if (status.ok()) status = hold_range(0, Use::FreeResult, true, nullptr);
     }
     if (!status.ok()) drop_blocks();
     return status;

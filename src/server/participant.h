@@ -31,7 +31,8 @@ class Participant {
         : connection(std::move(socket), epoll, id), arena_(arena) {}
     ~Participant();
 
-    // Takes the minimum of input and result blocks, or none.
+    // Takes the minimum of input and result blocks, or none. The reserve has memory for them where others
+    // have used up the rest.
     Status hold_minimum();
     // Takes one more input block of at least `bytes` bytes; its offset.
     Status hold_input(uint64_t bytes, uint64_t* offset);
@@ -89,7 +90,8 @@ class Participant {
         bool bare;
     };
 
-    Status hold(uint64_t bytes, Use use, uint64_t* offset = nullptr);
+    Status hold(uint64_t bytes, Use use, uint64_t* offset);
+    Status hold_range(uint64_t bytes, Use use, bool is_minimum, uint64_t* offset);
     Status take_large_result_block(uint64_t bytes, std::vector<ResultBlock>* blocks);
     ResultBlock take(Held& held);
     void release(std::map<uint64_t, Held>::iterator held);

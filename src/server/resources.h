@@ -13,6 +13,7 @@ namespace gpujoin {
 struct Resources {
     Arena* arena;
     Ledger* host_memory;
+    Ledger* reserve;  // what each join may have of host memory where others have used it up
     Devices* devices;
     WorkerThreads* workers;
     Reserver* reserver;

@@ -58,6 +58,7 @@ size_t worker_places(Devices& devices) {
 Server::Server(const ServerConfig& config, std::unique_ptr<Devices> devices)
     : socket_name_(config.socket),
       host_memory_(config.host_memory),
+      reserve_(config.reserve),
       devices_(std::move(devices)),
       next_connection_(kFirstConnection) {}
 
@@ -68,7 +69,8 @@ Server::~Server() {
 Status Server::create(const ServerConfig& config, std::unique_ptr<Devices> devices,
                       std::unique_ptr<Server>* server) {
     std::unique_ptr<Server> made(new Server(config, std::move(devices)));
-    GPUJOIN_RETURN_IF_FAILED(Arena::create(config.staging_memory, &made->host_memory_, &made->arena_));
+    GPUJOIN_RETURN_IF_FAILED(
+        Arena::create(config.staging_memory, &made->host_memory_, &made->reserve_, &made->arena_));
     // Pinning for a GPU touches it all; else pages are set aside for blocks that are granted.
     Status pinned = made->devices_->gpus() == 0 || made->arena_->reserve_staging()
                         ? made->devices_->pin(made->arena_->at(0), made->arena_->staging_bytes())
@@ -277,7 +279,7 @@ Status Server::welcome(Participant& participant, const HelloBody& hello) {
 Status Server::receive_open(const std::shared_ptr<Participant>& participant, const Message& message) {
     const auto& body = message.as<OpenBody>();
     if (message.packed.size() == body.bytes) return open_session(participant, body.stages, message.packed);
-    participant->unfinished_open = std::make_unique<UnfinishedOpen>(body, &host_memory_);
+    participant->unfinished_open = std::make_unique<UnfinishedOpen>(body, &host_memory_, &reserve_);
     return participant->unfinished_open->add(message.packed);
 }
 
@@ -296,7 +298,7 @@ Status Server::open_session(const std::shared_ptr<Participant>& participant, uin
     GPUJOIN_RETURN_IF_FAILED(unpack(packed, fragment.spec.get(), fragment.stages));
     GPUJOIN_RETURN_IF_FAILED(validate(fragment.view()));
     uint64_t id = next_session_++;
-    Resources resources{arena_.get(),   &host_memory_,   devices_.get(),
+    Resources resources{arena_.get(),   &host_memory_,   &reserve_, devices_.get(),
                         workers_.get(), reserver_.get(), &mailbox_};
     auto entry = sessions_.emplace(id, std::make_unique<Session>(id, resources, std::move(fragment))).first;
     Status status = without_exceptions([&] { return entry->second->open(participant); });
@@ -315,7 +317,7 @@ void Server::send_devices(Participant& participant, uint64_t sequence) {
     DevicesBody body{};
     body.staging_used = arena_->staging_used();
     body.staging_bytes = arena_->staging_bytes();
-    body.host_used = host_memory_.used();
+    body.host_used = host_memory_.used() + reserve_.used();
     body.host_bytes = host_memory_.limit();
     devices_->describe(host_memory_, &body);
     participant.connection.send(MessageType::Devices, 0, sequence, &body);

@@ -26,6 +26,7 @@ struct ServerConfig {
     std::string socket;       // file name; must not exist but as a left-over
     uint64_t staging_memory;  // bytes
     uint64_t host_memory;     // bytes; what all joins, and blocks beyond the staging memory, may take
+    uint64_t reserve;         // bytes; what their minimum working sets may take beyond that
 };
 
 class Server {
@@ -79,6 +80,7 @@ class Server {
 
     const std::string socket_name_;
     Ledger host_memory_;
+    Ledger reserve_;
     std::unique_ptr<Arena> arena_;  // outlives the engines, which have it pinned
     std::unique_ptr<Devices> devices_;
     Mailbox mailbox_;

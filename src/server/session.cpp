@@ -11,10 +11,17 @@
 
 namespace gpujoin {
 
+namespace {
+
+constexpr uint64_t kMinimumWorkingSet = 1u << 20;
+
+}  // namespace
+
 Session::Session(uint64_t id, const Resources& resources, OwnedFragment spec)
     : id_(id),
       resources_(resources),
-      host_memory_(resources.host_memory->limit(), resources.host_memory),
+      host_memory_(resources.host_memory->limit(), resources.host_memory, resources.reserve,
+                   kMinimumWorkingSet),
       spec_(std::move(spec)),
       stages_(spec_.stages.size()) {}
 

@@ -14,7 +14,8 @@ namespace gpujoin {
 
 class UnfinishedOpen {
   public:
-    UnfinishedOpen(const OpenBody& body, Ledger* memory) : body_(body), memory_(body.bytes, memory) {}
+    UnfinishedOpen(const OpenBody& body, Ledger* memory, Ledger* reserve)
+        : body_(body), memory_(body.bytes, memory, reserve, body.bytes) {}
 
     // The next bytes: no more than the Open said (08P01), and only where there is memory for all (53200).
     Status add(std::span<const std::byte> part);

@@ -686,7 +686,7 @@ TEST_P(FragmentGroups, TablesThatOverflow) {
 // With little memory groups come out more often, and are the same.
 TEST_P(FragmentGroups, LittleMemory) {
     TestGroups fragment(
-        make_table({{fixed_column(ColumnType::Fixed8), 40}, {bytes_column(), 20, true}}, 3000, 11));
+        make_table({{fixed_column(ColumnType::Fixed8), 400}, {bytes_column(), 20, true}}, 6000, 11));
     let_through(fragment).input(source_column(0)).input(source_column(1)).key(0).key(1);
     aggregate_integers(fragment, 0, 0);
     fragment.aggregate(Function::Any, 1);

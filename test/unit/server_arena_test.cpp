@@ -18,8 +18,8 @@ constexpr uint64_t kBlock = Arena::kBlockBytes;
 constexpr uint64_t kUnit = Arena::kOverflowUnit;
 
 struct TestArena {
-    TestArena(uint64_t staging, uint64_t host) : host_memory(host) {
-        EXPECT_TRUE(Arena::create(staging, &host_memory, &arena).ok());
+    TestArena(uint64_t staging, uint64_t host, uint64_t spare = 0) : host_memory(host), reserve(spare) {
+        EXPECT_TRUE(Arena::create(staging, &host_memory, &reserve, &arena).ok());
     }
     uint64_t resident_bytes() const {
         struct stat status;
@@ -30,6 +30,7 @@ struct TestArena {
         while (arena->give_back_piece()) continue;
     }
     Ledger host_memory;
+    Ledger reserve;
     std::unique_ptr<Arena> arena;
 };
 
@@ -99,6 +100,24 @@ TEST(Arena, PagesAreGivenBackInPiecesOrWhenTheyAreWanted) {
     test.arena->release(next, 1);
     test.give_back();
     EXPECT_EQ(test.host_memory.used() + test.resident_bytes(), 0u);
+}
+
+TEST(Arena, ReservePaysForAMinimum) {
+    TestArena test(0, 4 * kUnit, 3 * kUnit);
+    BlockRange large = *test.arena->grant(4 * kUnit, 1);
+    EXPECT_FALSE(test.arena->grant(0, 1));
+    std::vector<BlockRange> minimum;
+    while (auto range = test.arena->grant(0, 1, true)) minimum.push_back(*range);
+    EXPECT_EQ(minimum.size(), 3u);
+    EXPECT_EQ(test.reserve.used(), 3 * kUnit);
+    test.arena->release(minimum.back(), 1);
+    EXPECT_FALSE(test.arena->grant(0, 1)) << "what the reserve paid is nobody else's";
+    test.give_back();
+    EXPECT_EQ(test.reserve.used(), 2 * kUnit);
+    test.arena->release(large, 1);
+    EXPECT_TRUE(test.arena->grant(0, 1, true)) << "and not asked for where there is other memory";
+    EXPECT_EQ(test.reserve.used(), 2 * kUnit);
+    EXPECT_EQ(test.host_memory.used(), kUnit);
 }
 
 TEST(Arena, RangesNeverOverlap) {

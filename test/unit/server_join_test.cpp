@@ -308,6 +308,24 @@ TEST(ServerJoin, BlocksRunOutWithoutADeadlock) {
     EXPECT_EQ(again.opened.input[0].bytes, Arena::kBlockBytes);
 }
 
+TEST(ServerJoin, ReserveHasAMinimumForWhoComesLast) {
+    TestServer server({.staging = 0, .host_memory = 4 * kUnit, .reserve = 8 * kUnit});
+    TestClient first = server.connect_and_open(key_payload_spec());
+    EXPECT_FALSE(first.reserve(0)) << "more than the minimum is of what all share";
+    TestClient second = server.connect_and_open(key_payload_spec());
+    second.append_and_wait(same_key_rows(1, 100));
+    second.seal();
+    uint64_t sequence = second.probe(second.opened.input[0], Keys(300, 1));
+    EXPECT_EQ(second.results(sequence).size(), 30000u);
+    TestClient refused = server.connect();
+    refused.hello();
+    refused.send_open(key_payload_spec());
+    EXPECT_STREQ(refused.expect(MessageType::Failed).message.as<Status>().sqlstate, "53200");
+    first.close();
+    second.close();
+    EXPECT_TRUE(server.becomes_clean());
+}
+
 TEST(ServerJoin, HostMemoryThatIsUsedUpEndsTheSessionForAll) {
     TestServer server({.host_memory = 1u << 20});
     TestClient leader = server.connect_and_open(key_payload_spec());

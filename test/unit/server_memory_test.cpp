@@ -11,6 +11,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <random>
+#include <thread>
+#include <vector>
 
 #include "server_test_client.h"
 
@@ -131,10 +134,67 @@ void join_unless_refused(TestServer* server) {
 
 }  // namespace
 
+TEST(Ledger, AllowanceIsOfTheReserve) {
+    Ledger all(10), reserve(5);
+    Ledger other(10, &all);
+    ASSERT_TRUE(other.charge(8));
+    {
+        Ledger mine(100, &all, &reserve, 4);
+        EXPECT_TRUE(mine.charge(2));
+        EXPECT_EQ(all.used(), 10u);
+        EXPECT_FALSE(mine.charge(5)) << "beyond the allowance";
+        EXPECT_TRUE(mine.charge(3));
+        EXPECT_EQ(reserve.used(), 3u);
+        EXPECT_FALSE(mine.charge(2));
+        EXPECT_EQ(mine.used(), 5u);
+        EXPECT_FALSE(other.charge(1)) << "others have no part in it";
+        mine.release(4);
+        EXPECT_EQ(reserve.used(), 0u) << "is given back first";
+        EXPECT_EQ(all.used(), 9u);
+        EXPECT_TRUE(mine.charge(1));
+        EXPECT_TRUE(mine.charge(4));
+    }
+    EXPECT_EQ(all.used(), 8u);
+    EXPECT_EQ(reserve.used(), 0u);
+    Ledger one(100, &all, &reserve, 4), two(100, &all, &reserve, 4);
+    ASSERT_TRUE(one.charge(2) && one.charge(4));
+    EXPECT_FALSE(two.charge(2)) << "the reserve has an end too";
+    EXPECT_TRUE(two.charge(1));
+}
+
+// Charges and releases of several threads at once: nothing is lost of any ledger.
+TEST(Ledger, AllowanceOfManyThreads) {
+    Ledger all(1000), reserve(300);
+    Ledger mine(100000, &all, &reserve, 250);
+    std::vector<std::thread> threads;
+    std::atomic<uint64_t> refused = 0;
+    for (unsigned seed = 0; seed < 4; seed++)
+        threads.emplace_back([&, seed] {
+            std::mt19937 random(seed);
+            std::vector<uint64_t> held;
+            for (int i = 0; i < 100000; i++) {
+                if (random() % 2 == 0 || held.empty()) {
+                    uint64_t bytes = random() % 64;
+                    if (mine.charge(bytes))
+                        held.push_back(bytes);
+                    else
+                        refused++;
+                } else {
+                    mine.release(held.back());
+                    held.pop_back();
+                }
+            }
+            for (uint64_t bytes : held) mine.release(bytes);
+        });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_GT(refused.load(), 0u);
+    EXPECT_EQ(mine.used() + all.used() + reserve.used(), 0u);
+}
+
 TEST(Memory, GrantedRangesAreBacked) {
     Ledger host_memory(64u << 20);
     std::unique_ptr<Arena> arena;
-    ASSERT_TRUE(Arena::create(2 * Arena::kBlockBytes, &host_memory, &arena).ok());
+    ASSERT_TRUE(Arena::create(2 * Arena::kBlockBytes, &host_memory, nullptr, &arena).ok());
     auto resident = [&] {
         struct stat status;
         fstat(arena->fd(), &status);

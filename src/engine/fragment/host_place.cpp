@@ -85,6 +85,8 @@ class HostWorkspace final : public Workspace {
         return {};
     }
 
+    uint64_t cursor_bytes(uint64_t) const override { return 64u << 10; }
+
     Status take(const BatchView& source, std::span<const LiveColumn> columns,
                 std::span<ColumnView> views) override {
         if (source.memory == Memory::Device)

@@ -9,10 +9,9 @@ namespace gpujoin {
 
 namespace {
 
-constexpr uint64_t kFewestRows = 256;           // that memory is set aside for
-constexpr uint64_t kBytesOfValue = 32;          // set aside for each value of any length
-constexpr uint64_t kBytesOfCursor = 64u << 10;  // about what the cursor of a stage takes
-constexpr size_t kMostFree = 64;                // pipelines
+constexpr uint64_t kFewestRows = 256;   // that memory is set aside for
+constexpr uint64_t kBytesOfValue = 32;  // set aside for each value of any length
+constexpr size_t kMostFree = 64;        // pipelines
 
 // Of columns that lie side by side.
 uint64_t bytes_of(const std::vector<ResultColumn>& columns, uint64_t rows, bool names_rows) {
@@ -60,10 +59,10 @@ Status reserve_composed(const FragmentPlan& plan, uint64_t rows, Pipeline& pipel
 
 // Leaves as much again, and some for each stage, to what cannot be known: what cursors work with, and values
 // of any length beyond what is set aside for them.
-Status leave_room(uint64_t bytes, Pipeline& pipeline) {
+Status leave_room(uint64_t bytes, uint64_t rows, Pipeline& pipeline) {
     std::unique_ptr<Scratch> spare;
     GPUJOIN_RETURN_IF_FAILED(pipeline.workspace->make_scratch(&spare));
-    return spare->reserve(bytes + pipeline.levels.size() * kBytesOfCursor);
+    return spare->reserve(bytes + pipeline.levels.size() * pipeline.workspace->cursor_bytes(rows));
 }
 
 // All or nothing of use.
@@ -76,7 +75,7 @@ Status reserve_rows(const FragmentPlan& plan, uint64_t rows, Pipeline& pipeline)
         bytes += level.written->bytes() + level.gathered->bytes();
     }
     GPUJOIN_RETURN_IF_FAILED(reserve_composed(plan, rows, pipeline));
-    return rows > kFewestRows ? leave_room(bytes, pipeline) : Status{};
+    return rows > kFewestRows ? leave_room(bytes, rows, pipeline) : Status{};
 }
 
 Status make_scratch(Pipeline& pipeline) {

@@ -37,6 +37,9 @@ class Workspace {
 
     virtual Status make_scratch(std::unique_ptr<Scratch>* scratch) = 0;
 
+    // About how many bytes a stage's cursor works with on so many rows.
+    virtual uint64_t cursor_bytes(uint64_t rows) const = 0;
+
     // Brings these columns of a source batch into the place; views has one for each column of the source, of
     // which the others are left as they are. They stay until the next batch.
     virtual Status take(const BatchView& source, std::span<const LiveColumn> columns,

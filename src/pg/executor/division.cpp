@@ -17,8 +17,8 @@ void add_spread(HashSpread* sum, const HashSpread* one) {
     sum->differs |= one->differs || one->first_hash != sum->first_hash;
 }
 
-HashSpread divide_by_keys(GpuJoinState* state, Side* side, const JoinStage* stage, int depth,
-                          RowFile** files) {
+HashSpread divide_by_keys(GpuJoinState* state, Side* side, const JoinStage* stage, int depth, RowFile** files,
+                          int count) {
     HashSpread spread = {};
     KeyHasher hasher = make_key_hasher(state, stage, side == &state->probe.side);
     int shift = 64 - kDivisionBits * (depth + 1);
@@ -30,7 +30,7 @@ HashSpread divide_by_keys(GpuJoinState* state, Side* side, const JoinStage* stag
         row.has_null = !row.has_hash;
         add_spread(&spread, &row);
         uint64 number = row.has_hash ? row.first_hash >> shift : turn++;
-        side_write_row(side, slot, files[number & (kDivisionFiles - 1)]);
+        side_write_row(side, slot, files[number & (count - 1)]);
     }
     free_key_hasher(&hasher);
     return spread;

@@ -23,11 +23,11 @@ inline bool are_equal(const HashSpread& spread) {
 
 void add_spread(HashSpread* sum, const HashSpread* one);
 
-// Writes all that a side is to read into the files, kDivisionFiles of them, by the keys of a stage: those of
-// its build side, or of the probe input. `depth` tells how often these rows were divided by the same keys
-// before. A row with a NULL in a key, which has no partner, goes to any file.
-HashSpread divide_by_keys(GpuJoinState* state, Side* side, const JoinStage* stage, int depth,
-                          RowFile** files);
+// Writes all that a side is to read into `count` files, a power of two of at most kDivisionFiles, by the keys
+// of a stage: those of its build side, or of the probe input. `depth` tells how often these rows were divided
+// by the same keys before. A row with a NULL in a key, which has no partner, goes to any file.
+HashSpread divide_by_keys(GpuJoinState* state, Side* side, const JoinStage* stage, int depth, RowFile** files,
+                          int count);
 
 // Into `count` files in turn.
 void divide_in_turn(Side* side, RowFile** files, int count);

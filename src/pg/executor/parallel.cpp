@@ -16,13 +16,14 @@
 // acknowledged; who detaches last moves the barrier to Finished and emits them. A participant that leaves
 // early, because no more rows are wanted of it, says so, and then nobody emits them.
 //
-// Where the server has refused memory by Sealed, the barrier goes on. All close their clients, and in Preparing,
-// while the others wait, one decides how to partition the join and resets what they share of their scans. In
-// Dividing each writes its shares of all inputs to files. From Divided on, where who comes late joins in, each
-// joins one partition after the other by itself (shared_partitions.h), and nobody waits for anybody again.
+// Where the server has refused memory by Sealed, the barrier goes on. All close their clients, and in
+// Preparing, while the others wait, one decides how to partition the join and resets what they share of their
+// scans. In Dividing each writes its shares of all inputs to files. From Divided on, where who comes late
+// joins in, each joins one partition after the other by itself (shared_partitions.h), and nobody waits for
+// anybody again.
 //
-// A participant for whom alone there is no memory, where others have the session, has no part in the join. Its
-// shares are read by the others.
+// A participant for whom alone there is no memory, where others have the session, has no part in the join.
+// Its shares are read by the others.
 //
 // The session lives as long as anyone is connected to it. A late participant connects before it attaches to
 // `probing`, so that it never holds others up, and may find that session or barrier are finished. Then one
@@ -51,16 +52,7 @@ namespace gpujoin {
 
 namespace {
 
-enum BuildPhase {
-    kElecting,
-    kOpening,
-    kBuilding,
-    kSealing,
-    kSealed,
-    kPreparing,
-    kDividing,
-    kDivided
-};
+enum BuildPhase { kElecting, kOpening, kBuilding, kSealing, kSealed, kPreparing, kDividing, kDivided };
 enum ProbePhase { kProbing, kFinished };
 
 }  // namespace
@@ -101,8 +93,8 @@ WorkerFigures* workers_of(ParallelJoin* join) {
 }
 static_assert(alignof(WorkerFigures) <= alignof(SharedStage));
 
-// To be called before the participants of a run start.
-void reset_run(ParallelJoin* join) {
+// To be called while no participant runs the join.
+void reset_protocol(ParallelJoin* join) {
     BarrierInit(&join->building, 0);
     BarrierInit(&join->probing, 0);
     pg_atomic_init_flag(&join->left_early);
@@ -110,12 +102,15 @@ void reset_run(ParallelJoin* join) {
     for (int i = 0; i < join->stage_count; i++) {
         pg_atomic_init_flag(&join->stages[i].is_taken);
         pg_atomic_init_u64(&join->stages[i].sent_bytes, 0);
-        join->stages[i].stats = JoinStats{};
     }
+    reset_shared_partitions(&join->partitions);
+}
+
+void reset_figures(ParallelJoin* join) {
+    for (int i = 0; i < join->stage_count; i++) join->stages[i].stats = JoinStats{};
     join->sink = SinkStats{};
     join->waited_ms = 0;
     join->partition_count = 0;
-    reset_shared_partitions(&join->partitions);
     for (int i = 0; i < join->worker_count; i++) workers_of(join)[i] = WorkerFigures{};
 }
 
@@ -207,8 +202,15 @@ bool probe_together(GpuJoinState* state) {
     return true;
 }
 
-// Of a join that was refused memory, while the others wait. Functions with side effects must not be called
-// again.
+// Of a join that was refused memory. What this process has of the scans is reset before what is shared of
+// them.
+void leave_attempt(GpuJoinState* state) {
+    close_join(state);
+    for (int i = 0; i < state->plan.stage_count; i++)
+        if (state->stages[i].was_read) side_rescan(&state->stages[i].build);
+}
+
+// While the others wait. Functions with side effects must not be called again.
 void prepare_partitions(GpuJoinState* state) {
     ParallelJoin* join = state->parallel.join;
     for (int i = 0; i < join->stage_count; i++) {
@@ -220,12 +222,6 @@ void prepare_partitions(GpuJoinState* state) {
     plan_shared_partitions(state, &join->partitions, &join->refusal);
 }
 
-void divide_together(GpuJoinState* state) {
-    for (int i = 0; i < state->plan.stage_count; i++)
-        if (state->stages[i].was_read) side_rescan(&state->stages[i].build);
-    divide_share(state, &state->parallel.join->partitions, reads_build_side);
-}
-
 bool arrive(Barrier* barrier) {
     return BarrierArriveAndWait(barrier, PG_WAIT_EXTENSION);
 }
@@ -235,14 +231,14 @@ void partition_together(GpuJoinState* state, int phase) {
     Barrier* building = &state->parallel.join->building;
     switch (phase) {
         case kSealed:
-            close_join(state);
+            leave_attempt(state);
             if (arrive(building)) prepare_partitions(state);
             [[fallthrough]];
         case kPreparing:
             arrive(building);
             [[fallthrough]];
         case kDividing:
-            divide_together(state);
+            divide_share(state, &state->parallel.join->partitions, reads_build_side);
             arrive(building);
             break;
         default:
@@ -398,8 +394,12 @@ void init_parallel_join(CustomScanState* node, ParallelContext* context, void* s
     join->worker_count = context->nworkers;
     join->stage_count = state_of(node)->plan.stage_count;
     init_shared_partitions(&join->partitions, context->seg, context->nworkers + 1);
-    reset_run(join);
+    reset_protocol(join);
     state_of(node)->parallel.join = join;
+}
+
+void reset_nested_parallel_join(CustomScanState* node) {
+    reset_protocol(state_of(node)->parallel.join);
 }
 
 // All workers of the last run have ended. The leader's part in it may still be open.
@@ -409,7 +409,8 @@ void reinit_parallel_join(CustomScanState* node, ParallelContext*, void* shared)
     close_join(state);
     forget_partitions(state);
     collect_figures(state);
-    reset_run(state->parallel.join);
+    reset_protocol(state->parallel.join);
+    reset_figures(state->parallel.join);
 }
 
 void init_parallel_worker(CustomScanState* node, shm_toc*, void* shared) {

@@ -1,8 +1,10 @@
-// See parallel_rescan.h. PostgreSQL's own callbacks reset the nodes. Those of the kinds that are listed here do
-// not look at the ParallelContext, which only the leader has.
+// See parallel_rescan.h. PostgreSQL's own callbacks reset the nodes. Those of the kinds that are listed here
+// do not look at the ParallelContext, which only the leader has.
 #include "pg/executor/parallel_rescan.h"
 
 #include "pg/compat.h"
+#include "pg/entry_points.h"
+#include "pg/executor/parallel.h"
 
 extern "C" {
 #include "executor/nodeAppend.h"
@@ -16,6 +18,11 @@ namespace gpujoin {
 
 namespace {
 
+bool is_gpu_join(const PlanState* plan) {
+    const auto* scan = reinterpret_cast<const CustomScan*>(plan->plan);
+    return scan->methods == &scan_methods || scan->methods == &group_methods;
+}
+
 bool can_be_reset(const PlanState* plan) {
     switch (nodeTag(plan)) {
         case T_SeqScanState:
@@ -24,6 +31,9 @@ bool can_be_reset(const PlanState* plan) {
         case T_BitmapHeapScanState:
         case T_AppendState:
             return true;
+        case T_CustomScanState:
+            if (is_gpu_join(plan)) return true;
+            [[fallthrough]];
         default:
             return !plan->plan->parallel_aware;
     }
@@ -51,6 +61,9 @@ bool reset_node(PlanState* plan, void* context) {
             break;
         case T_AppendState:
             if (is_parallel) ExecAppendReInitializeDSM(castNode(AppendState, plan), nullptr);
+            break;
+        case T_CustomScanState:
+            if (is_parallel) reset_nested_parallel_join(castNode(CustomScanState, plan));
             break;
         default:
             break;

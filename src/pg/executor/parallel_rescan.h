@@ -9,7 +9,7 @@ extern "C" {
 
 namespace gpujoin {
 
-// To be called by one participant, while no other reads the plan; each rescans its own then. False, with
+// To be called by one participant, when each has rescanned its own plan and none reads it. False, with
 // nothing reset, where the plan has nodes that only Gather can reset.
 bool reset_shared_scans(PlanState* plan);
 

@@ -15,7 +15,7 @@ struct BuildPart {
 struct Partition {
     Partition* next;
     RowFile* probe;
-    uint64 attempted_bytes;  // that the server had taken before it refused more
+    uint64 attempted_bytes;                   // that the server had taken before it refused more
     BuildPart builds[FLEXIBLE_ARRAY_MEMBER];  // by stage
 };
 

@@ -9,6 +9,7 @@
 #include "pg/report.h"
 
 extern "C" {
+#include "port/pg_bitutils.h"
 #include "storage/latch.h"
 }
 
@@ -125,21 +126,21 @@ void push(Partitions* partitions, Partition** parts, int count) {
     partitions->count += count;
 }
 
-void make_partitions(GpuJoinState* state, const Partition* of, int stage) {
+void make_partitions(GpuJoinState* state, const Partition* of, int stage, int count) {
     Partition* parts[kDivisionFiles];
     RowFile* builds[kDivisionFiles];
     RowFile* probes[kDivisionFiles];
-    for (int i = 0; i < kDivisionFiles; i++) {
+    for (int i = 0; i < count; i++) {
         probes[i] = row_file_create(context_of(state));
         parts[i] = make_part(state, of, stage, probes[i]);
         builds[i] = parts[i]->builds[stage].rows;
     }
     JoinStage* divided = &state->stages[stage];
     int depth = of->builds[stage].divisions;
-    HashSpread spread = divide_by_keys(state, &divided->build, divided, depth, builds);
-    divide_by_keys(state, &state->probe.side, divided, depth, probes);
-    for (Partition* part : parts) part->builds[stage].keys_are_equal = are_equal(spread);
-    push(&state->partitions, parts, kDivisionFiles);
+    HashSpread spread = divide_by_keys(state, &divided->build, divided, depth, builds, count);
+    divide_by_keys(state, &state->probe.side, divided, depth, probes, count);
+    for (int i = 0; i < count; i++) parts[i]->builds[stage].keys_are_equal = are_equal(spread);
+    push(&state->partitions, parts, count);
 }
 
 void make_pieces(GpuJoinState* state, const Partition* of, int stage, int count) {
@@ -168,7 +169,7 @@ void partition_whole(GpuJoinState* state, const Status* refusal) {
         if (i != stage) divide_in_turn(&state->stages[i].build, &whole->builds[i].rows, 1);
     }
     if (by_keys)
-        make_partitions(state, whole, stage);
+        make_partitions(state, whole, stage, kDivisionFiles);
     else
         make_pieces(state, whole, stage, 1);
     partition_leave(whole, state->plan.stage_count);
@@ -182,10 +183,11 @@ void partition_current(GpuJoinState* state, const Status* refusal) {
     int stage = choose_stage(state, current, refusal);
     current->attempted_bytes = Max(attempted_bytes(state), current->attempted_bytes);
     read_current(state);
+    int pieces = count_pieces(current->builds[stage].rows, current->attempted_bytes);
     if (can_be_divided_by_keys(state, current, stage))
-        make_partitions(state, current, stage);
+        make_partitions(state, current, stage, static_cast<int>(pg_nextpower2_32(pieces)));
     else
-        make_pieces(state, current, stage, count_pieces(current->builds[stage].rows, current->attempted_bytes));
+        make_pieces(state, current, stage, pieces);
 }
 
 // Nothing is held meanwhile that others may wait for.

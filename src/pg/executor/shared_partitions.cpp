@@ -57,7 +57,7 @@ void divide_divided_stage(GpuJoinState* state, SharedPartitions* shared) {
     JoinStage* stage = &state->stages[shared->stage];
     for (int i = 0; i < count; i++) files[i] = create_part(state, shared, build_name(shared->stage, i));
     if (shared->by_keys) {
-        HashSpread spread = divide_by_keys(state, &stage->build, stage, 0, files);
+        HashSpread spread = divide_by_keys(state, &stage->build, stage, 0, files, count);
         share_spread(shared, &spread);
     } else {
         divide_in_turn(&stage->build, files, count);
@@ -76,7 +76,7 @@ void divide_probe_input(GpuJoinState* state, SharedPartitions* shared) {
     int count = file_count(shared);
     for (int i = 0; i < count; i++) files[i] = create_part(state, shared, probe_name(i));
     if (shared->by_keys)
-        divide_by_keys(state, &state->probe.side, &state->stages[shared->stage], 0, files);
+        divide_by_keys(state, &state->probe.side, &state->stages[shared->stage], 0, files, count);
     else
         divide_in_turn(&state->probe.side, files, count);
     publish(files, count);

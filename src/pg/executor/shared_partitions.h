@@ -1,6 +1,6 @@
-// SharedPartitions: the partitions of a parallel join for which memory is short. All participants divide their
-// shares of the inputs, each into files of its own; then each takes one partition after the other, all parts of
-// its files, and joins it alone.
+// SharedPartitions: the partitions of a parallel join for which memory is short. All participants divide
+// their shares of the inputs, each into files of its own; then each takes one partition after the other, all
+// parts of its files, and joins it alone.
 #pragma once
 
 #include "pg/executor/division.h"
@@ -43,7 +43,8 @@ void plan_shared_partitions(GpuJoinState* state, SharedPartitions* shared, const
 // By each participant, once in a run.
 void attach_shared_files(SharedPartitions* shared);
 
-// Divides what this participant reads of the inputs. reads_build_side tells of which build sides it reads any.
+// Divides what this participant reads of the inputs. reads_build_side tells of which build sides it reads
+// any.
 void divide_share(GpuJoinState* state, SharedPartitions* shared,
                   bool (*reads_build_side)(GpuJoinState*, int stage));
 

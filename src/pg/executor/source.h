@@ -21,7 +21,7 @@ struct Side {
     RowFile* copy;              // gets the child's rows, where they must not be asked for twice; or nullptr
     Datum* row_values;          // for a row that is written to a file; nullptr: not needed so far
     bool* row_nulls;
-    TupleTableSlot* unread;     // was fetched but has not been taken by a batch
+    TupleTableSlot* unread;  // was fetched but has not been taken by a batch
     bool exhausted;
     BatchWriter writer;
 };
