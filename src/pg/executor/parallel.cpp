@@ -210,16 +210,30 @@ void leave_attempt(GpuJoinState* state) {
         if (state->stages[i].was_read) side_rescan(&state->stages[i].build);
 }
 
+GpuJoinState* state_of(CustomScanState* node) {
+    return reinterpret_cast<GpuJoinState*>(node);
+}
+
+// That another one's participants have all rescanned.
+void reset_join_below(CustomScanState* node) {
+    if (ParallelJoin* join = state_of(node)->parallel.join) reset_protocol(join);
+}
+
 // While the others wait. Functions with side effects must not be called again.
 void prepare_partitions(GpuJoinState* state) {
     ParallelJoin* join = state->parallel.join;
     for (int i = 0; i < join->stage_count; i++) {
         PlanState* build = state->stages[i].build.plan;
-        if (reads_with_effects(build) || !reset_shared_scans(build)) report_failure(join->refusal);
+        if (reads_with_effects(build) || !reset_shared_scans(build, reset_join_below))
+            report_failure(join->refusal);
         pg_atomic_clear_flag(&join->stages[i].is_taken);
         state->stages[i].sent_bytes = pg_atomic_read_u64(&join->stages[i].sent_bytes);
     }
-    plan_shared_partitions(state, &join->partitions, &join->refusal);
+    SharedPartitions* partitions = &join->partitions;
+    if (!can_share_partitions(partitions)) report_failure(join->refusal);
+    partitions->stage = choose_division(state, &partitions->by_keys, &join->refusal);
+    partitions->attempted_bytes = attempted_bytes(state);
+    partitions->are_used = true;
 }
 
 bool arrive(Barrier* barrier) {
@@ -318,10 +332,6 @@ void collect_figures(GpuJoinState* state) {
     }
 }
 
-GpuJoinState* state_of(CustomScanState* node) {
-    return reinterpret_cast<GpuJoinState*>(node);
-}
-
 }  // namespace
 
 bool enter_parallel_join(GpuJoinState* state) {
@@ -396,10 +406,6 @@ void init_parallel_join(CustomScanState* node, ParallelContext* context, void* s
     init_shared_partitions(&join->partitions, context->seg, context->nworkers + 1);
     reset_protocol(join);
     state_of(node)->parallel.join = join;
-}
-
-void reset_nested_parallel_join(CustomScanState* node) {
-    reset_protocol(state_of(node)->parallel.join);
 }
 
 // All workers of the last run have ended. The leader's part in it may still be open.

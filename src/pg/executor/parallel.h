@@ -33,10 +33,6 @@ void init_parallel_join(CustomScanState* node, ParallelContext* context, void* s
 void reinit_parallel_join(CustomScanState* node, ParallelContext* context, void* shared);
 void init_parallel_worker(CustomScanState* node, shm_toc* toc, void* shared);
 
-// Makes ready to run again in the middle of a query; to be called by one process, when all have rescanned the
-// node and none runs it.
-void reset_nested_parallel_join(CustomScanState* node);
-
 // This process will not touch the shared memory any more. The leader collects the participants' figures.
 void shut_parallel_join_down(GpuJoinState* state);
 

@@ -4,7 +4,6 @@
 
 #include "pg/compat.h"
 #include "pg/entry_points.h"
-#include "pg/executor/parallel.h"
 
 extern "C" {
 #include "executor/nodeAppend.h"
@@ -44,7 +43,7 @@ bool has_other_nodes(PlanState* plan, void* context) {
 }
 
 // Nodes below one that only has parts of its own are reset too: they may be parallel.
-bool reset_node(PlanState* plan, void* context) {
+bool reset_node(PlanState* plan, void* reset_join) {
     bool is_parallel = plan->plan->parallel_aware;
     switch (nodeTag(plan)) {
         case T_SeqScanState:
@@ -63,19 +62,19 @@ bool reset_node(PlanState* plan, void* context) {
             if (is_parallel) ExecAppendReInitializeDSM(castNode(AppendState, plan), nullptr);
             break;
         case T_CustomScanState:
-            if (is_parallel) reset_nested_parallel_join(castNode(CustomScanState, plan));
+            if (is_parallel) (*static_cast<ResetJoin*>(reset_join))(castNode(CustomScanState, plan));
             break;
         default:
             break;
     }
-    return walk_plan_states(plan, reset_node, context);
+    return walk_plan_states(plan, reset_node, reset_join);
 }
 
 }  // namespace
 
-bool reset_shared_scans(PlanState* plan) {
+bool reset_shared_scans(PlanState* plan, ResetJoin reset_join) {
     if (has_other_nodes(plan, nullptr)) return false;
-    reset_node(plan, nullptr);
+    reset_node(plan, &reset_join);
     return true;
 }
 

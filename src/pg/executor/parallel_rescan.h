@@ -9,8 +9,11 @@ extern "C" {
 
 namespace gpujoin {
 
+// Resets what is shared of a GPU Join below.
+using ResetJoin = void (*)(CustomScanState* node);
+
 // To be called by one participant, when each has rescanned its own plan and none reads it. False, with
 // nothing reset, where the plan has nodes that only Gather can reset.
-bool reset_shared_scans(PlanState* plan);
+bool reset_shared_scans(PlanState* plan, ResetJoin reset_join);
 
 }  // namespace gpujoin

@@ -30,12 +30,6 @@ MemoryContext context_of(const GpuJoinState* state) {
     return state->css.ss.ps.state->es_query_cxt;
 }
 
-uint64 attempted_bytes(const GpuJoinState* state) {
-    uint64 bytes = 0;
-    for (int i = 0; i < state->plan.stage_count; i++) bytes += state->stages[i].sent_bytes;
-    return bytes;
-}
-
 // --- Which build side
 
 // No probe row comes out by itself, nor once for all of its matches.
@@ -229,6 +223,12 @@ Partition* take_next(GpuJoinState* state) {
 }
 
 }  // namespace
+
+uint64 attempted_bytes(const GpuJoinState* state) {
+    uint64 bytes = 0;
+    for (int i = 0; i < state->plan.stage_count; i++) bytes += state->stages[i].sent_bytes;
+    return bytes;
+}
 
 bool is_partitioned(const GpuJoinState* state) {
     return state->partitions.are_used;

@@ -21,6 +21,9 @@ bool is_partitioned(const GpuJoinState* state);
 // use the memory now. Raises the refusal when neither helps.
 void partition_join(GpuJoinState* state, const Status* refusal);
 
+// What was sent of the build sides in this attempt.
+uint64 attempted_bytes(const GpuJoinState* state);
+
 // Which stage's build side is to be divided, as far as the build sides were sent to the server, and whether
 // by its keys or, with false, by cutting it. Raises the refusal when neither would help.
 int choose_division(const GpuJoinState* state, bool* by_keys, const Status* refusal);

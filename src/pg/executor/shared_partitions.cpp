@@ -2,9 +2,6 @@
 // that it has written no row to do not exist.
 #include "pg/executor/shared_partitions.h"
 
-#include "pg/executor/partitions.h"
-#include "pg/report.h"
-
 extern "C" {
 #include "access/parallel.h"
 }
@@ -100,12 +97,8 @@ void reset_shared_partitions(SharedPartitions* shared) {
     pg_atomic_write_u32(&shared->taken, 0);
 }
 
-void plan_shared_partitions(GpuJoinState* state, SharedPartitions* shared, const Status* refusal) {
-    if (shared->segment == DSM_HANDLE_INVALID) report_failure(*refusal);
-    shared->stage = choose_division(state, &shared->by_keys, refusal);
-    shared->attempted_bytes = 0;
-    for (int i = 0; i < state->plan.stage_count; i++) shared->attempted_bytes += state->stages[i].sent_bytes;
-    shared->are_used = true;
+bool can_share_partitions(const SharedPartitions* shared) {
+    return shared->segment != DSM_HANDLE_INVALID;
 }
 
 // The leader has been attached since they were made.

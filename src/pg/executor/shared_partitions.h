@@ -22,6 +22,7 @@ struct SharedPartitions {
     int participants;  // at most
     bool are_used;     // in this run
 
+    // Said by one participant while the others wait.
     int stage;  // whose build side is divided
     bool by_keys;
     uint64 attempted_bytes;
@@ -36,9 +37,8 @@ void init_shared_partitions(SharedPartitions* shared, dsm_segment* segment, int 
 // By the leader, before the participants of a further run start.
 void reset_shared_partitions(SharedPartitions* shared);
 
-// By one participant while the others wait: says what is to be divided, from what state tells about the
-// attempt of all participants.
-void plan_shared_partitions(GpuJoinState* state, SharedPartitions* shared, const Status* refusal);
+// Not without dynamic shared memory.
+bool can_share_partitions(const SharedPartitions* shared);
 
 // By each participant, once in a run.
 void attach_shared_files(SharedPartitions* shared);
