@@ -133,6 +133,11 @@ TABLES = {
         ("rows out", count, "rows"), ("core", duration, "core"), ("with gpujoin", duration, "gpujoin"),
         ("with gpujoin : core", statement_ratio, "ratio"), ("it has", text, "has"), ("reading", percent, "reading"),
         ("joins", percent, "joins"), ("waiting", percent, "waiting"), ("above", percent, "above"))),
+    "orders": (("query", "scale", "workers", "amounts"), (
+        ("query", text, "query"), ("scale", plain, "scale"), ("workers", text, "workers"),
+        ("rows out", count, "rows"), ("core", duration, "core"), ("with gpujoin", duration, "gpujoin"),
+        ("with gpujoin : core", statement_ratio, "ratio"), ("it has", text, "has"), ("reading", percent, "reading"),
+        ("joins", percent, "joins"), ("waiting", percent, "waiting"), ("above", percent, "above"))),
     "fairness": (("join",), (
         ("small join", text, "join"), ("median", milliseconds, "median"),
         ("95th percentile", milliseconds, "percentile"))),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the star benchmark's queries through core's plan and with gpujoin against the server that PGHOST, PGPORT, PGUSER
+"""Measures the queries of a benchmark's schema through core's plan and with gpujoin against the server that PGHOST, PGPORT, PGUSER
 and PGDATABASE name, and prints a table. Called by test/bench/star, which makes the cluster and says more.
 
 Each side has a session of its own, and both plan by cost. Their runs take turns; the first of each is not counted, and
@@ -20,9 +20,11 @@ sys.dont_write_bytecode = True
 import libpq
 import results
 from loader import Loader
-from star_schema import QUERIES, tables
+import order_schema
+import star_schema
 
 CORE_PLAN = "core's plan"
+SCHEMAS = {"star": star_schema, "orders": order_schema}
 SHARES = ("reading", "joins", "waiting", "above")
 SIDES = {"core": ["gpujoin.enabled=off"], "gpujoin": ["gpujoin.enabled=on"]}
 
@@ -30,10 +32,11 @@ SIDES = {"core": ["gpujoin.enabled=off"], "gpujoin": ["gpujoin.enabled=on"]}
 class Star:
     def __init__(self, options):
         self.options = options
-        namespace = f"star_{options.scale:g}{'_numeric' if options.numeric else ''}".replace(".", "_")
+        self.schema = SCHEMAS[options.schema]
+        namespace = f"{options.schema}_{options.scale:g}{'_numeric' if options.numeric else ''}".replace(".", "_")
         self.sides = {side: self.connect(settings + (options.set if side == "gpujoin" else []))
                       for side, settings in SIDES.items()}
-        Loader(options.load_sessions, kind="TABLE").make(self.sides["core"], namespace, tables(options.scale, options.numeric))
+        Loader(options.load_sessions, kind="TABLE").make(self.sides["core"], namespace, self.schema.tables(options.scale, options.numeric))
         for db in self.sides.values():
             db.execute(f"SET search_path = {namespace}, public")
 
@@ -47,11 +50,11 @@ class Star:
     def measure(self, name, workers):
         for db in self.sides.values():
             db.execute(f"SET max_parallel_workers_per_gather = {workers}")
-        expected, times = self.sides["core"].execute(QUERIES[name]), {side: [] for side in SIDES}
+        expected, times = self.sides["core"].execute(self.schema.QUERIES[name]), {side: [] for side in SIDES}
         for turn in range(self.options.rounds + 1):
             for side in SIDES if turn % 2 else reversed(SIDES):
                 began = time.perf_counter()
-                found = self.sides[side].execute(QUERIES[name])
+                found = self.sides[side].execute(self.schema.QUERIES[name])
                 times[side].append(time.perf_counter() - began)
                 if found != expected:
                     raise SystemExit(f"{name}: the rows of {side} are not core's:\n{first_difference(found, expected)}")
@@ -62,12 +65,12 @@ class Star:
                                           **self.shares(name)}
 
     def key(self, name, workers):
-        return {"table": "star", "query": name, "scale": self.options.scale, "workers": workers,
-                "amounts": "numeric" if self.options.numeric else "integer"}
+        return {"table": self.options.schema, "query": name, "scale": self.options.scale, "workers": workers,
+                "amounts": "numeric" if self.options.numeric or self.options.schema == "orders" else "integer"}
 
     def shares(self, name):
         """What the plan has, and where its time goes."""
-        lines = self.sides["gpujoin"].execute(f"EXPLAIN (ANALYZE, FORMAT json) {QUERIES[name]}")
+        lines = self.sides["gpujoin"].execute(f"EXPLAIN (ANALYZE, FORMAT json) {self.schema.QUERIES[name]}")
         run = json.loads("\n".join(row[0] for row in lines))[0]
         found = dict.fromkeys(SHARES, 0) | {"nodes": []}
         add_times(run["Plan"], 1, found)
@@ -77,7 +80,7 @@ class Star:
 
     def explain(self, name):
         for side, db in self.sides.items():
-            plan = "\n".join(row[0] for row in db.execute(f"EXPLAIN (ANALYZE) {QUERIES[name]}"))
+            plan = "\n".join(row[0] for row in db.execute(f"EXPLAIN (ANALYZE) {self.schema.QUERIES[name]}"))
             print(f"{name}, {side}:\n{plan}\n", file=sys.stderr)
 
 
@@ -122,11 +125,12 @@ def summary(rows):
 
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--schema", choices=SCHEMAS, default="star")
     parser.add_argument("--scale", type=float, default=1, help="1: 6 million facts")
     parser.add_argument("--numeric", action="store_true", help="amounts of type numeric(15, 2)")
     parser.add_argument("--workers", type=lambda text: list(map(int, text.split(","))), default=[0, 2])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--queries", type=lambda text: text.split(","), default=list(QUERIES))
+    parser.add_argument("--queries", type=lambda text: text.split(","), help="all of them by default")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the side with gpujoin")
     parser.add_argument("--explain", action="store_true", help="prints both plans as they ran")
     parser.add_argument("--work-mem", default="256MB")
@@ -134,7 +138,9 @@ def parse_options():
     parser.add_argument("--results", help="file in which they are kept")
     parser.add_argument("--machine", default="")
     options = parser.parse_args()
-    if unknown := set(options.queries) - set(QUERIES):
+    known = SCHEMAS[options.schema].QUERIES
+    options.queries = options.queries or list(known)
+    if unknown := set(options.queries) - set(known):
         parser.error(f"unknown queries: {', '.join(sorted(unknown))}")
     return options
 
@@ -142,7 +148,7 @@ def parse_options():
 def main():
     options = parse_options()
     star = Star(options)
-    kept = results.Results(options.results, results.head_of("star", options.machine, star.sides["core"]))
+    kept = results.Results(options.results, results.head_of(options.schema, options.machine, star.sides["core"]))
     print(f"Machine: {options.machine}. PostgreSQL {kept.head['postgres']}, work_mem {options.work_mem}; "
           f"medians of {options.rounds} runs.\n")
     worst = []

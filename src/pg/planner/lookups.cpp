@@ -37,6 +37,10 @@ constexpr double kLookupFanout = 8;
 // charged for so little more may be core's choice too.
 constexpr double kNearly = 1.25;
 
+// Lookups are charged for pages at random places, which are mostly in memory; a plan that costs still more
+// than what it stands in for is another one.
+constexpr double kMostOfReading = 2;
+
 // One lookup of a range by a path whose parameters come from the outer side alone.
 Cost range_lookup_cost(const Path* path) {
     double found = std::min(1.0, kLookupFanout / path->rows);
@@ -194,15 +198,6 @@ bool reads_all_of(const Path* path, const RelOptInfo* table) {
     return false;
 }
 
-bool is_looked_up_by_a_path(const RelOptInfo* joinrel, const RelOptInfo* table) {
-    ListCell* cell;
-    foreach (cell, joinrel->pathlist) {
-        const Path* path = static_cast<Path*>(lfirst(cell));
-        if (!PATH_REQ_OUTER(path) && !has_disabled_nodes(path) && !reads_all_of(path, table)) return true;
-    }
-    return false;
-}
-
 bool has_gpu_join(const Path* path) {
     if (is_gpu_join(path)) return true;
     ListCell* cell;
@@ -211,14 +206,35 @@ bool has_gpu_join(const Path* path) {
     return false;
 }
 
+bool is_reader(const Path* path, const RelOptInfo* table) {
+    return reads_all_of(path, table) && has_gpu_join(path);
+}
+
 // The paths but those that read all of a table and have a GPU Join.
 List* without_readers(List* paths, const RelOptInfo* table) {
     ListCell* cell;
-    foreach (cell, paths) {
-        const Path* path = static_cast<Path*>(lfirst(cell));
-        if (reads_all_of(path, table) && has_gpu_join(path)) paths = foreach_delete_current(paths, cell);
-    }
+    foreach (cell, paths)
+        if (is_reader(static_cast<Path*>(lfirst(cell)), table)) paths = foreach_delete_current(paths, cell);
     return paths;
+}
+
+// Whether there is a path that looks a table up, and would not be the plan only because core's better ones
+// have been ousted by those that are to go.
+bool is_well_looked_up(const RelOptInfo* joinrel, const RelOptInfo* table) {
+    Cost reading = -1, looking_up = -1;
+    auto note = [](Cost* least, const Path* path) {
+        *least = *least < 0 ? path->total_cost : std::min(*least, path->total_cost);
+    };
+    ListCell* cell;
+    foreach (cell, joinrel->pathlist) {
+        const Path* path = static_cast<Path*>(lfirst(cell));
+        if (PATH_REQ_OUTER(path) || has_disabled_nodes(path)) continue;
+        if (is_reader(path, table))
+            note(&reading, path);
+        else if (!reads_all_of(path, table))
+            note(&looking_up, path);
+    }
+    return looking_up >= 0 && (reading < 0 || looking_up <= kMostOfReading * reading);
 }
 
 }  // namespace
@@ -253,7 +269,7 @@ void leave_to_lookups(PlannerInfo* root, RelOptInfo* joinrel) {
     Relids lookups = lookups_in(root, joinrel);
     for (int member = -1; (member = bms_next_member(lookups, member)) >= 0;) {
         const RelOptInfo* table = root->simple_rel_array[member];
-        if (!is_looked_up_by_a_path(joinrel, table)) continue;
+        if (!is_well_looked_up(joinrel, table)) continue;
         joinrel->pathlist = without_readers(joinrel->pathlist, table);
         joinrel->partial_pathlist = without_readers(joinrel->partial_pathlist, table);
     }
