@@ -222,9 +222,9 @@ def read(path):
     return head, rows
 
 
-def head_of(bench, machine, db):
-    """What is said of a run that begins now."""
+def head_of(bench, machine, db, command=None):
+    """What is said of a run of test/bench/COMMAND that begins now. command: as the bench is called, where not given."""
     words = [word for word, before in zip(sys.argv[1:], sys.argv) if not {word, before} & {"--machine", "--results"}]
     return {"bench": bench, "machine": machine, "postgres": db.value("SHOW server_version").split()[0],
             "gpujoin": db.value("SELECT gpujoin_version()"), "date": datetime.date.today().isoformat(),
-            "command": shlex.join([f"test/bench/{bench}", *words])}
+            "command": shlex.join([f"test/bench/{command or bench}", *words])}

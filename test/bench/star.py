@@ -148,7 +148,7 @@ def parse_options():
 def main():
     options = parse_options()
     star = Star(options)
-    kept = results.Results(options.results, results.head_of(options.schema, options.machine, star.sides["core"]))
+    kept = results.Results(options.results, results.head_of(options.schema, options.machine, star.sides["core"], command="star"))
     print(f"Machine: {options.machine}. PostgreSQL {kept.head['postgres']}, work_mem {options.work_mem}; "
           f"medians of {options.rounds} runs.\n")
     worst = []
