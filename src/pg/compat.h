@@ -27,6 +27,8 @@ extern "C" {
 #include "storage/ipc.h"
 #include "utils/guc.h"
 #include "utils/pg_locale.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/wait_event.h"
 }
 
@@ -61,9 +63,11 @@ inline void reserve_setting_prefix(const char* prefix) {
 // that.
 inline void request_shared_memory(Size bytes) {
 #if PG_VERSION_NUM >= 150000
-    static Size requested;
+    static Size requested = 0;
     static shmem_request_hook_type previous;
-    requested = bytes;
+    bool is_first = requested == 0;
+    requested += bytes;
+    if (!is_first) return;
     previous = shmem_request_hook;
     shmem_request_hook = [] {
         if (previous) previous();
@@ -193,6 +197,58 @@ inline Buffer guess_buffer(HeapScanDesc scan, BlockNumber block) {
     return GetBufferDescriptor(scan->rs_cbuf)->tag.blockNum == block ? scan->rs_cbuf + 1 : InvalidBuffer;
 }
 
+// Lists the page's tuples where all are visible to all, and nobody asks who reads them: line pointers will
+// do.
+inline int list_all_tuples(Page page, OffsetNumber* lines) {
+    OffsetNumber last = PageGetMaxOffsetNumber(page);
+    int count = 0;
+    for (OffsetNumber line = FirstOffsetNumber; line <= last; line++) {
+        lines[count] = line;
+        count += ItemIdIsNormal(PageGetItemId(page, line));
+    }
+    return count;
+}
+
+// What names the files of a relation.
+struct RelationFiles {
+    Oid database;
+    Oid tablespace;
+    Oid number;
+};
+inline RelationFiles relation_files(Relation relation) {
+#if PG_VERSION_NUM >= 160000
+    return {relation->rd_locator.dbOid, relation->rd_locator.spcOid, relation->rd_locator.relNumber};
+#else
+    return {relation->rd_node.dbNode, relation->rd_node.spcNode, relation->rd_node.relNode};
+#endif
+}
+
+// Whether this transaction has made the relation or its files.
+inline bool is_new_in_transaction(Relation relation) {
+#if PG_VERSION_NUM >= 160000
+    return relation->rd_createSubid != InvalidSubTransactionId ||
+           relation->rd_newRelfilelocatorSubid != InvalidSubTransactionId ||
+           relation->rd_firstRelfilelocatorSubid != InvalidSubTransactionId;
+#else
+    return relation->rd_createSubid != InvalidSubTransactionId ||
+           relation->rd_newRelfilenodeSubid != InvalidSubTransactionId ||
+           relation->rd_firstRelfilenodeSubid != InvalidSubTransactionId;
+#endif
+}
+
+// Whether rows that a snapshot sees may be removed early (old_snapshot_threshold, until 16).
+inline bool may_lack_old_rows() {
+#if PG_VERSION_NUM >= 170000
+    return false;
+#else
+    return old_snapshot_threshold >= 0;
+#endif
+}
+
+// From 17 on a scan's read stream chooses the blocks, so that none can be passed over; and the map's page has
+// bits for so many blocks with pages of 8 kB only.
+constexpr bool kKeepsColumns = PG_VERSION_NUM < 170000 && BLCKSZ == 8192;
+
 #if PG_VERSION_NUM < 170000
 // Pins a block in the buffer where it is guessed to be, as ReadBufferExtended() does, but for the search,
 // which costs several cache misses. That raises the usage count too, so that it is left to those that have
@@ -211,18 +267,6 @@ inline bool pin_guessed(HeapScanDesc scan, BlockNumber block, Buffer buffer) {
     pgstat_count_buffer_read(relation);
     pgstat_count_buffer_hit(relation);
     return true;
-}
-
-// Lists the page's tuples where all are visible to all, and nobody asks who reads them: line pointers will
-// do.
-inline int list_all_tuples(Page page, OffsetNumber* lines) {
-    OffsetNumber last = PageGetMaxOffsetNumber(page);
-    int count = 0;
-    for (OffsetNumber line = FirstOffsetNumber; line <= last; line++) {
-        lines[count] = line;
-        count += ItemIdIsNormal(PageGetItemId(page, line));
-    }
-    return count;
 }
 
 // As heapgetpage() does it.
@@ -274,7 +318,8 @@ inline void read_heap_page(HeapScanDesc scan, BlockNumber block) {
 // Makes the next block of a heap scan in page mode its current page: pinned in rs_cbuf, pruned, the lines of
 // its rs_ntuples visible tuples in rs_vistuples, serializable conflicts checked. False after the last. From
 // 17 on the scan's read stream chooses the blocks, and reads ahead; before, `next_block` does.
-inline bool read_next_heap_page(HeapScanDesc scan, [[maybe_unused]] BlockNumber (*next_block)(HeapScanDesc)) {
+template <typename NextBlock>
+inline bool read_next_heap_page(HeapScanDesc scan, [[maybe_unused]] const NextBlock& next_block) {
 #if PG_VERSION_NUM >= 170000
     if (BufferIsValid(scan->rs_cbuf)) ReleaseBuffer(scan->rs_cbuf);
     scan->rs_cbuf = InvalidBuffer;

@@ -4,6 +4,7 @@
 #include "pg/compat.h"
 #include "pg/entry_points.h"
 #include "pg/join_hook.h"
+#include "pg/kept_tables.h"
 #include "pg/settings.h"
 #include "pg/shared_state.h"
 #include "pg/supervisor.h"
@@ -34,6 +35,7 @@ void _PG_init(void) {
     install_groups_hook();
     if (!process_shared_preload_libraries_in_progress) return;
     install_shared_state();
+    install_kept_tables();
     if (!IsBinaryUpgrade) register_supervisor();
 }
 }

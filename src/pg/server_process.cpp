@@ -25,11 +25,12 @@ struct Launch {
     char failure[MAXPGPATH + 64];
     char staging_memory[32];
     char host_memory[32];
+    char keep_memory[32];
     char shared_buffers[32];
     char device_memory[32];
     char cpu_threads[32];
     char device[4096];
-    const char* arguments[16];
+    const char* arguments[18];
 };
 
 void print_memory(char (&text)[32], int megabytes) {
@@ -53,17 +54,31 @@ void prepare(Launch* launch, const char* socket_name) {
     snprintf(launch->failure, sizeof launch->failure, "FATAL: could not execute \"%s\"\n", launch->path);
     print_memory(launch->staging_memory, setting_staging_memory);
     print_memory(launch->host_memory, setting_host_memory);
+    print_memory(launch->keep_memory, setting_keep_memory);
     print_memory(launch->device_memory, setting_device_memory);
     snprintf(launch->shared_buffers, sizeof launch->shared_buffers, UINT64_FORMAT,
              static_cast<uint64>(NBuffers) * BLCKSZ);
     snprintf(launch->cpu_threads, sizeof launch->cpu_threads, "%d", setting_cpu_threads);
     print_device(launch->device, sizeof launch->device);
 
-    const char* arguments[] = {
-        launch->path,           "--socket",        socket_name,           "--staging-memory",
-        launch->staging_memory, "--host-memory",   launch->host_memory,   "--shared-buffers",
-        launch->shared_buffers, "--device-memory", launch->device_memory, "--device",
-        launch->device,         "--cpu-threads",   launch->cpu_threads,   nullptr};
+    const char* arguments[] = {launch->path,
+                               "--socket",
+                               socket_name,
+                               "--staging-memory",
+                               launch->staging_memory,
+                               "--host-memory",
+                               launch->host_memory,
+                               "--keep-memory",
+                               launch->keep_memory,
+                               "--shared-buffers",
+                               launch->shared_buffers,
+                               "--device-memory",
+                               launch->device_memory,
+                               "--device",
+                               launch->device,
+                               "--cpu-threads",
+                               launch->cpu_threads,
+                               nullptr};
     static_assert(sizeof arguments <= sizeof launch->arguments);
     memcpy(launch->arguments, arguments, sizeof arguments);
 }

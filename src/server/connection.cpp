@@ -33,12 +33,11 @@ ssize_t Connection::receive(std::byte* buffer) {
 }
 
 void Connection::send(MessageType type, uint64_t session, uint64_t sequence, const void* body,
-                      std::span<const ColumnBuffers> columns, uint32_t stage, int fd) {
+                      std::span<const std::byte> tail, uint32_t stage, int fd) {
     if (finished_ || !socket_) return;
     if (fault_due(FaultPoint::Send)) return abandon();
     alignas(8) static thread_local std::byte buffer[kMaxMessageBytes];
-    uint32_t bytes =
-        encode(type, session, sequence, body, body_bytes(type), std::as_bytes(columns), buffer, stage);
+    uint32_t bytes = encode(type, session, sequence, body, body_bytes(type), tail, buffer, stage);
     std::span<const std::byte> packet(buffer, bytes);
     if (queue_.empty() && write_packet(packet, fd)) return;
     // A descriptor goes out with the first message of a connection, which the socket always takes.

@@ -27,10 +27,10 @@ class Connection {
     // packet that was too long comes with its full size.
     ssize_t receive(std::byte* buffer);
 
-    // Sends a message or queues it. fd: a descriptor to send along, -1 for none. A queue that overflows ends
-    // the connection.
+    // Sends a message, with what follows its body, or queues it. fd: a descriptor to send along, -1 for none.
+    // A queue that overflows ends the connection.
     void send(MessageType type, uint64_t session, uint64_t sequence, const void* body,
-              std::span<const ColumnBuffers> columns = {}, uint32_t stage = 0, int fd = -1);
+              std::span<const std::byte> tail = {}, uint32_t stage = 0, int fd = -1);
     // Writes what is queued, as far as the socket takes it.
     void flush();
 

@@ -5,6 +5,7 @@
 #include "server/arena.h"
 #include "server/devices.h"
 #include "server/guard.h"
+#include "server/kept_store.h"
 #include "server/reserver.h"
 #include "server/workers.h"
 
@@ -18,6 +19,7 @@ struct Resources {
     WorkerThreads* workers;
     Reserver* reserver;
     Mailbox* mailbox;
+    KeptStore* kept;  // the event thread's
 };
 
 // What a client is told when gpujoin.host_memory is used up.

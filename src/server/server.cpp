@@ -59,6 +59,7 @@ Server::Server(const ServerConfig& config, std::unique_ptr<Devices> devices)
     : socket_name_(config.socket),
       host_memory_(config.host_memory),
       reserve_(config.reserve),
+      kept_(config.keep_memory),
       devices_(std::move(devices)),
       next_connection_(kFirstConnection) {}
 
@@ -255,6 +256,11 @@ Status Server::handle(const std::shared_ptr<Participant>& participant, const Mes
         calibrate(participant, message.header->sequence);
         return {};
     }
+    if (type == MessageType::GetKept || type == MessageType::ForgetKept) {
+        if (type == MessageType::ForgetKept) kept_.forget(message.as<ForgetKeptBody>().table);
+        send_kept_tables(*participant, message.header->sequence);
+        return {};
+    }
     if (type == MessageType::Ping) {
         FaultPause pause;
         participant->connection.send(MessageType::Pong, 0, message.header->sequence, nullptr);
@@ -299,7 +305,7 @@ Status Server::open_session(const std::shared_ptr<Participant>& participant, uin
     GPUJOIN_RETURN_IF_FAILED(validate(fragment.view()));
     uint64_t id = next_session_++;
     Resources resources{arena_.get(),   &host_memory_,   &reserve_, devices_.get(),
-                        workers_.get(), reserver_.get(), &mailbox_};
+                        workers_.get(), reserver_.get(), &mailbox_, &kept_};
     auto entry = sessions_.emplace(id, std::make_unique<Session>(id, resources, std::move(fragment))).first;
     Status status = without_exceptions([&] { return entry->second->open(participant); });
     if (!status.ok() && !participant->session) sessions_.erase(entry);
@@ -321,6 +327,12 @@ void Server::send_devices(Participant& participant, uint64_t sequence) {
     body.host_bytes = host_memory_.limit();
     devices_->describe(host_memory_, &body);
     participant.connection.send(MessageType::Devices, 0, sequence, &body);
+}
+
+void Server::send_kept_tables(Participant& participant, uint64_t sequence) {
+    KeptTablesBody body{};
+    kept_.describe(&body);
+    participant.connection.send(MessageType::KeptTables, 0, sequence, &body);
 }
 
 // One calibration: its blocks, and what it found.

@@ -27,6 +27,7 @@ struct ServerConfig {
     uint64_t staging_memory;  // bytes
     uint64_t host_memory;     // bytes; what all joins, and blocks beyond the staging memory, may take
     uint64_t reserve;         // bytes; what their minimum working sets may take beyond that
+    uint64_t keep_memory;     // bytes; what kept columns may take
 };
 
 class Server {
@@ -72,6 +73,7 @@ class Server {
     Status measure(Calibration& calibration);
     void finish_calibration(const Calibration& calibration);
     void send_devices(Participant& participant, uint64_t sequence);
+    void send_kept_tables(Participant& participant, uint64_t sequence);
     void fail(Participant& participant, const Status& status);
     void disconnect(uint64_t id);
     void disconnect_all();
@@ -81,6 +83,7 @@ class Server {
     const std::string socket_name_;
     Ledger host_memory_;
     Ledger reserve_;
+    KeptStore kept_;
     std::unique_ptr<Arena> arena_;  // outlives the engines, which have it pinned
     std::unique_ptr<Devices> devices_;
     Mailbox mailbox_;

@@ -282,9 +282,11 @@ void Session::start_winding_down() {
 
 // Participants whose clients have gone give their blocks back, once no cursor of theirs is left.
 void Session::forget_gone() {
-    std::erase_if(participants_, [](const auto& participant) {
-        return participant->gone && !participant->running && participant->reserving == 0 &&
-               participant->tasks.empty();
+    std::erase_if(participants_, [this](const auto& participant) {
+        bool has_done = participant->gone && !participant->running && participant->reserving == 0 &&
+                        participant->tasks.empty();
+        if (has_done) give_up_making(*participant);
+        return has_done;
     });
 }
 

@@ -111,6 +111,26 @@ class Session {
     void send_stats(Participant& participant, uint32_t stage, uint64_t sequence);
     void send(Participant& participant, MessageType type, uint64_t sequence, const void* body = nullptr);
 
+    // session_kept.cpp: kept columns.
+    struct KeptHandle {
+        ChunkKey key;
+        uint64_t version;                   // of one that is made
+        KeptView view;                      // of one that was found
+        std::shared_ptr<KeptChunk> making;  // by the maker
+        const Participant* maker;
+    };
+    Status receive_kept(Participant& participant, const Message& message);
+    Status find_kept(Participant& participant, const Message& message);
+    Status make_kept(Participant& participant, const Message& message);
+    Status append_kept(Participant& participant, const Message& message);
+    Status seal_kept(Participant& participant, const Message& message);
+    Status probe_kept(Participant& participant, const Message& message);
+    void answer_seal_kept(Participant& participant, const Task& task);
+    KeptHandle* find_making(const Participant& participant, uint32_t handle);
+    void give_up_making(const Participant& participant);
+    void send_found(Participant& participant, uint64_t sequence, const FoundKeptBody& body,
+                    const ChunkMap* map);
+
     // session_tasks.cpp: executing tasks.
     Status check_phase(const Task& task) const;
     bool may_start(const Participant& participant) const;
@@ -169,6 +189,7 @@ class Session {
     bool wound_down_ = false;
     size_t running_ = 0;  // works at the workers and the reserver
     std::vector<std::shared_ptr<Participant>> participants_;
+    std::vector<KeptHandle> kept_;  // by handle, from 1 on
 };
 
 }  // namespace gpujoin

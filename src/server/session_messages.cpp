@@ -55,6 +55,13 @@ Status Session::receive(Participant& participant, const Message& message) {
         case MessageType::Rewind:
             status = receive_rewind(participant, message);
             break;
+        case MessageType::FindKept:
+        case MessageType::MakeKept:
+        case MessageType::AppendKept:
+        case MessageType::SealKept:
+        case MessageType::ProbeKept:
+            status = receive_kept(participant, message);
+            break;
         case MessageType::Release:
             status = participant.take_back(message.as<ReleaseBody>().offset);
             break;
@@ -189,7 +196,7 @@ void Session::send_result(Participant& participant, const Task& task, const Deli
         body.probe_rows = batch.probe_rows;
         body.build_rows = batch.build_rows;
     }
-    participant.connection.send(MessageType::Result, id_, task.sequence, &body, columns);
+    participant.connection.send(MessageType::Result, id_, task.sequence, &body, std::as_bytes(columns));
 }
 
 void Session::send_stats(Participant& participant, uint32_t stage, uint64_t sequence) {

@@ -29,6 +29,7 @@ bool Session::may_start(const Participant& participant) const {
 }
 
 Status Session::check_phase(const Task& task) const {
+    if (task.keeps()) return {};
     if (task.builds())
         return stages_[task.stage].is_sealed ? unexpected("The build side is sealed already.") : Status{};
     if (phase_ != Phase::Sealed) return unexpected("The build side is not sealed yet.");
@@ -87,9 +88,9 @@ void Session::park(Participant& participant) {
 }
 
 // Whether what a task did is lost, because it did it on the device that the session is about to leave: of a
-// join that moves only the build rows come along.
+// join that moves only the build rows come along, and chunks are none of its.
 bool Session::is_lost(const Task& task) const {
-    return wants_move_ && task.type != MessageType::Append && !task.dropped;
+    return wants_move_ && task.type != MessageType::Append && !task.keeps() && !task.dropped;
 }
 
 // Results in the middle of a task.
@@ -138,7 +139,10 @@ void Session::end_for(const Status& status) {
 void Session::answer(Participant& participant, const Task& task) {
     switch (task.type) {
         case MessageType::Append:
+        case MessageType::AppendKept:
             return send(participant, MessageType::Appended, task.sequence);
+        case MessageType::SealKept:
+            return answer_seal_kept(participant, task);
         case MessageType::MarkMatched:
             answered_ = true;
             return send(participant, MessageType::Marked, task.sequence);

@@ -1,6 +1,7 @@
 // Executing tasks, on worker threads.
 #include "server/task.h"
 
+#include "engine/kept/kept_cursor.h"
 #include "engine/turn.h"
 #include "server/resources.h"
 
@@ -40,6 +41,20 @@ Status view_batch(const TaskContext& context, std::span<const ColumnSpec> column
     return {};
 }
 
+// How many rows each block has is copied before it is relied on. What fails concerns the chunk, not the join.
+void append_kept(const TaskContext& context, Task& task) {
+    const AppendKeptBody& body = task.kept_rows;
+    std::vector<ColumnSpec> columns;
+    for (const KeptValues& values : task.making->columns()) columns.push_back(values.column.spec);
+    const auto* shared =
+        reinterpret_cast<const uint16_t*>(context.arena->at(body.block.offset) + body.block_rows);
+    const std::vector<uint16_t> block_rows(shared, shared + body.blocks);
+    BatchView batch;
+    Status status = view_batch(context, columns, task, &batch);
+    if (status.ok()) status = task.making->append(batch, body.first_block, block_rows);
+    if (!status.ok()) task.making->fail();
+}
+
 Status append(const TaskContext& context, Task& task) {
     BatchView batch;
     const JoinSpec& spec = context.spec.stages[task.stage].join;
@@ -66,9 +81,14 @@ Status open_cursor(const TaskContext& context, Task& task) {
     if (task.type == MessageType::ScanBuild)
         return fragment.join(task.stage).scan_build(task.matched, &task.cursor);
     if (task.type == MessageType::Flush) return fragment.flush(&task.cursor);
-    BatchView batch;
     const FragmentSpec& spec = *context.spec.spec;
-    GPUJOIN_RETURN_IF_FAILED(view_batch(context, {spec.source, spec.source_columns}, task, &batch));
+    const std::span<const ColumnSpec> source(spec.source, spec.source_columns);
+    if (task.type == MessageType::ProbeKept) {
+        task.cursor = make_kept_cursor(fragment, *task.scan, source, context.host_memory);
+        return {};
+    }
+    BatchView batch;
+    GPUJOIN_RETURN_IF_FAILED(view_batch(context, source, task, &batch));
     return fragment.run(batch, &task.cursor);
 }
 
@@ -86,7 +106,8 @@ void* PrivateCopies::allocate(uint64_t bytes, Ledger* ledger) {
 }
 
 const BlockRange* Task::block() const {
-    if (type == MessageType::Append || type == MessageType::Probe) return &batch.block;
+    if (type == MessageType::Append || type == MessageType::Probe || type == MessageType::AppendKept)
+        return &batch.block;
     return type == MessageType::MarkMatched ? &marks.block : nullptr;
 }
 
@@ -99,6 +120,12 @@ Status execute(const TaskContext& context, Task& task, SealReport* report) {
                 return mark_matched(context, task);
             case MessageType::Rewind:
                 return context.fragment->rewind();
+            case MessageType::AppendKept:
+                append_kept(context, task);
+                return {};
+            case MessageType::SealKept:
+                task.making->seal();
+                return {};
             default:
                 return context.fragment->join(task.stage).seal(report);
         }

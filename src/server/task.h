@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/fragment.h"
+#include "engine/kept/kept_view.h"
 #include "server/arena.h"
 #include "wire/message.h"
 
@@ -54,9 +55,14 @@ struct Task {
     uint32_t stage = 0;
     uint64_t sequence = 0;
     BatchBody batch{};                   // Append, Probe
-    std::vector<ColumnBuffers> buffers;  // Append, Probe
+    std::vector<ColumnBuffers> buffers;  // Append, Probe, AppendKept
     MarkMatchedBody marks{};             // MarkMatched
     bool matched = false;                // ScanBuild
+    AppendKeptBody kept_rows{};          // AppendKept
+    std::shared_ptr<KeptChunk> making;   // AppendKept, SealKept: what is filled
+    SealKeptBody kept_seal{};            // SealKept
+    ChunkMap map{};                      // SealKept
+    std::unique_ptr<KeptScan> scan;      // ProbeKept
 
     // Of the event thread.
     std::optional<uint64_t> first_row;  // number of the first row of an Append, from its first start on
@@ -71,8 +77,11 @@ struct Task {
     std::unique_ptr<Cursor> cursor;  // destroyed before what it reads
 
     bool gives_results() const {
-        return type == MessageType::Probe || type == MessageType::ScanBuild || type == MessageType::Flush;
+        return probes() || type == MessageType::ScanBuild || type == MessageType::Flush;
     }
+    bool probes() const { return type == MessageType::Probe || type == MessageType::ProbeKept; }
+    // Fills a chunk, whatever becomes of the fragment.
+    bool keeps() const { return type == MessageType::AppendKept || type == MessageType::SealKept; }
     bool builds() const { return type == MessageType::Append || type == MessageType::Seal; }
     // Needs the fragment to itself, or in a Seal its stage.
     bool is_exclusive() const {
@@ -97,12 +106,13 @@ struct TaskContext {
     uint64_t build_rows;  // of the task's stage, once sealed
 };
 
-// Executes an Append, MarkMatched, or Rewind; or a Seal, filling report, which is for that alone.
+// Executes an Append, MarkMatched, Rewind, AppendKept or SealKept; or a Seal, filling report, which is for
+// that alone.
 Status execute(const TaskContext& context, Task& task, SealReport* report);
 
-// Starts or goes on with a Probe, ScanBuild or Flush, filling one block after the other until its turn is
-// over. Blocks are handed to deliver() as they come; the last call's outcome, which may be empty, is left in
-// *last. *last->batch.done: the cursor is gone.
+// Starts or goes on with a Probe, ProbeKept, ScanBuild or Flush, filling one block after the other until its
+// turn is over. Blocks are handed to deliver() as they come; the last call's outcome, which may be empty, is
+// left in *last. *last->batch.done: the cursor is gone.
 Status execute_cursor(const TaskContext& context, Task& task, const std::vector<ResultBlock>& blocks,
                       const std::function<void(const Delivery&)>& deliver, Delivery* last);
 

@@ -15,6 +15,7 @@ static_assert(sizeof(MessageHeader) + sizeof(BatchBody) + kMaxColumns * sizeof(C
 static_assert(sizeof(MessageHeader) + sizeof(OpenBody) + offsetof(FragmentSpec, value) + sizeof(StageSpec) <=
                   kMaxMessageBytes,
               "a plain join needs no OpenPart");
+static_assert(sizeof(MessageHeader) + sizeof(KeptTablesBody) <= kMaxMessageBytes);
 static_assert(sizeof(MessageHeader) % 8 == 0 && sizeof(BatchBody) % 8 == 0, "bodies and columns are aligned");
 
 Status malformed(const char* what, uint64_t value) {
@@ -30,8 +31,55 @@ Status of_another_build(const MessageHeader& header) {
         .with_hint("Restart PostgreSQL after upgrading gpujoin.");
 }
 
-bool carries_columns(MessageType type) {
-    return type == MessageType::Append || type == MessageType::Probe || type == MessageType::Result;
+// What follows the body, by its type and the counts in the body.
+struct TailCounts {
+    uint64_t columns = 0;
+    uint64_t kept_columns = 0;
+    uint64_t conditions = 0;
+    bool has_map = false;
+
+    uint64_t bytes() const {
+        return columns * sizeof(ColumnBuffers) + kept_columns * sizeof(ChunkColumn) +
+               conditions * sizeof(KeptCondition) + (has_map ? sizeof(ChunkMap) : 0);
+    }
+};
+
+TailCounts tail_counts(const Message& message) {
+    TailCounts counts;
+    switch (message.header->type) {
+        case MessageType::Append:
+        case MessageType::Probe:
+        case MessageType::Result:
+            counts.columns = message.as<BatchBody>().columns;
+            break;
+        case MessageType::AppendKept:
+            counts.columns = message.as<AppendKeptBody>().columns;
+            break;
+        case MessageType::FindKept:
+        case MessageType::MakeKept:
+            counts.kept_columns = message.as<ChunkBody>().columns;
+            break;
+        case MessageType::FoundKept:
+            counts.has_map = message.as<FoundKeptBody>().exists != 0;
+            break;
+        case MessageType::SealKept:
+            counts.has_map = message.as<SealKeptBody>().keep != 0;
+            break;
+        case MessageType::ProbeKept:
+            counts.conditions = message.as<ProbeKeptBody>().conditions;
+            counts.has_map = true;
+            break;
+        default:
+            break;
+    }
+    return counts;
+}
+
+template <typename Element>
+std::span<const Element> take_tail(std::span<const std::byte>* tail, uint64_t count) {
+    std::span<const Element> elements{reinterpret_cast<const Element*>(tail->data()), count};
+    *tail = tail->subspan(elements.size_bytes());
+    return count > 0 ? elements : std::span<const Element>{};
 }
 
 bool carries_fragment(MessageType type) {
@@ -62,6 +110,24 @@ Status check_open(const OpenBody& body, size_t here) {
     return {};
 }
 
+Status take_tail(std::span<const std::byte> tail, Message* message) {
+    if (carries_fragment(message->header->type)) {
+        message->packed = tail;
+        return {};
+    }
+    const TailCounts counts = tail_counts(*message);
+    if (counts.columns > kMaxColumns) return malformed("The number of columns", counts.columns);
+    if (counts.kept_columns > kMaxKeptColumns) return malformed("The number of columns", counts.kept_columns);
+    if (counts.conditions > kMaxKeptConditions)
+        return malformed("The number of conditions", counts.conditions);
+    if (tail.size() != counts.bytes()) return malformed("The size of the packet", message->header->bytes);
+    message->columns = take_tail<ColumnBuffers>(&tail, counts.columns);
+    message->kept_columns = take_tail<ChunkColumn>(&tail, counts.kept_columns);
+    message->conditions = take_tail<KeptCondition>(&tail, counts.conditions);
+    if (counts.has_map) message->map = reinterpret_cast<const ChunkMap*>(tail.data());
+    return {};
+}
+
 // Checks what a receiver could not without knowing the type: texts end, counts are within their arrays.
 Status check_body(const Message& message) {
     bool texts = true;
@@ -81,6 +147,10 @@ Status check_body(const Message& message) {
             if (uint32_t count = message.as<DevicesBody>().count; count > kMaxDevices)
                 return malformed("The number of devices", count);
             texts = texts_are_terminated(message.as<DevicesBody>());
+            break;
+        case MessageType::KeptTables:
+            if (uint32_t count = message.as<KeptTablesBody>().count; count > kMaxKeptTables)
+                return malformed("The number of tables", count);
             break;
         default:
             break;
@@ -125,8 +195,24 @@ uint32_t body_bytes(MessageType type) {
             return sizeof(StatsBody);
         case MessageType::Devices:
             return sizeof(DevicesBody);
+        case MessageType::FindKept:
+        case MessageType::MakeKept:
+            return sizeof(ChunkBody);
+        case MessageType::FoundKept:
+            return sizeof(FoundKeptBody);
+        case MessageType::AppendKept:
+            return sizeof(AppendKeptBody);
+        case MessageType::SealKept:
+            return sizeof(SealKeptBody);
+        case MessageType::ProbeKept:
+            return sizeof(ProbeKeptBody);
+        case MessageType::ForgetKept:
+            return sizeof(ForgetKeptBody);
+        case MessageType::KeptTables:
+            return sizeof(KeptTablesBody);
         case MessageType::Failed:
             return sizeof(Status);
+        case MessageType::GetKept:
         case MessageType::OpenPart:
         case MessageType::Appended:
         case MessageType::Seal:
@@ -174,14 +260,7 @@ Status decode(std::span<const std::byte> packet, Message* message) {
     Message decoded;
     decoded.header = header;
     decoded.body = packet.data() + sizeof(MessageHeader);
-    uint64_t columns = carries_columns(header->type) ? decoded.as<BatchBody>().columns : 0;
-    if (columns > kMaxColumns) return malformed("The number of columns", columns);
-    std::span<const std::byte> tail = packet.subspan(sizeof(MessageHeader) + fixed);
-    if (carries_fragment(header->type))
-        decoded.packed = tail;
-    else if (tail.size() != columns * sizeof(ColumnBuffers))
-        return malformed("The size of the packet", packet.size());
-    if (columns > 0) decoded.columns = {reinterpret_cast<const ColumnBuffers*>(tail.data()), columns};
+    GPUJOIN_RETURN_IF_FAILED(take_tail(packet.subspan(sizeof(MessageHeader) + fixed), &decoded));
     GPUJOIN_RETURN_IF_FAILED(check_body(decoded));
     *message = decoded;
     return {};

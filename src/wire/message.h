@@ -37,6 +37,15 @@
 //   Ping                           Pong, at once, from the thread that owns all sessions (no session needed)
 //   Cancel: close the socket       Failed with sequence 0: a Status; the session is over
 //
+//   Kept columns (kept.h), within a session:
+//   FindKept (chunk, columns)      FoundKept: a handle for the session, and what proves the chunk; or none
+//   MakeKept (chunk, columns)      FoundKept: a handle to be filled; or none, when there is no room for more
+//   AppendKept (a block, rows)     Appended: the block is the client's again
+//   SealKept (map of the blocks)   FoundKept: the handle if all can find it now; or none, when it was given
+//   up ProbeKept (handle, conditions) Result ... Result (last = 1), as of a Probe of the rows that meet them
+//   GetKept                        KeptTables (no session needed)
+//   ForgetKept (a table, or all)   KeptTables: what is left (no session needed)
+//
 // Append, Seal, MarkMatched, ScanBuild, GetStats, Sealed and Stats name a stage of the fragment in their
 // header. What a Result has: in a plain join what its spec says; else, where the sink takes rows, the numbers
 // of source rows and the sink's inputs; where it has groups, their columns (group_column()), or, if it is
@@ -50,6 +59,7 @@
 #include <span>
 
 #include "wire/batch.h"
+#include "wire/kept.h"
 #include "wire/spec_codec.h"
 #include "wire/stats.h"
 #include "wire/status.h"
@@ -92,6 +102,15 @@ enum class MessageType : uint16_t {
     Calibrate,
     Ping,
     Pong,
+    FindKept,
+    FoundKept,
+    MakeKept,
+    AppendKept,
+    SealKept,
+    ProbeKept,
+    GetKept,
+    ForgetKept,
+    KeptTables,
     Failed,
 };
 
@@ -103,9 +122,9 @@ struct MessageHeader {
     uint32_t stage;     // where names_stage(): of the session, whose joins count from 0; else 0
     uint64_t build;     // kBuildId
     uint64_t session;   // 0 before Opened
-    uint64_t sequence;  // Append, Probe, ScanBuild, Flush, MarkMatched and Reserve take increasing numbers
-                        // from one counter per participant, from 1 on; answers repeat it. Elsewhere 0, save
-                        // in Skip.
+    uint64_t sequence;  // Append, Probe, ScanBuild, Flush, MarkMatched, Reserve, AppendKept and ProbeKept
+                        // take increasing numbers from one counter per participant, from 1 on; answers
+                        // repeat it. Elsewhere 0, save in Skip.
 };
 
 // A range of the arena, in bytes from its start.
@@ -213,12 +232,84 @@ struct DevicesBody {
     DeviceBody device[kMaxDevices];
 };
 
+// FindKept, MakeKept. Followed by the columns that are wanted, or are to be made: for a scan those of the
+// fragment's source, in their order, then others that conditions test.
+struct ChunkBody {
+    ChunkKey chunk;
+    uint64_t version;  // MakeKept: of the map
+    uint64_t bytes;    // MakeKept: about how many the chunk will take
+    uint32_t columns;  // KeptColumns that follow
+    uint32_t reserved;
+};
+
+// Followed by the chunk's map where there is a chunk, be it without some of the columns.
+struct FoundKeptBody {
+    uint64_t version;
+    uint64_t rows;
+    uint32_t handle;  // from 1 on; 0: none
+    uint32_t exists;
+    uint8_t has[kMaxKeptColumns / 8];  // of a FindKept's columns: one bit each
+};
+
+// Like an Append. The rows are those of `blocks` blocks of the chunk, from first_block on; how many each has
+// stands in the block of memory too.
+struct AppendKeptBody {
+    BlockRange block;
+    uint32_t rows;
+    uint16_t columns;  // ColumnBuffers that follow, one for each column of the MakeKept
+    uint16_t reserved;
+    uint32_t handle;
+    uint32_t first_block;
+    uint32_t blocks;
+    uint32_t reserved2;
+    uint64_t block_rows;  // uint16[blocks]
+};
+
+// Followed by the map of the blocks whose rows were appended, unless it is given up.
+struct SealKeptBody {
+    uint32_t handle;
+    uint32_t keep;  // 0: gives up
+};
+
+// Followed by the conditions, then the map of the blocks whose rows are wanted.
+struct ProbeKeptBody {
+    uint32_t handle;
+    uint32_t conditions;
+};
+
+// All chunks of a table; relation 0: of all tables.
+struct ForgetKeptBody {
+    ChunkKey table;  // its number is ignored
+};
+
+struct KeptTable {
+    ChunkKey table;  // number: how many chunks
+    uint64_t rows;
+    uint64_t bytes;
+    uint64_t uses;
+    uint32_t columns;  // of the chunk with the most
+    uint32_t reserved;
+};
+
+inline constexpr uint32_t kMaxKeptTables = 1024;
+
+struct KeptTablesBody {
+    uint64_t used;  // bytes
+    uint64_t limit;
+    uint32_t count;
+    uint32_t reserved;
+    KeptTable table[kMaxKeptTables];
+};
+
 // A received message, checked. Points into the receiver's private copy of the packet.
 struct Message {
     const MessageHeader* header = nullptr;
     const void* body = nullptr;
-    std::span<const ColumnBuffers> columns;  // Append, Probe, Result
-    std::span<const std::byte> packed;       // Open, OpenPart
+    std::span<const ColumnBuffers> columns;     // Append, Probe, Result, AppendKept
+    std::span<const std::byte> packed;          // Open, OpenPart
+    std::span<const ChunkColumn> kept_columns;  // FindKept, MakeKept
+    std::span<const KeptCondition> conditions;  // ProbeKept
+    const ChunkMap* map = nullptr;              // FoundKept, SealKept, ProbeKept; nullptr: there is none
 
     template <typename Body>
     const Body& as() const {

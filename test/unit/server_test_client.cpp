@@ -368,8 +368,9 @@ TestServer::TestServer(const Setup& setup) {
     socket_name_ = directory_ + "/socket";
     auto devices = std::make_unique<Devices>(setup.real ? make_cpu_engine(2) : make_fake_engine(-1, &cpu));
     if (setup.gpu) devices->add(make_fake_engine(0, &gpu));
-    Status status = Server::create({socket_name_, setup.staging, setup.host_memory, setup.reserve},
-                                   std::move(devices), &server_);
+    Status status =
+        Server::create({socket_name_, setup.staging, setup.host_memory, setup.reserve, setup.keep_memory},
+                       std::move(devices), &server_);
     EXPECT_TRUE(status.ok()) << status.message;
     thread_ = std::thread([this] { server_->run(); });
 }

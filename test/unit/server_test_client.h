@@ -120,6 +120,7 @@ class TestServer {
         uint64_t staging = 64u << 20;
         uint64_t host_memory = 64u << 20;
         uint64_t reserve = 0;
+        uint64_t keep_memory = 0;
         bool gpu = false;
         bool real = false;  // the CPU engine in the place of the one that plays it
     };

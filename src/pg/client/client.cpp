@@ -3,13 +3,12 @@
 // again, a result is queued, an answer is there); every function then looks at the filed state, and waits for
 // more if it has to. Taking in never sends, so that it may also run while a send waits for room.
 #include "pg/client/client.h"
+#include "pg/client/client_state.h"
 
 #include <cstring>
 #include <unistd.h>
 
 #include "pg/allocate.h"
-#include "pg/client/arena.h"
-#include "pg/client/channel.h"
 #include "pg/report.h"
 #include "pg/server_state.h"
 
@@ -23,88 +22,10 @@ namespace gpujoin {
 
 namespace {
 
-constexpr int kInputBlocks = 8;
-constexpr int kMaxUnfinished = kInputBlocks + 1;
 constexpr int kConnectPatienceMs = 10000;
 constexpr int kConnectRetryMs = 20;
 constexpr int kDevicesPatienceMs = 3000;
 constexpr int kCalibrationPatienceMs = 5000;  // where other work keeps the devices busy
-
-enum class BlockState { Free, Taken, Sent, Spare };  // Spare: done with, to be given back
-
-struct InputBlock {
-    BlockRange range;
-    BlockState state;
-    bool is_extra;        // asked for because of its size: given back when done
-    MessageType sent_as;  // Append, Probe or MarkMatched
-    uint64 sequence;
-};
-
-// A probe, scan of the build side or flush that still gives results.
-struct Unfinished {
-    uint64 sequence;
-    bool names_probe_rows;
-};
-
-struct ResultShape {
-    ColumnSpec* columns;
-    int count;
-};
-
-struct QueuedResult {
-    QueuedResult* next;
-    uint64 sequence;
-    BatchBody body;
-    ColumnBuffers columns[FLEXIBLE_ARRAY_MEMBER];
-};
-
-}  // namespace
-
-struct Client {
-    MemoryContext context;  // of its own, below the caller's
-    MemoryContextCallback on_reset;
-    Channel channel;
-    Arena* arena;
-    SessionKey key;
-    char device[sizeof(OpenedBody::device)];
-
-    FragmentView fragment;
-    // What results look like. A sink of groups also gives escaped rows.
-    ResultShape results;
-    ResultShape escaped_rows;
-    bool names_probe_rows;
-    bool has_build_rows;
-
-    uint64 last_sequence;
-    InputBlock blocks[kInputBlocks];
-    int block_count;
-    Unfinished unfinished[kMaxUnfinished];  // oldest first
-    int unfinished_count;
-    QueuedResult* first_result;
-    QueuedResult* last_result;
-    QueuedResult* handed_out;
-
-    // The one question under way, and its answer. Failed answers a question that may be refused.
-    MessageType expected;
-    uint64 expected_sequence;
-    bool is_answered;
-    bool is_refused;
-    union {
-        GrantBody grant;
-        StatsBody stats;
-        Status refusal;
-    } answer;
-    uint32 expected_stage;
-    bool is_sealed[kMaxStages];
-
-    // A refusal of memory ends the session, and is an error unless it is kept.
-    bool keeps_refusal;
-    bool was_refused;
-    Status refusal;
-    SealReport seal_reports[kMaxStages];
-};
-
-namespace {
 
 // --- Life of a client
 
@@ -167,10 +88,6 @@ void remember_fragment(Client* client, const FragmentView* fragment) {
     client->results = client->escaped_rows = shape_of_inputs(client);
     client->names_probe_rows = fragment->spec->sink == SinkKind::Rows;
     if (fragment->spec->sink == SinkKind::Groups) client->results = shape_of_groups(client);
-}
-
-[[noreturn]] void report_malformed(const char* detail) {
-    report_failure(malformed_answer(detail));
 }
 
 void add_block(Client* client, const BlockRange& range, bool is_extra) {
@@ -255,6 +172,7 @@ void take_answer(Client* client, const Message& message) {
         message.header->stage != client->expected_stage)
         report_malformed("It is no answer to a question.");
     memcpy(&client->answer, message.body, body_bytes(message.header->type));
+    if (message.map) client->map = *message.map;
     client->is_answered = true;
 }
 
@@ -278,7 +196,8 @@ void take_message(Client* client, const Message& message) {
     uint64 sequence = message.header->sequence;
     switch (message.header->type) {
         case MessageType::Appended:
-            if (!free_block(client, MessageType::Append, sequence))
+            if (!free_block(client, MessageType::Append, sequence) &&
+                !free_block(client, MessageType::AppendKept, sequence))
                 report_malformed("It acknowledges a batch that was not sent.");
             return;
         case MessageType::Marked:
@@ -322,10 +241,23 @@ void wait_for_messages(Client* client) {
 
 // --- Sending
 
+InputBlock* find_block(Client* client, uint64 offset, BlockState state) {
+    for (InputBlock& block : std::span(client->blocks, client->block_count))
+        if (block.range.offset == offset && block.state == state) return &block;
+    elog(ERROR, "block is not in the expected state");
+    pg_unreachable();
+}
+
+}  // namespace
+
+[[noreturn]] void report_malformed(const char* detail) {
+    report_failure(malformed_answer(detail));
+}
+
 void send_message(Client* client, MessageType type, uint64 sequence, const void* body,
-                  std::span<const ColumnBuffers> columns = {}, uint32 stage = 0) {
-    uint32 bytes = encode(type, client->key.session, sequence, body, body_bytes(type), std::as_bytes(columns),
-                          packet_buffer(), stage);
+                  std::span<const std::byte> tail, uint32 stage) {
+    uint32 bytes =
+        encode(type, client->key.session, sequence, body, body_bytes(type), tail, packet_buffer(), stage);
     for (;;) {
         if (client->was_refused) return;
         Reply reply = channel_send(&client->channel, bytes);
@@ -338,17 +270,31 @@ void send_message(Client* client, MessageType type, uint64 sequence, const void*
     }
 }
 
-// Sends a question and waits for its answer. False when it was refused.
-bool ask(Client* client, MessageType question, const void* body, MessageType expected, uint32 stage = 0) {
+bool ask(Client* client, const Inquiry& question, MessageType expected) {
     client->expected = expected;
-    client->expected_stage = stage;
-    client->expected_sequence = question == MessageType::Reserve ? ++client->last_sequence : 0;
+    client->expected_stage = question.stage;
+    client->expected_sequence = question.type == MessageType::Reserve ? ++client->last_sequence : 0;
     client->is_answered = client->is_refused = false;
-    send_message(client, question, client->expected_sequence, body, {}, stage);
+    send_message(client, question.type, client->expected_sequence, question.body, question.tail,
+                 question.stage);
     take_messages(client);
     while (!client->is_answered && !client->was_refused) wait_for_messages(client);
     return !client->is_refused && !client->was_refused;
 }
+
+uint64 hand_over(Client* client, const Block* block, MessageType type) {
+    InputBlock* taken = find_block(client, block->offset, BlockState::Taken);
+    taken->state = BlockState::Sent;
+    taken->sent_as = type;
+    return taken->sequence = ++client->last_sequence;
+}
+
+void add_unfinished(Client* client, uint64 sequence, bool names_probe_rows) {
+    if (client->unfinished_count == kMaxUnfinished) elog(ERROR, "too many batches are under way");
+    client->unfinished[client->unfinished_count++] = Unfinished{sequence, names_probe_rows};
+}
+
+namespace {
 
 void release_range(Client* client, const BlockRange& range) {
     if (range.bytes == 0) return;
@@ -370,26 +316,6 @@ void release_spare_blocks(Client* client) {
     }
 }
 
-InputBlock* find_block(Client* client, uint64 offset, BlockState state) {
-    for (InputBlock& block : std::span(client->blocks, client->block_count))
-        if (block.range.offset == offset && block.state == state) return &block;
-    elog(ERROR, "block is not in the expected state");
-    pg_unreachable();
-}
-
-// Numbers a message that gives a taken block to the server.
-uint64 hand_over(Client* client, const Block* block, MessageType type) {
-    InputBlock* taken = find_block(client, block->offset, BlockState::Taken);
-    taken->state = BlockState::Sent;
-    taken->sent_as = type;
-    return taken->sequence = ++client->last_sequence;
-}
-
-void add_unfinished(Client* client, uint64 sequence, bool names_probe_rows) {
-    if (client->unfinished_count == kMaxUnfinished) elog(ERROR, "too many batches are under way");
-    client->unfinished[client->unfinished_count++] = Unfinished{sequence, names_probe_rows};
-}
-
 uint64 send_batch(Client* client, MessageType type, uint32 stage, const Block* block, uint32 rows,
                   std::span<const ColumnBuffers> columns) {
     BatchBody body = {};
@@ -399,7 +325,7 @@ uint64 send_batch(Client* client, MessageType type, uint32 stage, const Block* b
     body.probe_rows = body.build_rows = kNoBuffer;
     uint64 sequence = hand_over(client, block, type);
     if (type == MessageType::Probe) add_unfinished(client, sequence, client->names_probe_rows);
-    send_message(client, type, sequence, &body, columns, stage);
+    send_message(client, type, sequence, &body, std::as_bytes(columns), stage);
     return sequence;
 }
 
@@ -524,7 +450,7 @@ bool is_one_in_flight(const Client* client, uint64 bytes) {
 // Asks for one more block. False when it is refused, with the reason in client->answer.refusal.
 bool reserve_block(Client* client, uint64 bytes) {
     ReserveBody body{bytes};
-    if (!ask(client, MessageType::Reserve, &body, MessageType::Grant)) return false;
+    if (!ask(client, {MessageType::Reserve, &body}, MessageType::Grant)) return false;
     if (client->answer.grant.block.bytes < bytes) report_malformed("It grants too small a block.");
     add_block(client, client->answer.grant.block, true);
     return true;
@@ -746,7 +672,7 @@ void client_mark_matched(Client* client, const uint64_t* build_rows, uint64_t co
 }
 
 void client_rewind(Client* client) {
-    ask(client, MessageType::Rewind, nullptr, MessageType::Rewound);
+    ask(client, {MessageType::Rewind}, MessageType::Rewound);
     drop_results(client);
     client->unfinished_count = 0;
     for (InputBlock& block : std::span(client->blocks, client->block_count))
@@ -754,7 +680,7 @@ void client_rewind(Client* client) {
 }
 
 void client_stats(Client* client, uint32_t stage, JoinStats* join, SinkStats* sink) {
-    ask(client, MessageType::GetStats, nullptr, MessageType::Stats, stage);
+    ask(client, {MessageType::GetStats, nullptr, {}, stage}, MessageType::Stats);
     *join = client->answer.stats.join;
     *sink = client->answer.stats.sink;
     copy_clean_text(join->device, sizeof join->device, client->answer.stats.join.device);

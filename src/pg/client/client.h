@@ -8,6 +8,7 @@
 // server.
 #pragma once
 
+#include "pg/client/block.h"
 #include "wire/batch.h"
 #include "wire/fragment_spec.h"
 #include "wire/message.h"
@@ -20,19 +21,6 @@ extern "C" {
 namespace gpujoin {
 
 struct Client;
-
-// A block of the arena that this client may write (input) or read (result).
-struct Block {
-    uint64_t offset;  // in the arena
-    uint64_t bytes;
-    std::byte* memory;  // mapped
-};
-
-// What other participants (parallel workers) need to join a session; plain bytes for shared memory.
-struct SessionKey {
-    uint64_t session;
-    uint8_t secret[16];
-};
 
 // A batch of results. columns are what the fragment gives, relative to block.memory: outputs and carried
 // columns of a plain join; the sink's inputs of a chain; groups, or where undecided the sink's inputs.

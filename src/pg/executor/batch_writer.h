@@ -8,6 +8,7 @@
 
 #include "pg/client/client.h"
 #include "pg/executor/row_set.h"
+#include "pg/key_encoding.h"
 
 extern "C" {
 #include "postgres.h"
@@ -42,6 +43,8 @@ struct InputColumn {
     AttrNumber attribute;   // of the child's slot; 0: evaluate the expression
     ExprState* expression;  // over the child's slot
     bool may_overflow;      // the expression, which is NULL then (overflow.h)
+    KeyEncoding encoding;   // of keys and values; None: output columns
+    Oid declared_type;      // then: what Datums are read as
     int16 type_length;      // output columns: pg_type.typlen
     int scale;              // decimals
     KeyHash* hash;          // keys that are encoded by their hash

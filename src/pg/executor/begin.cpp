@@ -264,6 +264,8 @@ void begin_node(CustomScanState* node, EState* estate, int eflags) {
         init_emitter(state);
     probe->reads_on_demand = reads_with_effects(probe->side.plan);
     if (!probe->reads_on_demand && !state->plan.has_dear_conditions) side_choose_source(&probe->side);
+    if (state->plan.groups && probe->side.heap)
+        probe->side.kept = kept_source_create(probe->side.heap, &probe->side.writer, estate);
     for (int i = 0; i < state->plan.stage_count; i++) {
         choose_build_source(state, &state->stages[i].build);
         state->stages[i].build_uses_params = build_uses_params(state, i);

@@ -53,6 +53,8 @@ void init_key_column(const ChildColumns* columns, InputColumn* column, const Key
     Node* mapped = over_slot(columns, key.expression);
     column->attribute = plain_attribute(mapped);
     column->scale = key.scale;
+    column->encoding = key.encoding;
+    column->declared_type = key.declared_type;
     bool shifted = column->attribute == 0 && key.ordered && init_shifted_column(column, mapped, key.encoding);
     if (is_bound(key.encoding))
         init_bound_column(column, key.encoding, key.part, key.declared_type);

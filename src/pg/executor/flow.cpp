@@ -58,10 +58,32 @@ bool fill_batch(GpuJoinState* state, Side* side, const BatchGoal* goal) {
     return fill == Fill::Filled;
 }
 
+// The batch that is sent next.
+ProbeBatch* next_batch(ProbeInput* probe) {
+    return &probe->batches[(probe->oldest + probe->in_flight) % kBatchesInFlight];
+}
+
+// Rows of the probe input may be kept by the server.
+bool may_have_kept_rows(const GpuJoinState* state) {
+    return state->probe.side.kept && !state->parallel.join && !is_partitioned(state);
+}
+
+// Has the server probe with one more chunk of kept rows. False when there are no more.
+bool send_kept_chunk(GpuJoinState* state) {
+    ProbeInput* probe = &state->probe;
+    ProbeBatch* batch = next_batch(probe);
+    if (!kept_source_probe(probe->side.kept, state->client, &batch->sequence)) return false;
+    batch->rows = 0;
+    probe->in_flight++;
+    pace_sent(&probe->pace);
+    return true;
+}
+
 // Sends one more probe batch. False when the probe side has no more rows, or results must be received first.
 bool send_probe_batch(GpuJoinState* state) {
     ProbeInput* probe = &state->probe;
-    ProbeBatch* batch = &probe->batches[(probe->oldest + probe->in_flight) % kBatchesInFlight];
+    if (may_have_kept_rows(state) && send_kept_chunk(state)) return true;
+    ProbeBatch* batch = next_batch(probe);
     BatchWriter* writer = &probe->side.writer;
     Patience patience = patience_for(&probe->pace);
     BatchGoal goal = {probe->pace.batch_rows, probe->keeps ? batch : nullptr, &patience};
@@ -158,7 +180,8 @@ bool build_join(GpuJoinState* state, Status* refusal) {
 // nothing is opened for that: a join in a correlated subplan may find it so thousands of times.
 bool enter_join(GpuJoinState* state) {
     for (;;) {
-        if (looks_for_probe_row(state) && side_is_empty(&state->probe.side)) return false;
+        if (looks_for_probe_row(state) && !may_have_kept_rows(state) && side_is_empty(&state->probe.side))
+            return false;
         bool is_empty = is_a_build_side_empty(state);
         state->build_is_empty = is_empty && !is_partitioned(state);
         if (is_empty) return false;
@@ -329,6 +352,7 @@ void close_join(GpuJoinState* state) {
     state->sealed = state->has_view = false;
     state->probe.in_flight = 0;
     batch_writer_reset(&state->probe.side.writer);
+    if (state->probe.side.kept) kept_source_reset(state->probe.side.kept);
     for (ProbeBatch& batch : state->probe.batches) probe_batch_free(&batch);
     for (int i = 0; i < state->plan.stage_count; i++) close_stage(state, &state->stages[i]);
     if (!runs_together(state)) add_sink_stats(&state->finished_sink, &state->current_sink);

@@ -26,7 +26,8 @@ struct HeapScan {
     bool running;                // between the first page and the end or a reset
     uint32 count;                // rows of the current page, and how many of them were taken
     uint32 taken;
-    RowSet rows;  // those that were not taken; the arrays are its
+    const uint8* passed_over;  // one bit a block; nullptr: all are read
+    RowSet rows;               // those that were not taken; the arrays are its
     const Datum** values;
     const bool** nulls;
     bool* has_nulls;
@@ -111,9 +112,16 @@ BlockNumber next_own_block(HeapScanDesc heap) {
     return block == heap->rs_startblock ? InvalidBlockNumber : block;
 }
 
-BlockNumber next_block(HeapScanDesc heap) {
+BlockNumber next_block(const HeapScan* scan, HeapScanDesc heap) {
     if (heap->rs_nblocks == 0) return InvalidBlockNumber;
-    return heap->rs_base.rs_parallel ? next_shared_block(heap) : next_own_block(heap);
+    if (heap->rs_base.rs_parallel) return next_shared_block(heap);
+    for (;;) {
+        BlockNumber block = next_own_block(heap);
+        if (block == InvalidBlockNumber || !scan->passed_over) return block;
+        if (!(scan->passed_over[block / BITS_PER_BYTE] >> (block % BITS_PER_BYTE) & 1)) return block;
+        heap->rs_inited = true;  // as if it had been read
+        heap->rs_cblock = block;
+    }
 }
 
 // Leaves the descriptor as heap_getnextslot() leaves it after the last row.
@@ -185,7 +193,7 @@ bool next_page(HeapScan* scan) {
     auto* heap = reinterpret_cast<HeapScanDesc>(descriptor(scan));
     scan->taken = scan->count = 0;
     while (scan->count == 0) {
-        if (!read_next_heap_page(heap, next_block)) {
+        if (!read_next_heap_page(heap, [scan](HeapScanDesc desc) { return next_block(scan, desc); })) {
             end_scan(scan, heap);
             return false;
         }
@@ -247,9 +255,36 @@ void heap_scan_take(HeapScan* scan, uint32_t rows) {
     scan->taken += rows;
 }
 
+BlockNumber heap_scan_start(HeapScan* scan) {
+    if (!scan->running) start_scan(scan);
+    return reinterpret_cast<HeapScanDesc>(descriptor(scan))->rs_nblocks;
+}
+
+void heap_scan_pass_over(HeapScan* scan, const uint8_t* blocks) {
+    Assert(scan->running && scan->count == 0);
+    scan->passed_over = blocks;
+}
+
+AttrNumber heap_scan_attribute(const HeapScan* scan, AttrNumber attribute) {
+    return table_attribute(scan->node, attribute);
+}
+
+ScanConditions* heap_scan_conditions(const HeapScan* scan) {
+    return scan->conditions;
+}
+
+Relation heap_scan_relation(const HeapScan* scan) {
+    return scan->node->ss.ss_currentRelation;
+}
+
+bool heap_scan_is_shared(const HeapScan* scan) {
+    return scan->node->ss.ps.plan->parallel_aware;
+}
+
 void heap_scan_reset(HeapScan* scan) {
     scan->taken = scan->count = 0;
     scan->running = false;
+    scan->passed_over = nullptr;
 }
 
 }  // namespace gpujoin

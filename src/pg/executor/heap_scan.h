@@ -5,6 +5,7 @@
 #pragma once
 
 #include "pg/executor/row_set.h"
+#include "pg/executor/scan_conditions.h"
 
 extern "C" {
 #include "nodes/bitmapset.h"
@@ -27,6 +28,21 @@ const RowSet* heap_scan_rows(HeapScan* scan);
 
 // Takes the first `rows` of them.
 void heap_scan_take(HeapScan* scan, uint32_t rows);
+
+// Starts the scan, unless it has been started: its descriptor is made, with the locks that come with it. Its
+// number of blocks.
+BlockNumber heap_scan_start(HeapScan* scan);
+
+// From now on passes over the blocks whose bits are set in an array of bits, lowest first; nullptr: none. Of
+// a scan that has been started and has given nothing, in this process alone.
+void heap_scan_pass_over(HeapScan* scan, const uint8_t* blocks);
+
+// The table's attribute behind an attribute of the child's slot, and its conditions (nullptr: there is none).
+AttrNumber heap_scan_attribute(const HeapScan* scan, AttrNumber attribute);
+ScanConditions* heap_scan_conditions(const HeapScan* scan);
+Relation heap_scan_relation(const HeapScan* scan);
+// Whether other processes read a part of its blocks.
+bool heap_scan_is_shared(const HeapScan* scan);
 
 // Forgets what was read; the child has been, or will be, rescanned.
 void heap_scan_reset(HeapScan* scan);

@@ -28,7 +28,8 @@ using TestRows = uint32 (*)(const HeapColumn* column, int64 low, uint64 span, bo
 struct ColumnTest {
     const HeapColumn* column;
     Comparison comparison;
-    Oid constant_type;  // declared by the operator
+    Oid column_type;  // declared by the operator
+    Oid constant_type;
     ExprState* constant;
     bool prepared;  // the constant has been evaluated in this scan
     TestRows test;
@@ -246,12 +247,37 @@ ScanConditions* scan_conditions_create(SeqScanState* node, const HeapDeformer* d
         ColumnTest* test = &conditions->tests[conditions->test_count++];
         test->column = deformer->attribute[found.attribute - 1].column;
         test->comparison = found.comparison;
+        test->column_type = found.column_type;
         test->constant_type = found.constant_type;
         test->constant = ExecInitExpr(found.constant, &node->ss.ps);
         test->test = find_traits(found.column_type)->test;
     }
     conditions->complete = conditions->test_count == list_length(qual);
     return conditions;
+}
+
+int scan_conditions_as_ranges(const ScanConditions* conditions) {
+    if (!conditions->complete) return -1;
+    for (int i = 0; i < conditions->test_count; i++) {
+        Oid type = conditions->tests[i].column_type;
+        if (type == FLOAT4OID || type == FLOAT8OID) return -1;
+    }
+    return conditions->test_count;
+}
+
+void scan_condition_column(const ScanConditions* conditions, int number, ConditionRange* range) {
+    const ColumnTest* test = &conditions->tests[number];
+    range->attribute = test->column->attribute;
+    range->type = test->column_type;
+}
+
+void scan_condition_range(ScanConditions* conditions, int number, ConditionRange* range) {
+    ColumnTest* test = &conditions->tests[number];
+    if (!test->prepared) prepare(conditions->node, test);
+    scan_condition_column(conditions, number, range);
+    range->low = test->never ? 0 : test->low;
+    range->span = test->never ? PG_UINT64_MAX : test->span;
+    range->outside = test->never || test->outside;
 }
 
 void scan_conditions_reset(ScanConditions* conditions) {

@@ -182,6 +182,7 @@ void side_rescan(Side* side) {
     side->exhausted = false;
     side->file = nullptr;
     if (side->copy) row_file_clear(side->copy);
+    if (side->kept) kept_source_reset(side->kept);
     if (side->heap) heap_scan_reset(side->heap);
     if (!side->plan->chgParam) ExecReScan(side->plan);
 }

@@ -5,6 +5,7 @@
 
 #include "pg/executor/batch_writer.h"
 #include "pg/executor/heap_scan.h"
+#include "pg/executor/kept_source.h"
 #include "pg/executor/pace.h"
 #include "pg/executor/probe_batch.h"
 #include "pg/executor/row_file.h"
@@ -16,6 +17,7 @@ struct Side {
     Bitmapset* wanted;          // attributes of the child's slot that are read
     AttrNumber last_attribute;  // the highest of them that is read from the slot directly
     HeapScan* heap;             // nullptr: through the slot
+    KeptSource* kept;           // before that, rows that need not be read; nullptr: none
     RowFile* file;              // is read; nullptr: the child
     TupleTableSlot* file_slot;  // for its rows; nullptr: not needed so far
     RowFile* copy;              // gets the child's rows, where they must not be asked for twice; or nullptr

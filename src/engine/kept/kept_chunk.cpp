@@ -1,0 +1,133 @@
+// See kept_chunk.h.
+#include "engine/kept/kept_chunk.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+namespace gpujoin {
+
+namespace {
+
+constexpr uint64_t kMaxRows = std::numeric_limits<uint32_t>::max();
+
+Status out_of_kept_memory() {
+    return failure(Fault::HostMemory, "53200", "out of memory for kept columns");
+}
+
+Status malformed_chunk() {
+    return failure(Fault::Protocol, "08P01", "malformed rows of a chunk")
+        .with_detail("Its blocks do not follow those before, or have other numbers of rows.");
+}
+
+void set_bits(uint8_t* bits, uint64_t first, uint64_t count) {
+    for (uint64_t row = first; row < first + count; row++)
+        bits[row >> 3] |= static_cast<uint8_t>(1u << (row & 7));
+}
+
+}  // namespace
+
+KeptArray::KeptArray(KeptArray&& other) noexcept
+    : ledger_(other.ledger_), charged_(std::exchange(other.charged_, 0)), memory_(std::move(other.memory_)) {}
+
+bool KeptArray::grow_to(uint64_t bytes) {
+    if (bytes <= memory_.capacity()) return true;
+    const uint64_t capacity = std::max(bytes, memory_.capacity() + memory_.capacity() / 2);
+    if (!ledger_->charge(capacity - charged_)) return false;
+    charged_ = capacity;
+    memory_.reserve(capacity);
+    return true;
+}
+
+bool KeptArray::append(const void* bytes, uint64_t count) {
+    if (!grow_to(memory_.size() + count)) return false;
+    const auto* first = static_cast<const std::byte*>(bytes);
+    memory_.insert(memory_.end(), first, first + count);
+    return true;
+}
+
+bool KeptArray::resize(uint64_t bytes) {
+    if (!grow_to(bytes)) return false;
+    memory_.resize(bytes);
+    return true;
+}
+
+void KeptArray::shrink() {
+    memory_.shrink_to_fit();
+    ledger_->release(charged_ - std::min<uint64_t>(charged_, memory_.capacity()));
+    charged_ = std::min<uint64_t>(charged_, memory_.capacity());
+}
+
+KeptChunk::KeptChunk(std::span<const ChunkColumn> columns, Ledger* ledger) : first_row_(kChunkBlocks + 1, 0) {
+    columns_.reserve(columns.size());
+    for (const ChunkColumn& column : columns) columns_.emplace_back(column, ledger);
+}
+
+// What comes before the first NULL is not NULL.
+bool KeptChunk::append_validity(KeptValues& values, const uint8_t* bits, uint64_t rows) {
+    const uint64_t before = rows_so_far_;
+    if (!bits && values.validity.bytes() == 0) return true;
+    const bool is_first = values.validity.bytes() == 0;
+    if (!values.validity.resize(validity_bytes(before + rows))) return false;
+    auto* validity = reinterpret_cast<uint8_t*>(values.validity.data());
+    if (is_first) set_bits(validity, 0, before);
+    if (!bits) {
+        set_bits(validity, before, rows);
+        return true;
+    }
+    for (uint64_t row = 0; row < rows; row++)
+        if (bits[row >> 3] >> (row & 7) & 1)
+            validity[(before + row) >> 3] |= static_cast<uint8_t>(1u << ((before + row) & 7));
+    return true;
+}
+
+bool KeptChunk::append_column(KeptValues& values, const ColumnView& view, uint64_t rows) {
+    if (!append_validity(values, view.validity, rows)) return false;
+    if (uint32_t width = fixed_width(values.column.spec.type))
+        return values.values.append(view.values, rows * width);
+    const uint64_t start = values.data.bytes();
+    const uint32_t bytes = view.offsets[rows];
+    if (start + bytes > kMaxRows || !values.data.append(view.data, bytes)) return false;
+    const uint64_t offsets = values.values.bytes();
+    if (!values.values.resize(offsets + rows * sizeof(uint32_t))) return false;
+    auto* ends = reinterpret_cast<uint32_t*>(values.values.data() + offsets);
+    for (uint64_t row = 0; row < rows; row++)
+        ends[row] = static_cast<uint32_t>(start) + view.offsets[row + 1];
+    return true;
+}
+
+Status KeptChunk::append(const BatchView& batch, uint32_t first_block, std::span<const uint16_t> block_rows) {
+    const uint64_t rows = std::accumulate(block_rows.begin(), block_rows.end(), uint64_t{0});
+    if (rows != batch.rows || first_block < next_block_ || first_block > kChunkBlocks ||
+        block_rows.size() > kChunkBlocks - first_block || batch.columns.size() != columns_.size())
+        return malformed_chunk();
+    if (rows_so_far_ + rows > kMaxRows) return out_of_kept_memory();
+    for (size_t i = 0; i < columns_.size(); i++)
+        if (!append_column(columns_[i], batch.columns[i], rows)) return out_of_kept_memory();
+    while (next_block_ < first_block) first_row_[next_block_++] = static_cast<uint32_t>(rows_so_far_);
+    for (uint16_t count : block_rows) {
+        first_row_[next_block_++] = static_cast<uint32_t>(rows_so_far_);
+        rows_so_far_ += count;
+    }
+    return {};
+}
+
+void KeptChunk::seal() {
+    while (next_block_ <= kChunkBlocks) first_row_[next_block_++] = static_cast<uint32_t>(rows_so_far_);
+    for (KeptValues& values : columns_) {
+        values.values.shrink();
+        values.data.shrink();
+        values.validity.shrink();
+    }
+}
+
+uint64_t KeptChunk::bytes() const {
+    uint64_t bytes = first_row_.size() * sizeof(uint32_t);
+    for (const KeptValues& values : columns_)
+        bytes += values.values.bytes() + values.data.bytes() + values.validity.bytes();
+    return bytes;
+}
+
+}  // namespace gpujoin

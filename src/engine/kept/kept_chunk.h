@@ -1,0 +1,91 @@
+// KeptChunk: some columns of a chunk's rows (wire/kept.h), in host memory. It is filled batch by batch, in
+// the order of its blocks, then sealed, and read by many from then on. All columns have the same rows, those
+// of the blocks that were appended.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/ledger.h"
+#include "wire/batch.h"
+#include "wire/kept.h"
+#include "wire/status.h"
+
+namespace gpujoin {
+
+// An array that grows, charged to a ledger.
+class KeptArray {
+  public:
+    explicit KeptArray(Ledger* ledger) : ledger_(ledger) {}
+    ~KeptArray() { ledger_->release(charged_); }
+    KeptArray(KeptArray&& other) noexcept;
+    KeptArray(const KeptArray&) = delete;
+    KeptArray& operator=(const KeptArray&) = delete;
+
+    // False, and nothing done, where the ledger has no room.
+    bool append(const void* bytes, uint64_t count);
+    bool resize(uint64_t bytes);  // what is new is zero
+    void shrink();
+
+    uint64_t bytes() const { return memory_.size(); }
+    template <typename Value>
+    const Value* as() const {
+        return reinterpret_cast<const Value*>(memory_.data());
+    }
+    std::byte* data() { return memory_.data(); }
+
+  private:
+    bool grow_to(uint64_t bytes);
+
+    Ledger* ledger_;
+    uint64_t charged_ = 0;
+    std::vector<std::byte> memory_;
+};
+
+struct KeptValues {
+    explicit KeptValues(const ChunkColumn& of, Ledger* ledger)
+        : column(of), values(ledger), data(ledger), validity(ledger) {}
+
+    ChunkColumn column;
+    KeptArray values;    // fixed types: the values; Bytes: uint32 ends in data
+    KeptArray data;      // Bytes
+    KeptArray validity;  // one bit a row; empty: no NULLs
+
+    const uint8_t* validity_bits() const { return validity.bytes() > 0 ? validity.as<uint8_t>() : nullptr; }
+};
+
+class KeptChunk {
+  public:
+    // What the chunk has is charged to the ledger, which outlives it.
+    KeptChunk(std::span<const ChunkColumn> columns, Ledger* ledger);
+
+    // Adds the rows of the blocks from first_block on, of which block_rows says how many each has: blocks
+    // behind all that came before. The batch has a column for each of the chunk's, and is in host memory.
+    // 53200 where the ledger has no room, 08P01 where it does not add up; the chunk is of no more use then.
+    Status append(const BatchView& batch, uint32_t first_block, std::span<const uint16_t> block_rows);
+    // Rows of it are missing: it is not to be used.
+    void fail() { failed_ = true; }
+    bool has_failed() const { return failed_; }
+    // After that it stays as it is.
+    void seal();
+
+    uint64_t rows() const { return first_row_.back(); }
+    // Of a block; for kChunkBlocks the number of rows.
+    uint64_t first_row(uint32_t block) const { return first_row_[block]; }
+    bool has_rows_of(const KeptChunk& other) const { return first_row_ == other.first_row_; }
+    uint64_t bytes() const;
+    const std::vector<KeptValues>& columns() const { return columns_; }
+
+  private:
+    bool append_column(KeptValues& values, const ColumnView& view, uint64_t rows);
+    bool append_validity(KeptValues& values, const uint8_t* bits, uint64_t rows);
+
+    std::vector<KeptValues> columns_;
+    std::vector<uint32_t> first_row_;  // by block, kChunkBlocks + 1 of them
+    uint32_t next_block_ = 0;
+    uint64_t rows_so_far_ = 0;
+    bool failed_ = false;
+};
+
+}  // namespace gpujoin

@@ -1,0 +1,14 @@
+// The cursor of a probe whose source rows are kept: of the rows of a scan, batch after batch.
+#pragma once
+
+#include "engine/fragment.h"
+#include "engine/kept/kept_view.h"
+
+namespace gpujoin {
+
+// The scan is valid for the fragment's source. All of them outlive the cursor. A cursor that is skipped gives
+// its rows all the same.
+std::unique_ptr<Cursor> make_kept_cursor(Fragment& fragment, const KeptScan& scan,
+                                         std::span<const ColumnSpec> source, Ledger* ledger);
+
+}  // namespace gpujoin

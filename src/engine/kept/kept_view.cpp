@@ -1,0 +1,257 @@
+// Conditions are tested column by column on some thousand rows at a time, which stay in the processor's
+// cache; the numbers of those that pass are kept, and their values gathered.
+#include "engine/kept/kept_view.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace gpujoin {
+
+namespace {
+
+constexpr uint32_t kRowsAtATime = 8192;
+constexpr uint32_t kMostRows = 64u << 10;  // of a batch
+constexpr uint32_t kFewestRows = kRowsAtATime;
+
+Status malformed_scan(const char* detail) {
+    return failure(Fault::Protocol, "08P01", "malformed scan of kept columns").with_detail("%s", detail);
+}
+
+Status out_of_memory_for_scan() {
+    return failure(Fault::HostMemory, "53200", "out of memory for joins")
+        .with_detail("The memory set aside for all joins together is used up.")
+        .with_hint("Increase gpujoin.host_memory, or set gpujoin.enabled to off for this query.");
+}
+
+bool has_integers(const ColumnSpec& spec) {
+    return spec.type <= ColumnType::Fixed8 &&
+           (spec.order == ValueOrder::Signed || spec.order == ValueOrder::Unsigned);
+}
+
+// Integers may be kept narrower than they are wanted.
+bool can_give(const ColumnSpec& kept, const ColumnSpec& wanted) {
+    if (kept.nullable && !wanted.nullable) return false;
+    if (kept.type == wanted.type) return true;
+    return kept.order == ValueOrder::Signed && wanted.order == ValueOrder::Signed &&
+           wanted.type <= ColumnType::Fixed8 && kept.type < wanted.type;
+}
+
+// Calls visit with a value of the type that a fixed column's values are read as.
+template <typename Visit>
+void with_integer(const ColumnSpec& spec, const Visit& visit) {
+    const bool is_signed = spec.order == ValueOrder::Signed;
+    switch (spec.type) {
+        case ColumnType::Fixed1:
+            return is_signed ? visit(int8_t{}) : visit(uint8_t{});
+        case ColumnType::Fixed2:
+            return is_signed ? visit(int16_t{}) : visit(uint16_t{});
+        case ColumnType::Fixed4:
+            return is_signed ? visit(int32_t{}) : visit(uint32_t{});
+        default:
+            return visit(int64_t{});
+    }
+}
+
+template <typename Integer>
+uint32_t test(const KeptValues& values, const KeptCondition& condition, uint32_t* rows, uint32_t count) {
+    const auto* value = values.values.as<Integer>();
+    const uint8_t* validity = values.validity_bits();
+    const bool outside = condition.outside != 0;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t row = rows[i];
+        const uint64_t distance =
+            static_cast<uint64_t>(static_cast<int64_t>(value[row])) - static_cast<uint64_t>(condition.low);
+        bool passes = (distance <= condition.span) != outside;
+        if (validity) passes = passes && (validity[row >> 3] >> (row & 7) & 1);
+        rows[kept] = row;
+        kept += passes;
+    }
+    return kept;
+}
+
+template <typename From, typename To>
+void gather_as(const From* from, const uint32_t* rows, uint32_t count, To* to) {
+    for (uint32_t i = 0; i < count; i++) to[i] = static_cast<To>(from[rows[i]]);
+}
+
+struct Wide {
+    uint64_t half[2];
+};
+
+void gather_same(const KeptValues& values, const uint32_t* rows, uint32_t count, std::byte* to) {
+    switch (values.column.spec.type) {
+        case ColumnType::Fixed1:
+            return gather_as(values.values.as<uint8_t>(), rows, count, reinterpret_cast<uint8_t*>(to));
+        case ColumnType::Fixed2:
+            return gather_as(values.values.as<uint16_t>(), rows, count, reinterpret_cast<uint16_t*>(to));
+        case ColumnType::Fixed4:
+            return gather_as(values.values.as<uint32_t>(), rows, count, reinterpret_cast<uint32_t*>(to));
+        case ColumnType::Fixed8:
+            return gather_as(values.values.as<uint64_t>(), rows, count, reinterpret_cast<uint64_t*>(to));
+        default:
+            return gather_as(values.values.as<Wide>(), rows, count, reinterpret_cast<Wide*>(to));
+    }
+}
+
+void gather_fixed(const KeptValues& values, const ColumnSpec& wanted, const uint32_t* rows, uint32_t count,
+                  std::byte* to) {
+    if (values.column.spec.type == wanted.type) return gather_same(values, rows, count, to);
+    with_integer(values.column.spec, [&](auto from) {
+        with_integer(wanted, [&](auto into) {
+            gather_as(values.values.as<decltype(from)>(), rows, count, reinterpret_cast<decltype(into)*>(to));
+        });
+    });
+}
+
+}  // namespace
+
+Status validate_kept_scan(const KeptScan& scan, std::span<const ColumnSpec> source) {
+    const auto& columns = scan.view.columns;
+    if (columns.size() < source.size()) return malformed_scan("It has fewer columns than its source.");
+    for (size_t i = 0; i < source.size(); i++)
+        if (!can_give(columns[i]->column.spec, source[i]))
+            return malformed_scan("A column is not what its source has.");
+    for (const KeptCondition& condition : scan.conditions)
+        if (condition.column >= columns.size() || !has_integers(columns[condition.column]->column.spec))
+            return malformed_scan("A condition is not on a column of integers.");
+    return {};
+}
+
+KeptRows::KeptRows(const KeptScan& scan, std::span<const ColumnSpec> source, Ledger* ledger)
+    : scan_(scan), source_(source), ledger_(ledger), wants_all_(true) {
+    const KeptChunk& chunk = scan.view.rows_of();
+    for (uint32_t block = 0; block < kChunkBlocks && wants_all_; block++)
+        wants_all_ = scan.map.has(block) || chunk.first_row(block) == chunk.first_row(block + 1);
+    outputs_.resize(source.size());
+    views_.resize(source.size());
+    for (size_t i = 0; i < source.size(); i++) outputs_[i].spec = source[i];
+}
+
+KeptRows::~KeptRows() {
+    ledger_->release(charged_);
+}
+
+bool KeptRows::charge(uint64_t bytes) {
+    if (!ledger_->charge(bytes)) return false;
+    charged_ += bytes;
+    return true;
+}
+
+// For as many rows at a time as there is memory for.
+Status KeptRows::set_aside() {
+    uint64_t row_bytes = sizeof(uint32_t);
+    for (const ColumnSpec& spec : source_)
+        row_bytes += 1 + (spec.type == ColumnType::Bytes ? sizeof(uint32_t) : fixed_width(spec.type));
+    for (capacity_ = kMostRows; !charge(capacity_ * row_bytes); capacity_ /= 2)
+        if (capacity_ == kFewestRows) return out_of_memory_for_scan();
+    selected_.resize(kRowsAtATime);
+    for (Output& output : outputs_) {
+        output.validity.resize(validity_bytes(capacity_));
+        if (output.spec.type == ColumnType::Bytes)
+            output.offsets.resize(capacity_ + 1);
+        else
+            output.values.resize(uint64_t{capacity_} * fixed_width(output.spec.type));
+    }
+    return {};
+}
+
+// Numbers of the rows that are of wanted blocks.
+uint32_t KeptRows::select_wanted(uint64_t first, uint64_t end) {
+    uint32_t count = 0;
+    const KeptChunk& chunk = scan_.view.rows_of();
+    for (uint64_t row = first; row < end;) {
+        while (chunk.first_row(block_ + 1) <= row) block_++;
+        const uint64_t stop = std::min(end, chunk.first_row(block_ + 1));
+        if (scan_.map.has(block_))
+            for (; row < stop; row++) selected_[count++] = static_cast<uint32_t>(row);
+        row = stop;
+    }
+    return count;
+}
+
+uint32_t KeptRows::select(uint64_t first, uint64_t end) {
+    auto count = static_cast<uint32_t>(end - first);
+    if (wants_all_)
+        for (uint32_t i = 0; i < count; i++) selected_[i] = static_cast<uint32_t>(first) + i;
+    else
+        count = select_wanted(first, end);
+    for (const KeptCondition& condition : scan_.conditions) {
+        if (count == 0) break;
+        const KeptValues& values = *scan_.view.columns[condition.column];
+        with_integer(values.column.spec, [&](auto integer) {
+            count = test<decltype(integer)>(values, condition, selected_.data(), count);
+        });
+    }
+    return count;
+}
+
+void KeptRows::gather_validity(Output& output, const KeptValues& values, uint32_t count) const {
+    const uint8_t* bits = values.validity_bits();
+    if (!bits) return;
+    if (!output.has_nulls) std::ranges::fill(output.validity, uint8_t{0xff});
+    output.has_nulls = true;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t from = selected_[i];
+        const uint32_t to = rows_ + i;
+        if (!(bits[from >> 3] >> (from & 7) & 1))
+            output.validity[to >> 3] &= static_cast<uint8_t>(~(1u << (to & 7)));
+    }
+}
+
+Status KeptRows::gather_bytes(Output& output, const KeptValues& values, uint32_t count) {
+    const auto* ends = values.values.as<uint32_t>();
+    auto start = [ends](uint32_t row) { return row > 0 ? ends[row - 1] : 0; };
+    uint64_t bytes = output.offsets[rows_];
+    for (uint32_t i = 0; i < count; i++) bytes += ends[selected_[i]] - start(selected_[i]);
+    if (bytes > output.data.size()) {
+        if (!charge(bytes - output.data.size())) return out_of_memory_for_scan();
+        output.data.resize(bytes);
+    }
+    uint32_t at = output.offsets[rows_];
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t from = start(selected_[i]);
+        const uint32_t length = ends[selected_[i]] - from;
+        memcpy(output.data.data() + at, values.data.as<std::byte>() + from, length);
+        output.offsets[rows_ + i + 1] = at += length;
+    }
+    return {};
+}
+
+Status KeptRows::gather(uint32_t count) {
+    for (size_t i = 0; i < source_.size(); i++) {
+        Output& output = outputs_[i];
+        const KeptValues& values = *scan_.view.columns[i];
+        gather_validity(output, values, count);
+        if (uint32_t width = fixed_width(output.spec.type))
+            gather_fixed(values, output.spec, selected_.data(), count,
+                         output.values.data() + uint64_t{rows_} * width);
+        else
+            GPUJOIN_RETURN_IF_FAILED(gather_bytes(output, values, count));
+    }
+    rows_ += count;
+    return {};
+}
+
+Status KeptRows::next(BatchView* batch) {
+    if (capacity_ == 0) GPUJOIN_RETURN_IF_FAILED(set_aside());
+    rows_ = 0;
+    for (Output& output : outputs_) output.has_nulls = false;
+    const uint64_t rows = scan_.view.rows_of().rows();
+    while (next_row_ < rows && rows_ + kRowsAtATime <= capacity_) {
+        const uint64_t end = std::min(rows, next_row_ + kRowsAtATime);
+        const uint32_t count = select(next_row_, end);
+        next_row_ = end;
+        if (count > 0) GPUJOIN_RETURN_IF_FAILED(gather(count));
+    }
+    for (size_t i = 0; i < outputs_.size(); i++) {
+        const Output& output = outputs_[i];
+        views_[i] = {output.has_nulls ? output.validity.data() : nullptr, output.values.data(),
+                     output.offsets.data(), output.data.data(),
+                     output.offsets.empty() ? 0 : output.offsets[rows_]};
+    }
+    *batch = {rows_, views_, Memory::Host};
+    return {};
+}
+
+}  // namespace gpujoin

@@ -1,0 +1,74 @@
+// See kept_client.h.
+#include "pg/client/kept_client.h"
+
+#include <cstring>
+
+#include "pg/allocate.h"
+#include "pg/client/client_state.h"
+
+namespace gpujoin {
+
+namespace {
+
+bool ask_about(Client* client, MessageType question, const ChunkBody& body,
+               std::span<const ChunkColumn> columns) {
+    return ask(client, {question, &body, std::as_bytes(columns)}, MessageType::FoundKept);
+}
+
+}  // namespace
+
+void client_find_kept(Client* client, const ChunkKey* chunk, std::span<const ChunkColumn> columns,
+                      FoundChunk* found) {
+    *found = {};
+    if (!ask_about(client, MessageType::FindKept, {*chunk, 0, 0, static_cast<uint32>(columns.size()), 0},
+                   columns))
+        return;
+    const FoundKeptBody& answer = client->answer.found;
+    found->exists = answer.exists != 0;
+    found->handle = answer.handle;
+    found->rows = answer.rows;
+    found->version = answer.version;
+    found->map = client->map;
+    memcpy(found->has, answer.has, sizeof found->has);
+}
+
+uint32_t client_make_kept(Client* client, const ChunkKey* chunk, uint64_t version, uint64_t bytes,
+                          std::span<const ChunkColumn> columns) {
+    ChunkBody body = {*chunk, version, bytes, static_cast<uint32>(columns.size()), 0};
+    return ask_about(client, MessageType::MakeKept, body, columns) ? client->answer.found.handle : 0;
+}
+
+void client_append_kept(Client* client, const Block* block, AppendKeptBody body,
+                        std::span<const ColumnBuffers> columns) {
+    body.block = {block->offset, block->bytes};
+    body.columns = static_cast<uint16>(columns.size());
+    uint64 sequence = hand_over(client, block, MessageType::AppendKept);
+    send_message(client, MessageType::AppendKept, sequence, &body, std::as_bytes(columns));
+}
+
+bool client_seal_kept(Client* client, uint32_t handle, const ChunkMap* map) {
+    SealKeptBody body = {handle, map ? 1u : 0u};
+    std::span<const std::byte> tail;
+    if (map) tail = std::as_bytes(std::span(map, 1));
+    return ask(client, {MessageType::SealKept, &body, tail}, MessageType::FoundKept) &&
+           client->answer.found.handle != 0;
+}
+
+uint64_t client_probe_kept(Client* client, uint32_t handle, std::span<const KeptCondition> conditions,
+                           const ChunkMap* map) {
+    struct {
+        KeptCondition conditions[kMaxKeptConditions];
+        std::byte map[sizeof(ChunkMap)];  // behind so many as there are
+    } tail;
+    auto* bytes = reinterpret_cast<std::byte*>(&tail);
+    memcpy(bytes, conditions.data(), conditions.size_bytes());
+    memcpy(bytes + conditions.size_bytes(), map, sizeof *map);
+    ProbeKeptBody body = {handle, static_cast<uint32>(conditions.size())};
+    uint64 sequence = ++client->last_sequence;
+    add_unfinished(client, sequence, client->names_probe_rows);
+    send_message(client, MessageType::ProbeKept, sequence, &body,
+                 {bytes, conditions.size_bytes() + sizeof *map});
+    return sequence;
+}
+
+}  // namespace gpujoin

@@ -1,0 +1,37 @@
+// Kept columns, as a backend asks the server for them within its session (wire/kept.h).
+#pragma once
+
+#include "pg/client/client.h"
+
+namespace gpujoin {
+
+// What there is of a chunk. handle 0: not all of the columns.
+struct FoundChunk {
+    bool exists;
+    uint32_t handle;
+    uint64_t rows;
+    uint64_t version;
+    ChunkMap map;
+    uint8_t has[kMaxKeptColumns / 8];
+};
+
+void client_find_kept(Client* client, const ChunkKey* chunk, std::span<const ChunkColumn> columns,
+                      FoundChunk* found);
+// A handle to fill a chunk under; 0: there is no room, or somebody else fills it.
+uint32_t client_make_kept(Client* client, const ChunkKey* chunk, uint64_t version, uint64_t bytes,
+                          std::span<const ChunkColumn> columns);
+// Sends the batch in a taken block, which is the server's until it answers. body: all but the block.
+void client_append_kept(Client* client, const Block* block, AppendKeptBody body,
+                        std::span<const ColumnBuffers> columns);
+// The chunk is complete, for the blocks of the map; nullptr: it is given up. False where it is not kept.
+bool client_seal_kept(Client* client, uint32_t handle, const ChunkMap* map);
+// Probes with the rows of a found chunk that meet the conditions, of the blocks of the map. The sequence
+// number of the results.
+uint64_t client_probe_kept(Client* client, uint32_t handle, std::span<const KeptCondition> conditions,
+                           const ChunkMap* map);
+
+// On a connection of its own: forgets a table's chunks (relation 0: those of all tables; nullptr: none), and
+// tells what is kept. False, with the reason in *why, when the server cannot be reached.
+bool client_kept_tables(const ChunkKey* forget, KeptTablesBody* tables, Status* why);
+
+}  // namespace gpujoin

@@ -1,0 +1,197 @@
+// See kept_columns.h.
+#include "pg/executor/kept_columns.h"
+
+#include <cstring>
+
+#include "pg/allocate.h"
+#include "pg/compat.h"
+#include "pg/decimal.h"
+#include "pg/executor/encoders.h"
+#include "pg/executor/output_column.h"
+
+extern "C" {
+#include "access/tupdesc.h"
+#include "access/tupdesc_details.h"
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+// Integers are kept as wide as the table has them, and widened when they are read.
+KeyEncoding narrow(KeyEncoding encoding, Oid declared_type) {
+    bool is_integer = declared_type == INT2OID || declared_type == INT4OID;
+    if (!is_integer || (encoding != KeyEncoding::Int32 && encoding != KeyEncoding::Int64)) return encoding;
+    return declared_type == INT2OID ? KeyEncoding::Int16 : KeyEncoding::Int32;
+}
+
+KeptForm encoded_form(AttrNumber attribute, KeyEncoding encoding, Oid declared_type, int scale) {
+    KeptForm form = {};
+    form.attribute = attribute;
+    form.encoding = narrow(encoding, declared_type);
+    form.declared_type = declared_type;
+    form.scale = scale;
+    form.spec = column_of(form.encoding);
+    form.encoder = find_encoder(form.encoding, declared_type);
+    return form;
+}
+
+// Everything that the bytes of a kept column depend on.
+struct Description {
+    AttrNumber attribute;
+    int16 length;
+    Oid type;
+    int32 modifier;
+    Oid collation;
+    char alignment;
+    bool by_value;
+    bool has_missing;
+    uint8 encoding;
+    Oid declared_type;
+    int32 scale;
+    int32 output_length;
+    uint64 missing[2];
+};
+
+uint64 hash_bytes_of(const void* bytes, Size size, uint64 seed) {
+    return hash_bytes_extended(static_cast<const unsigned char*>(bytes), static_cast<int>(size), seed);
+}
+
+// The value in rows that were written before the column was added.
+void describe_missing(TupleDesc desc, AttrNumber number, Description* description) {
+    Form_pg_attribute attribute = TupleDescAttr(desc, number - 1);
+    if (!attribute->atthasmissing || !desc->constr || !desc->constr->missing) return;
+    const AttrMissing* missing = &desc->constr->missing[number - 1];
+    if (!missing->am_present) return;
+    description->has_missing = true;
+    Datum value = missing->am_value;
+    Size size = attribute->attbyval ? sizeof value : datumGetSize(value, false, attribute->attlen);
+    const void* bytes = attribute->attbyval ? static_cast<const void*>(&value) : DatumGetPointer(value);
+    for (uint64 i = 0; i < 2; i++) description->missing[i] = hash_bytes_of(bytes, size, i + 1);
+}
+
+void identify(Relation relation, const KeptForm* form, ChunkColumn* column) {
+    TupleDesc desc = RelationGetDescr(relation);
+    Form_pg_attribute attribute = TupleDescAttr(desc, form->attribute - 1);
+    Description description;
+    memset(&description, 0, sizeof description);  // padding too
+    description.attribute = form->attribute;
+    description.length = attribute->attlen;
+    description.type = attribute->atttypid;
+    description.modifier = attribute->atttypmod;
+    description.collation = attribute->attcollation;
+    description.alignment = attribute->attalign;
+    description.by_value = attribute->attbyval;
+    description.encoding = static_cast<uint8>(form->encoding);
+    description.declared_type = form->declared_type;
+    description.scale = form->scale;
+    description.output_length = form->type_length;
+    describe_missing(desc, form->attribute, &description);
+    *column = {};
+    for (uint64 i = 0; i < 2; i++) {
+        uint64 hash = hash_bytes_of(&description, sizeof description, i + 1);
+        memcpy(column->identity + i * sizeof hash, &hash, sizeof hash);
+    }
+    column->spec = form->spec;
+    column->spec.nullable = 1;
+}
+
+// The encoding of a type's values as keys; None: of no use.
+KeyEncoding usual_encoding(Form_pg_attribute attribute, Oid* declared_type) {
+    *declared_type = attribute->atttypid;
+    switch (attribute->atttypid) {
+        case BOOLOID:
+            return KeyEncoding::Bool;
+        case CHAROID:
+            return KeyEncoding::Char1;
+        case INT2OID:
+            return KeyEncoding::Int16;
+        case INT4OID:
+        case DATEOID:
+            return KeyEncoding::Int32;
+        case INT8OID:
+        case TIMEOID:
+        case TIMESTAMPOID:
+        case TIMESTAMPTZOID:
+            return KeyEncoding::Int64;
+        case OIDOID:
+            return KeyEncoding::Oid32;
+        case FLOAT4OID:
+        case FLOAT8OID:
+            return KeyEncoding::Float64;
+        case UUIDOID:
+            return KeyEncoding::Uuid;
+        case VARCHAROID:
+            *declared_type = TEXTOID;
+            return KeyEncoding::Text;
+        case TEXTOID:
+            return KeyEncoding::Text;
+        case BPCHAROID:
+            return KeyEncoding::Bpchar;
+        default:
+            return KeyEncoding::None;
+    }
+}
+
+bool is_same(const ChunkColumn* a, const ChunkColumn* b) {
+    return memcmp(a->identity, b->identity, sizeof a->identity) == 0;
+}
+
+}  // namespace
+
+KeptColumns make_kept_columns(int most) {
+    return {0, zeroed<KeptForm>(most + 1), zeroed<ChunkColumn>(most + 1)};
+}
+
+bool kept_form(const InputColumn* sent, AttrNumber attribute, KeptForm* form) {
+    if (attribute <= 0 || sent->attribute <= 0 || sent->expression || sent->hash || sent->shift ||
+        sent->bound)
+        return false;
+    if (sent->encoding != KeyEncoding::None) {
+        *form = encoded_form(attribute, sent->encoding, sent->declared_type, sent->scale);
+        return true;
+    }
+    *form = {};
+    form->attribute = attribute;
+    form->spec = sent->spec;
+    form->encoder = sent->encoder;
+    form->type_length = sent->type_length;
+    return true;
+}
+
+KeptForm kept_form_of_condition(const ConditionRange* condition) {
+    KeyEncoding encoding = condition->type == OIDOID          ? KeyEncoding::Oid32
+                           : get_typlen(condition->type) == 8 ? KeyEncoding::Int64
+                                                              : KeyEncoding::Int32;
+    return encoded_form(condition->attribute, encoding, condition->type, 0);
+}
+
+bool usual_kept_form(Form_pg_attribute attribute, KeptForm* form) {
+    if (attribute->atttypid == NUMERICOID) {
+        int scale = decimal_scale(attribute->atttypmod);
+        if (scale < 0) return false;
+        *form = encoded_form(attribute->attnum, KeyEncoding::Decimal64, NUMERICOID, scale);
+        return true;
+    }
+    Oid declared_type;
+    KeyEncoding encoding = usual_encoding(attribute, &declared_type);
+    if (encoding == KeyEncoding::None) return false;
+    *form = encoded_form(attribute->attnum, encoding, declared_type, 0);
+    return true;
+}
+
+int add_kept_column(KeptColumns* columns, Relation relation, const KeptForm* form) {
+    ChunkColumn column;
+    identify(relation, form, &column);
+    for (int i = 0; i < columns->count; i++)
+        if (is_same(&columns->columns[i], &column)) return i;
+    columns->forms[columns->count] = *form;
+    columns->columns[columns->count] = column;
+    return columns->count++;
+}
+
+}  // namespace gpujoin

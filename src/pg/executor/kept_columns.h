@@ -1,0 +1,47 @@
+// Which columns of a table a scan wants kept: in what form they are kept, what tells them from all other
+// columns and forms, and the scan's conditions as tests of them.
+#pragma once
+
+#include "pg/executor/batch_writer.h"
+#include "pg/executor/scan_conditions.h"
+#include "wire/kept.h"
+
+extern "C" {
+#include "postgres.h"
+#include "utils/rel.h"
+}
+
+namespace gpujoin {
+
+// A column as it is encoded to be kept.
+struct KeptForm {
+    AttrNumber attribute;  // of the table
+    ColumnSpec spec;
+    Encoder encoder;
+    KeyEncoding encoding;  // None: as an output column
+    Oid declared_type;
+    int scale;
+    int16 type_length;
+};
+
+struct KeptColumns {
+    int count;
+    KeptForm* forms;
+    ChunkColumn* columns;  // what the server knows of each
+};
+
+// Room for so many, in the current memory context.
+KeptColumns make_kept_columns(int most);
+
+// The column that is kept for one that is sent, whose values are of an attribute of the table; false where
+// none is.
+bool kept_form(const InputColumn* sent, AttrNumber attribute, KeptForm* form);
+// The one for a condition on an attribute.
+KeptForm kept_form_of_condition(const ConditionRange* condition);
+// The one that most queries will want of a type; false where there is none.
+bool usual_kept_form(Form_pg_attribute attribute, KeptForm* form);
+
+// Adds a column, unless it is there; its number.
+int add_kept_column(KeptColumns* columns, Relation relation, const KeptForm* form);
+
+}  // namespace gpujoin

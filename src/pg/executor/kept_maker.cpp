@@ -1,0 +1,248 @@
+// Rows are read as sequential scans read those of pages whose rows are all visible, and encoded as they are
+// for joins, but all of them, and in the order of the blocks. A batch ends with a block's last row. What
+// proves a block: docs/design.md, Kept columns.
+#include "pg/executor/kept_maker.h"
+
+#include <cstring>
+
+#include "pg/allocate.h"
+#include "pg/compat.h"
+#include "pg/executor/encoders.h"
+#include "pg/executor/heap_deform.h"
+
+extern "C" {
+#include "executor/executor.h"
+#include "storage/bufmgr.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+constexpr uint32 kBlocksOfBatch = 8192;  // the most whose numbers of rows have a place in a block of memory
+constexpr uint64 kBytesForBlocks = kBlocksOfBatch * sizeof(uint16);
+
+}  // namespace
+
+struct KeptMaker {
+    Relation relation;
+    const KeptColumns* kept;
+    BufferAccessStrategy strategy;
+    ExprContext* context;
+    HeapDeformer* deformer;
+    RowSet rows;  // of a page
+    const Datum** values;
+    const bool** nulls;
+    bool* has_nulls;
+
+    // The chunk that is made.
+    Client* client;
+    uint32 handle;
+    uint32 first_block_of_chunk;
+    ChunkColumn* columns;
+    BatchWriter writer;
+    Block memory;  // that a batch is being written to
+    bool is_writing;
+    uint32 first_block;  // of the batch, in the chunk
+    uint32 blocks;
+    uint16* block_rows;
+    ChunkMap left_out;
+};
+
+namespace {
+
+Bitmapset* attributes_of(const KeptColumns* columns) {
+    Bitmapset* attributes = nullptr;
+    for (int i = 0; i < columns->count; i++)
+        attributes = bms_add_member(attributes, columns->forms[i].attribute);
+    return attributes;
+}
+
+void init_rows(KeptMaker* maker) {
+    int attributes = RelationGetNumberOfAttributes(maker->relation);
+    maker->values = zeroed<const Datum*>(attributes + 1);
+    maker->nulls = zeroed<const bool*>(attributes + 1);
+    maker->has_nulls = zeroed<bool>(attributes + 1);
+    maker->rows = {0, maker->values, maker->nulls, maker->has_nulls, nullptr, attributes};
+}
+
+InputColumn input_column(const KeptForm* form) {
+    InputColumn column = {};
+    column.spec = form->spec;
+    column.spec.nullable = 1;
+    column.encoder = form->encoder;
+    column.attribute = form->attribute;
+    column.type_length = form->type_length;
+    column.scale = form->scale;
+    return column;
+}
+
+// The writer for the wanted columns. Its averages are those of the chunk before.
+void choose_columns(KeptMaker* maker, const bool* wanted) {
+    BatchWriter* writer = &maker->writer;
+    writer->column_count = 0;
+    writer->allocates = false;
+    for (int i = 0; i < maker->kept->count; i++) {
+        if (!wanted[i]) continue;
+        const KeptForm* form = &maker->kept->forms[i];
+        maker->columns[writer->column_count] = maker->kept->columns[i];
+        writer->columns[writer->column_count++] = input_column(form);
+        writer->allocates |= !form->encoder.put_rows;
+    }
+    batch_writer_reset(writer);
+}
+
+// Behind the rows' columns there is room for the blocks' numbers of rows.
+void begin_batch(KeptMaker* maker, uint32 block) {
+    BatchWriter* writer = &maker->writer;
+    if (!client_take_block(maker->client, 0, true, &maker->memory))
+        elog(ERROR, "no block is left for rows that are kept");
+    writer->spare = maker->memory;
+    writer->spare.bytes = (maker->memory.bytes - kBytesForBlocks) & ~(kBufferAlignment - 1);
+    writer->has_spare = true;
+    batch_begin(writer, maker->client, kTargetBatchRows);
+    maker->block_rows = reinterpret_cast<uint16*>(maker->memory.memory + writer->block.bytes);
+    maker->first_block = block;
+    maker->blocks = 0;
+    maker->is_writing = true;
+}
+
+void send_batch(KeptMaker* maker) {
+    BatchWriter* writer = &maker->writer;
+    if (!maker->is_writing) return;
+    maker->is_writing = false;
+    batch_finish(writer);
+    AppendKeptBody body = {};
+    body.rows = writer->rows;
+    body.handle = maker->handle;
+    body.first_block = maker->first_block;
+    body.blocks = maker->blocks;
+    body.block_rows = writer->block.bytes;
+    client_append_kept(maker->client, &maker->memory, body,
+                       {writer->buffers, static_cast<size_t>(writer->column_count)});
+}
+
+// Adds the rows of a page, all or none. False when there is no room for them all.
+bool add_rows(KeptMaker* maker) {
+    BatchWriter* writer = &maker->writer;
+    uint32 before = writer->rows;
+    uint32 rows = maker->rows.rows;
+    if (writer->capacity - before < rows) return false;
+    if (rows == 0 || batch_add_rows(writer, &maker->rows, rows) == rows) return true;
+    writer->rows = before;
+    return false;
+}
+
+// The block, and those before it that have no rows here, belong to the batch.
+void count_block(KeptMaker* maker, uint32 block, uint32 rows) {
+    while (maker->first_block + maker->blocks < block) maker->block_rows[maker->blocks++] = 0;
+    maker->block_rows[maker->blocks++] = static_cast<uint16>(rows);
+}
+
+// A page whose rows do not fit into a batch of their own is left to be read from the table.
+void add_page(KeptMaker* maker, uint32 block) {
+    bool is_far = maker->is_writing && block - maker->first_block >= kBlocksOfBatch;
+    if (is_far) send_batch(maker);
+    bool is_fresh = !maker->is_writing;
+    if (is_fresh) begin_batch(maker, block);
+    bool added = add_rows(maker);
+    if (!added && !is_fresh) {
+        send_batch(maker);
+        begin_batch(maker, block);
+        added = add_rows(maker);
+    }
+    if (!added) maker->left_out.add(block);
+    count_block(maker, block, added ? maker->rows.rows : 0);
+}
+
+void show_rows(KeptMaker* maker, uint32 rows) {
+    maker->rows.rows = rows;
+    for (int i = 0; i < maker->deformer->column_count; i++) {
+        const HeapColumn* column = &maker->deformer->columns[i];
+        maker->values[column->attribute - 1] = column->values;
+        maker->nulls[column->attribute - 1] = column->nulls;
+        maker->has_nulls[column->attribute - 1] = column->has_nulls;
+    }
+}
+
+// The map's bit alone does not do: the page says itself whether all its rows are visible.
+void read_block(KeptMaker* maker, uint32 block) {
+    CHECK_FOR_INTERRUPTS();
+    Buffer buffer = ReadBufferExtended(maker->relation, MAIN_FORKNUM, maker->first_block_of_chunk + block,
+                                       RBM_NORMAL, maker->strategy);
+    LockBuffer(buffer, BUFFER_LOCK_SHARE);
+    Page page = gpujoin_buffer_page(buffer);
+    OffsetNumber lines[MaxHeapTuplesPerPage];
+    HeapTupleHeader tuples[MaxHeapTuplesPerPage];
+    bool is_visible = PageIsAllVisible(page);
+    int count = is_visible ? list_all_tuples(page, lines) : 0;
+    LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+    for (int i = 0; i < count; i++)
+        tuples[i] = reinterpret_cast<HeapTupleHeader>(PageGetItem(page, PageGetItemId(page, lines[i])));
+    if (is_visible) {
+        heap_deform(maker->deformer, tuples, static_cast<uint32>(count));
+        show_rows(maker, static_cast<uint32>(count));
+        add_page(maker, block);
+    } else {
+        maker->left_out.add(block);
+    }
+    ReleaseBuffer(buffer);
+}
+
+// What is proven, if the map has not been set again meanwhile.
+bool find_proven(const KeptMaker* maker, uint32 chunk, const MapPage* before, ChunkMap* proven) {
+    MapPage after;
+    if (!read_map_page(maker->relation, chunk, &after) || after.version != before->version) return false;
+    for (uint32 i = 0; i < kChunkMapBytes; i++)
+        proven->bits[i] =
+            before->map.bits[i] & after.map.bits[i] & static_cast<uint8>(~maker->left_out.bits[i]);
+    return true;
+}
+
+uint64 expected_bytes(const KeptMaker* maker, const MapPage* page) {
+    uint64 blocks = 0;
+    for (uint8 bits : page->map.bits) blocks += static_cast<uint64>(__builtin_popcount(bits));
+    uint64 width = 0;
+    for (int i = 0; i < maker->writer.column_count; i++)
+        width += Max(fixed_width(maker->writer.columns[i].spec.type), 4u);
+    double tuples = maker->relation->rd_rel->reltuples;
+    double pages = maker->relation->rd_rel->relpages;
+    double rows = tuples > 0 && pages > 0 ? tuples / pages : 60;
+    return static_cast<uint64>(static_cast<double>(blocks) * rows) * width;
+}
+
+}  // namespace
+
+KeptMaker* make_kept_maker(Relation relation, const KeptColumns* columns) {
+    auto* maker = zeroed<KeptMaker>();
+    maker->relation = relation;
+    maker->kept = columns;
+    maker->strategy = GetAccessStrategy(BAS_BULKREAD);
+    maker->deformer = heap_deformer_create(RelationGetDescr(relation), attributes_of(columns));
+    maker->columns = zeroed<ChunkColumn>(columns->count + 1);
+    maker->writer.columns = zeroed<InputColumn>(columns->count + 1);
+    maker->writer.buffers = zeroed<ColumnBuffers>(columns->count + 1);
+    maker->writer.context = CreateStandaloneExprContext();
+    init_rows(maker);
+    return maker;
+}
+
+bool make_chunk(KeptMaker* maker, Client* client, uint32 chunk, const MapPage* page, const bool* wanted) {
+    choose_columns(maker, wanted);
+    ChunkKey key = chunk_key(maker->relation, chunk);
+    std::span<const ChunkColumn> columns(maker->columns, maker->writer.column_count);
+    maker->client = client;
+    maker->is_writing = false;
+    maker->left_out = {};
+    maker->first_block_of_chunk = chunk * kChunkBlocks;
+    maker->handle = client_make_kept(client, &key, page->version, expected_bytes(maker, page), columns);
+    if (maker->handle == 0) return false;
+    for (uint32 block = 0; block < kChunkBlocks; block++)
+        if (page->map.has(block)) read_block(maker, block);
+    send_batch(maker);
+    ChunkMap proven;
+    bool is_proven = find_proven(maker, chunk, page, &proven);
+    return client_seal_kept(client, maker->handle, is_proven ? &proven : nullptr);
+}
+
+}  // namespace gpujoin

@@ -1,0 +1,66 @@
+// See kept_proof.h.
+#include "pg/executor/kept_proof.h"
+
+#include "pg/compat.h"
+#include "pg/settings.h"
+
+extern "C" {
+#include "access/parallel.h"
+#include "access/visibilitymap.h"
+#include "access/xlog.h"
+#include "catalog/catalog.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "utils/snapmgr.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+constexpr uint32 kBlocksOfByte = BITS_PER_BYTE / BITS_PER_HEAPBLOCK;
+
+// One bit of the map's two is wanted.
+void take_bits(const uint8* bytes, ChunkMap* map) {
+    for (uint32 i = 0; i < kChunkMapBytes; i++) {
+        uint8 bits = 0;
+        for (uint32 block = 0; block < BITS_PER_BYTE; block++) {
+            uint32 place = BITS_PER_BYTE * i + block;
+            uint8 pair = bytes[place / kBlocksOfByte] >> (place % kBlocksOfByte * BITS_PER_HEAPBLOCK);
+            if (pair & VISIBILITYMAP_ALL_VISIBLE) bits |= static_cast<uint8>(1u << block);
+        }
+        map->bits[i] = bits;
+    }
+}
+
+}  // namespace
+
+// visibilitymap_pin() would make pages that are missing.
+bool read_map_page(Relation relation, uint32 chunk, MapPage* page) {
+    Buffer buffer = InvalidBuffer;
+    visibilitymap_get_status(relation, chunk * kChunkBlocks, &buffer);
+    if (!BufferIsValid(buffer)) return false;
+    LockBuffer(buffer, BUFFER_LOCK_SHARE);
+    Page bytes = gpujoin_buffer_page(buffer);
+    page->version = PageGetLSN(bytes);
+    take_bits(reinterpret_cast<const uint8*>(PageGetContents(bytes)), &page->map);
+    UnlockReleaseBuffer(buffer);
+    return page->version != 0;
+}
+
+// Who has the strongest lock may have changed what a column is, and may take that back.
+bool may_use_kept_columns(Relation relation, const EState* estate) {
+    return kKeepsColumns && setting_keep_memory > 0 && relation->rd_rel->relkind == RELKIND_RELATION &&
+           relation->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT && RelationNeedsWAL(relation) &&
+           !IsCatalogRelation(relation) && !is_new_in_transaction(relation) &&
+           !CheckRelationLockedByMe(relation, AccessExclusiveLock, true) && !RecoveryInProgress() &&
+           !may_lack_old_rows() && !IsParallelWorker() && estate->es_snapshot &&
+           IsMVCCSnapshot(estate->es_snapshot) && !estate->es_snapshot->takenDuringRecovery;
+}
+
+ChunkKey chunk_key(Relation relation, uint32 chunk) {
+    RelationFiles files = relation_files(relation);
+    return {files.database, files.tablespace, files.number, chunk};
+}
+
+}  // namespace gpujoin

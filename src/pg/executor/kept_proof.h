@@ -1,0 +1,30 @@
+// What proves that blocks of a table have not changed: pages of its visibility map. See docs/design.md, Kept
+// columns, for what is concluded from them and why.
+#pragma once
+
+#include "wire/kept.h"
+
+extern "C" {
+#include "postgres.h"
+#include "nodes/execnodes.h"
+#include "utils/rel.h"
+}
+
+namespace gpujoin {
+
+// A page of the map as it was at one moment.
+struct MapPage {
+    uint64 version;  // its LSN
+    ChunkMap map;    // the blocks whose rows are visible to all
+};
+
+// Reads the page that has the bits of a chunk's blocks. False where there is none, or it proves nothing.
+bool read_map_page(Relation relation, uint32 chunk, MapPage* page);
+
+// Whether columns of this table may be kept, and kept ones be used, by this transaction and under this
+// snapshot.
+bool may_use_kept_columns(Relation relation, const EState* estate);
+
+ChunkKey chunk_key(Relation relation, uint32 chunk);
+
+}  // namespace gpujoin

@@ -1,0 +1,112 @@
+// A table has its place in one set of places, chosen by its hash; there the one that was used least lately
+// makes room.
+#include "pg/kept_tables.h"
+
+#include <cstring>
+
+#include "pg/compat.h"
+#include "wire/build.h"
+
+extern "C" {
+#include "common/hashfn.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "storage/spin.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+constexpr uint32 kSets = 128;
+constexpr uint32 kPlaces = 8;
+
+struct KnownTable {
+    ChunkKey key;  // relation 0: the place is free
+    uint32 scans;
+    float kept_share;
+    uint64 used_at;
+};
+
+struct KnownTables {
+    uint64 build;
+    slock_t lock;
+    uint64 clock;
+    KnownTable table[kSets][kPlaces];
+};
+
+KnownTables* known = nullptr;
+shmem_startup_hook_type previous_startup_hook = nullptr;
+
+void on_shmem_startup() {
+    if (previous_startup_hook) previous_startup_hook();
+    bool found;
+    LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+    known = static_cast<KnownTables*>(ShmemInitStruct("gpujoin kept tables", sizeof(KnownTables), &found));
+    if (!found) {
+        memset(static_cast<void*>(known), 0, sizeof *known);
+        known->build = kBuildId;
+        SpinLockInit(&known->lock);
+    }
+    if (known->build != kBuildId) known = nullptr;  // where processes load the library anew
+    LWLockRelease(AddinShmemInitLock);
+}
+
+// With the lock held; nullptr where it is not known.
+KnownTable* find(const ChunkKey& key) {
+    ChunkKey table = key;
+    table.number = 0;
+    uint32 set = hash_bytes(reinterpret_cast<const unsigned char*>(&table), sizeof table) % kSets;
+    for (KnownTable& place : known->table[set])
+        if (place.key == table) return &place;
+    return nullptr;
+}
+
+KnownTable* find_or_add(const ChunkKey& key) {
+    if (KnownTable* table = find(key)) return table;
+    ChunkKey table = key;
+    table.number = 0;
+    uint32 set = hash_bytes(reinterpret_cast<const unsigned char*>(&table), sizeof table) % kSets;
+    KnownTable* oldest = known->table[set];
+    for (KnownTable& place : known->table[set])
+        if (place.used_at < oldest->used_at) oldest = &place;
+    *oldest = {table, 0, 0, 0};
+    return oldest;
+}
+
+}  // namespace
+
+void install_kept_tables() {
+    request_shared_memory(MAXALIGN(sizeof(KnownTables)));
+    previous_startup_hook = shmem_startup_hook;
+    shmem_startup_hook = on_shmem_startup;
+}
+
+bool note_scan_to_keep(const ChunkKey& table) {
+    if (!known) return false;
+    SpinLockAcquire(&known->lock);
+    KnownTable* place = find_or_add(table);
+    place->used_at = ++known->clock;
+    bool is_repeated = place->scans > 0;
+    if (!is_repeated) place->scans++;
+    SpinLockRelease(&known->lock);
+    return is_repeated;
+}
+
+void note_kept_blocks(const ChunkKey& table, uint64 kept, uint64 blocks) {
+    if (!known) return;
+    SpinLockAcquire(&known->lock);
+    find_or_add(table)->kept_share = blocks > 0 ? static_cast<float>(kept) / static_cast<float>(blocks) : 0;
+    SpinLockRelease(&known->lock);
+}
+
+double kept_share(const ChunkKey& table) {
+    if (!known) return 0;
+    SpinLockAcquire(&known->lock);
+    const KnownTable* place = find(table);
+    double share = place ? static_cast<double>(place->kept_share) : 0;
+    SpinLockRelease(&known->lock);
+    return share;
+}
+
+}  // namespace gpujoin

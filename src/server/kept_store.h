@@ -1,0 +1,64 @@
+// KeptStore: the chunks of tables that are kept, by what they are of, and the memory for them. Those that
+// were used least lately go first when others want room; one that is in use goes when its users have done.
+// The event thread's alone, but for the ledger.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "engine/kept/kept_view.h"
+#include "wire/message.h"
+
+namespace gpujoin {
+
+class KeptStore {
+  public:
+    // limit: bytes; 0: nothing is kept.
+    explicit KeptStore(uint64_t limit) : memory_(limit) {}
+
+    // What there is of a chunk: whether it is there at all, what proves it, and which of the columns it has.
+    struct Found {
+        bool exists = false;
+        uint64_t version = 0;
+        const ChunkMap* map = nullptr;  // the store's
+        std::vector<bool> has;          // by column
+        KeptView view;                  // where it has all of them
+    };
+    Found find(const ChunkKey& key, std::span<const ChunkColumn> columns);
+
+    // A chunk to be filled by one who has said that it takes about so many bytes; nullptr where somebody else
+    // fills one of the same key, or there is no room. To be ended by put() or give_up().
+    std::shared_ptr<KeptChunk> make(const ChunkKey& key, std::span<const ChunkColumn> columns,
+                                    uint64_t bytes);
+    void give_up(const ChunkKey& key) { making_.erase(key); }
+    // Its columns join those that are there, if these have the same version, map and rows; else they replace
+    // them.
+    void put(const ChunkKey& key, uint64_t version, const ChunkMap& map, std::shared_ptr<KeptChunk> chunk);
+
+    // All chunks of a table; of relation 0 of all tables.
+    void forget(const ChunkKey& table);
+    void describe(KeptTablesBody* body) const;
+
+  private:
+    struct Entry {
+        uint64_t version = 0;
+        ChunkMap map{};
+        std::vector<std::shared_ptr<const KeptChunk>> chunks;  // each with columns of its own
+        uint64_t used_at = 0;
+        uint64_t uses = 0;
+    };
+
+    bool make_room(uint64_t bytes);
+    static uint64_t bytes_of(const Entry& entry);
+
+    Ledger memory_;  // outlives the chunks
+    std::map<ChunkKey, Entry> entries_;
+    std::set<ChunkKey> making_;
+    uint64_t clock_ = 0;
+};
+
+}  // namespace gpujoin

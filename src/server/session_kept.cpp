@@ -1,0 +1,154 @@
+// What a session does with kept columns: finds chunks for its participants and holds them as long as it
+// lives, has new ones filled, and probes with them.
+#include <algorithm>
+#include <utility>
+
+#include "server/session.h"
+
+namespace gpujoin {
+
+namespace {
+
+constexpr size_t kMostHandles = 1u << 16;  // of a session
+
+std::unique_ptr<Task> make_task(const Message& message) {
+    auto task = std::make_unique<Task>();
+    task->type = message.header->type;
+    task->sequence = message.header->sequence;
+    return task;
+}
+
+}  // namespace
+
+Status Session::receive_kept(Participant& participant, const Message& message) {
+    switch (message.header->type) {
+        case MessageType::FindKept:
+            return find_kept(participant, message);
+        case MessageType::MakeKept:
+            return make_kept(participant, message);
+        case MessageType::AppendKept:
+            return append_kept(participant, message);
+        case MessageType::SealKept:
+            return seal_kept(participant, message);
+        default:
+            return probe_kept(participant, message);
+    }
+}
+
+void Session::send_found(Participant& participant, uint64_t sequence, const FoundKeptBody& body,
+                         const ChunkMap* map) {
+    std::span<const std::byte> tail;
+    if (body.exists) tail = std::as_bytes(std::span(map, 1));
+    participant.connection.send(MessageType::FoundKept, id_, sequence, &body, tail);
+}
+
+Status Session::find_kept(Participant& participant, const Message& message) {
+    const auto& body = message.as<ChunkBody>();
+    if (kept_.size() >= kMostHandles) return unexpected("The session holds too many chunks.");
+    KeptStore::Found found = resources_.kept->find(body.chunk, message.kept_columns);
+    FoundKeptBody answer{};
+    answer.exists = found.exists;
+    answer.version = found.version;
+    for (size_t i = 0; i < found.has.size(); i++)
+        if (found.has[i]) answer.has[i / 8] |= static_cast<uint8_t>(1u << (i % 8));
+    if (!found.view.chunks.empty()) {
+        answer.rows = found.view.rows_of().rows();
+        kept_.push_back({body.chunk, 0, std::move(found.view), nullptr, nullptr});
+        answer.handle = static_cast<uint32_t>(kept_.size());
+    }
+    send_found(participant, message.header->sequence, answer, found.map);
+    return {};
+}
+
+Status Session::make_kept(Participant& participant, const Message& message) {
+    const auto& body = message.as<ChunkBody>();
+    if (kept_.size() >= kMostHandles) return unexpected("The session holds too many chunks.");
+    std::vector<ColumnSpec> specs;
+    for (const ChunkColumn& column : message.kept_columns) specs.push_back(column.spec);
+    GPUJOIN_RETURN_IF_FAILED(validate_columns(specs));
+    FoundKeptBody answer{};
+    if (auto chunk = resources_.kept->make(body.chunk, message.kept_columns, body.bytes)) {
+        kept_.push_back({body.chunk, body.version, {}, std::move(chunk), &participant});
+        answer.handle = static_cast<uint32_t>(kept_.size());
+    }
+    send_found(participant, message.header->sequence, answer, nullptr);
+    return {};
+}
+
+// A chunk that the participant fills; nullptr where the handle is of none.
+Session::KeptHandle* Session::find_making(const Participant& participant, uint32_t handle) {
+    if (handle == 0 || handle > kept_.size()) return nullptr;
+    KeptHandle& kept = kept_[handle - 1];
+    return kept.making && kept.maker == &participant ? &kept : nullptr;
+}
+
+Status Session::append_kept(Participant& participant, const Message& message) {
+    const auto& body = message.as<AppendKeptBody>();
+    KeptHandle* kept = find_making(participant, body.handle);
+    if (!kept) return unexpected("There is no such chunk to be filled.");
+    if (body.block_rows % sizeof(uint16_t) != 0 || body.block_rows > body.block.bytes ||
+        body.blocks > (body.block.bytes - body.block_rows) / sizeof(uint16_t))
+        return unexpected("The numbers of rows are outside of the block.");
+    auto task = make_task(message);
+    task->making = kept->making;
+    task->kept_rows = body;
+    task->batch.block = body.block;
+    task->batch.rows = body.rows;
+    std::vector<ColumnSpec> columns;
+    for (const KeptValues& values : kept->making->columns()) columns.push_back(values.column.spec);
+    GPUJOIN_RETURN_IF_FAILED(validate_buffers(columns, message.columns, body.rows, body.block.bytes));
+    GPUJOIN_RETURN_IF_FAILED(participant.hand_over(body.block));
+    task->buffers.assign(message.columns.begin(), message.columns.end());
+    return queue(participant, std::move(task));
+}
+
+Status Session::seal_kept(Participant& participant, const Message& message) {
+    const auto& body = message.as<SealKeptBody>();
+    KeptHandle* kept = find_making(participant, body.handle);
+    if (!kept) return unexpected("There is no such chunk to be filled.");
+    auto task = make_task(message);
+    task->making = kept->making;
+    task->kept_seal = body;
+    if (message.map) task->map = *message.map;
+    return queue(participant, std::move(task));
+}
+
+void Session::answer_seal_kept(Participant& participant, const Task& task) {
+    KeptHandle& kept = kept_[task.kept_seal.handle - 1];
+    FoundKeptBody answer{};
+    if (task.kept_seal.keep && !kept.making->has_failed()) {
+        resources_.kept->put(kept.key, kept.version, task.map, std::move(kept.making));
+        answer.handle = task.kept_seal.handle;
+    } else {
+        resources_.kept->give_up(kept.key);
+    }
+    kept.making.reset();
+    send_found(participant, task.sequence, answer, nullptr);
+}
+
+Status Session::probe_kept(Participant& participant, const Message& message) {
+    const auto& body = message.as<ProbeKeptBody>();
+    if (body.handle == 0 || body.handle > kept_.size() || kept_[body.handle - 1].view.chunks.empty())
+        return unexpected("There is no such chunk to probe with.");
+    if (spec_.spec->sink != SinkKind::Groups)
+        return unexpected("Rows of the source are wanted, which kept columns do not have.");
+    auto task = make_task(message);
+    task->scan = std::make_unique<KeptScan>();
+    task->scan->view = kept_[body.handle - 1].view;
+    task->scan->conditions.assign(message.conditions.begin(), message.conditions.end());
+    task->scan->map = *message.map;
+    GPUJOIN_RETURN_IF_FAILED(
+        validate_kept_scan(*task->scan, {spec_.spec->source, spec_.spec->source_columns}));
+    return queue(participant, std::move(task));
+}
+
+// What a participant leaves unfinished.
+void Session::give_up_making(const Participant& participant) {
+    for (KeptHandle& kept : kept_) {
+        if (!kept.making || kept.maker != &participant) continue;
+        resources_.kept->give_up(kept.key);
+        kept.making.reset();
+    }
+}
+
+}  // namespace gpujoin

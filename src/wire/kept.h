@@ -1,0 +1,53 @@
+// Kept columns: columns of tables that stay with the server, so that scans need not read them again. They are
+// kept by *chunk*: the rows of the blocks that one page of a table's visibility map covers, as far as these
+// blocks were proven not to change unnoticed (docs/design.md, Kept columns). What a chunk is proven by is the
+// client's business: a version and one bit a block, which the server gives back as they came.
+#pragma once
+
+#include <cstdint>
+
+#include "wire/column_spec.h"
+
+namespace gpujoin {
+
+inline constexpr uint32_t kChunkBlocks = 32672;  // of 8 kB: what a page of the map has bits for
+inline constexpr uint32_t kChunkMapBytes = kChunkBlocks / 8;
+inline constexpr uint32_t kMaxKeptColumns = 256;  // that one message names
+inline constexpr uint32_t kMaxKeptConditions = 64;
+
+// A chunk of a table, by what names a relation's files.
+struct ChunkKey {
+    uint32_t database;
+    uint32_t tablespace;
+    uint32_t relation;
+    uint32_t number;  // of the chunk in the table, from 0
+
+    auto operator<=>(const ChunkKey&) const = default;
+};
+
+// A column as it is kept: what tells it from every other column and encoding of the table, and its values.
+struct ChunkColumn {
+    uint8_t identity[16];
+    ColumnSpec spec;
+    uint32_t reserved;
+};
+
+// value of a column, as a signed integer, is between low and low + span; or, `outside`, is not. NULL never
+// passes.
+struct KeptCondition {
+    int64_t low;
+    uint64_t span;
+    uint16_t column;  // of those that were asked for
+    uint8_t outside;
+    uint8_t reserved[5];
+};
+
+// One bit a block of a chunk, lowest first.
+struct ChunkMap {
+    uint8_t bits[kChunkMapBytes];
+
+    bool has(uint32_t block) const { return bits[block >> 3] >> (block & 7) & 1; }
+    void add(uint32_t block) { bits[block >> 3] |= static_cast<uint8_t>(1u << (block & 7)); }
+};
+
+}  // namespace gpujoin
