@@ -77,7 +77,7 @@ class Participant {
     std::atomic<bool> gone = false;           // the client has closed its end
     int reserving = 0;                        // requests for pages that are under way
 
-    bool holds_cursor() const { return !tasks.empty() && tasks.front()->cursor != nullptr; }
+    bool holds_cursor() const { return !tasks.empty() && tasks.front()->holds_cursor(); }
     // The first task's rows have their numbers.
     bool is_appending() const { return !tasks.empty() && tasks.front()->first_row.has_value(); }
 

@@ -233,15 +233,20 @@ void Session::start_move() {
     struct Old {
         std::unique_ptr<Fragment> fragment;
         std::vector<std::unique_ptr<Cursor>> cursors;
+        std::vector<std::unique_ptr<KeptLanes>> lanes;
     };
     auto old = std::make_shared<Old>();
     for (const auto& participant : participants_)
-        if (participant->holds_cursor())
-            old->cursors.push_back(std::move(participant->tasks.front()->cursor));
+        if (participant->holds_cursor()) {
+            Task& task = *participant->tasks.front();
+            old->cursors.push_back(std::move(task.cursor));
+            old->lanes.push_back(std::move(task.lanes));
+        }
     old->fragment = std::move(fragment_);
 
     auto work = [this, old]() -> Status {
         old->cursors.clear();
+        old->lanes.clear();
         GPUJOIN_RETURN_IF_FAILED(open_fragment(resources_.devices->cpu()));
         GPUJOIN_RETURN_IF_FAILED(move_build_sides(*old->fragment));
         old->fragment.reset();

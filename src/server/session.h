@@ -126,6 +126,11 @@ class Session {
     Status seal_kept(Participant& participant, const Message& message);
     Status probe_kept(Participant& participant, const Message& message);
     void answer_seal_kept(Participant& participant, const Task& task);
+    struct Round;
+    void start_lanes(Participant& participant, Task& task);
+    void start_round(Participant& participant, Task& task);
+    void finish_round(Participant& participant, const Status& status);
+    bool deliver_lanes(Participant& participant, Task& task);
     KeptHandle* find_making(const Participant& participant, uint32_t handle);
     void give_up_making(const Participant& participant);
     void send_found(Participant& participant, uint64_t sequence, const FoundKeptBody& body,

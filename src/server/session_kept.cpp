@@ -1,6 +1,7 @@
 // What a session does with kept columns: finds chunks for its participants and holds them as long as it
 // lives, has new ones filled, and probes with them.
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "server/session.h"
@@ -9,7 +10,8 @@ namespace gpujoin {
 
 namespace {
 
-constexpr size_t kMostHandles = 1u << 16;  // of a session
+constexpr size_t kMostHandles = 1u << 16;    // of a session
+constexpr uint64_t kRowsOfLane = 64u << 10;  // that are worth one more lane
 
 std::unique_ptr<Task> make_task(const Message& message) {
     auto task = std::make_unique<Task>();
@@ -140,6 +142,82 @@ Status Session::probe_kept(Participant& participant, const Message& message) {
     GPUJOIN_RETURN_IF_FAILED(
         validate_kept_scan(*task->scan, {spec_.spec->source, spec_.spec->source_columns}));
     return queue(participant, std::move(task));
+}
+
+// A round: each lane goes on once.
+struct Session::Round {
+    size_t running = 0;
+    Status status;
+};
+
+void Session::start_lanes(Participant& participant, Task& task) {
+    if (!task.lanes) {
+        const uint64_t rows = task.scan->view.rows_of().rows();
+        const uint64_t most = std::min<uint64_t>(resources_.workers->places(), rows / kRowsOfLane + 1);
+        Status status = KeptLanes::make(most, *task.scan, &host_memory_, &task.lanes);
+        if (!status.ok()) return fail(status);
+    }
+    if (!deliver_lanes(participant, task)) return;
+    if (!task.lanes->are_done()) return start_round(participant, task);
+    Delivery last;
+    last.batch.done = true;
+    deliver(participant, task, last);
+    pop_task(participant);
+}
+
+void Session::start_round(Participant& participant, Task& task) {
+    auto round = std::make_shared<Round>();
+    const std::span<const ColumnSpec> source(spec_.spec->source, spec_.spec->source_columns);
+    for (KeptLane& lane : task.lanes->all()) {
+        if (lane.is_done) continue;
+        run([this, &task, &lane, source] { return task.lanes->execute(lane, *fragment_, source); },
+            [this, &participant, round](const Status& status) {
+                if (round->status.ok()) round->status = status;
+                if (--round->running == 0) finish_round(participant, round->status);
+            });
+        round->running++;
+        participant.running = true;
+    }
+}
+
+void Session::finish_round(Participant& participant, const Status& status) {
+    Task& task = *participant.tasks.front();
+    if (!status.ok()) return finish_task(participant, status);
+    participant.running = false;
+    if (phase_ == Phase::Over || participant.gone || is_lost(task)) return;
+    if (task.dropped) pop_task(participant);
+}
+
+// Results go to blocks that the client has given back. False where some wait for one.
+bool Session::deliver_lanes(Participant& participant, Task& task) {
+    for (KeptLane& lane : task.lanes->all()) {
+        if (!lane.has_rows()) continue;
+        std::vector<ResultBlock> blocks;
+        Status status = participant.take_result_blocks(0, &blocks);
+        auto fits = [&](const ResultBlock& block) { return block.range.bytes >= lane.result.bytes; };
+        auto block = std::ranges::find_if(blocks, fits);
+        const bool is_larger = status.ok() && block == blocks.end() && !blocks.empty();
+        if (is_larger) {
+            blocks.clear();
+            status = participant.take_result_blocks(lane.result.bytes, &blocks);
+            block = blocks.begin();
+        }
+        if (!status.ok()) {
+            fail(status);
+            return false;
+        }
+        if (block == blocks.end()) {
+            participant.return_result_blocks();
+            park(participant);
+            return false;
+        }
+        memcpy(block->sink.memory, lane.memory.data(), lane.result.bytes);
+        ResultBatch result = std::exchange(lane.result, {});
+        result.done = false;
+        deliver(participant, task, {block->range, std::move(result)});
+        participant.return_result_blocks();
+    }
+    return true;
 }
 
 // What a participant leaves unfinished.

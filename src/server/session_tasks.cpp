@@ -44,6 +44,7 @@ TaskContext Session::context(const Task& task) {
 void Session::start_task(Participant& participant) {
     Task& task = *participant.tasks.front();
     if (Status status = check_phase(task); !status.ok()) return fail(status);
+    if (task.type == MessageType::ProbeKept) return start_lanes(participant, task);
     if (task.gives_results()) return start_cursor(participant, task);
     if (task.type == MessageType::Rewind) lost_groups_ = false;  // who goes from now on loses new ones
     if (task.type == MessageType::Append && !task.first_row) {
@@ -175,7 +176,7 @@ void Session::pop_task(Participant& participant) {
 void Session::discard(Participant& participant, std::deque<std::unique_ptr<Task>> tasks) {
     for (const auto& task : tasks)
         if (const BlockRange* block = task->block()) participant.hand_back(*block);
-    if (std::ranges::none_of(tasks, [](const auto& task) { return task->cursor != nullptr; })) return;
+    if (std::ranges::none_of(tasks, [](const auto& task) { return task->holds_cursor(); })) return;
     auto remains = std::make_shared<std::deque<std::unique_ptr<Task>>>(std::move(tasks));
     auto work = [remains]() -> Status {
         remains->clear();

@@ -1,7 +1,6 @@
 // Executing tasks, on worker threads.
 #include "server/task.h"
 
-#include "engine/kept/kept_cursor.h"
 #include "engine/turn.h"
 #include "server/resources.h"
 
@@ -82,13 +81,8 @@ Status open_cursor(const TaskContext& context, Task& task) {
         return fragment.join(task.stage).scan_build(task.matched, &task.cursor);
     if (task.type == MessageType::Flush) return fragment.flush(&task.cursor);
     const FragmentSpec& spec = *context.spec.spec;
-    const std::span<const ColumnSpec> source(spec.source, spec.source_columns);
-    if (task.type == MessageType::ProbeKept) {
-        task.cursor = make_kept_cursor(fragment, *task.scan, source, context.host_memory);
-        return {};
-    }
     BatchView batch;
-    GPUJOIN_RETURN_IF_FAILED(view_batch(context, source, task, &batch));
+    GPUJOIN_RETURN_IF_FAILED(view_batch(context, {spec.source, spec.source_columns}, task, &batch));
     return fragment.run(batch, &task.cursor);
 }
 

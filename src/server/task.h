@@ -12,6 +12,7 @@
 #include "engine/fragment.h"
 #include "engine/kept/kept_view.h"
 #include "server/arena.h"
+#include "server/kept_lanes.h"
 #include "wire/message.h"
 
 namespace gpujoin {
@@ -63,6 +64,7 @@ struct Task {
     SealKeptBody kept_seal{};            // SealKept
     ChunkMap map{};                      // SealKept
     std::unique_ptr<KeptScan> scan;      // ProbeKept
+    std::unique_ptr<KeptLanes> lanes;    // ProbeKept, once it has begun
 
     // Of the event thread.
     std::optional<uint64_t> first_row;  // number of the first row of an Append, from its first start on
@@ -80,6 +82,7 @@ struct Task {
         return probes() || type == MessageType::ScanBuild || type == MessageType::Flush;
     }
     bool probes() const { return type == MessageType::Probe || type == MessageType::ProbeKept; }
+    bool holds_cursor() const { return cursor || lanes; }
     // Fills a chunk, whatever becomes of the fragment.
     bool keeps() const { return type == MessageType::AppendKept || type == MessageType::SealKept; }
     bool builds() const { return type == MessageType::Append || type == MessageType::Seal; }
@@ -110,7 +113,7 @@ struct TaskContext {
 // that alone.
 Status execute(const TaskContext& context, Task& task, SealReport* report);
 
-// Starts or goes on with a Probe, ProbeKept, ScanBuild or Flush, filling one block after the other until its
+// Starts or goes on with a Probe, ScanBuild or Flush, filling one block after the other until its
 // turn is over. Blocks are handed to deliver() as they come; the last call's outcome, which may be empty, is
 // left in *last. *last->batch.done: the cursor is gone.
 Status execute_cursor(const TaskContext& context, Task& task, const std::vector<ResultBlock>& blocks,

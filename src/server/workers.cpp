@@ -137,7 +137,7 @@ class WorkerThreads::Call final : public Turn, public Schedule::Call {
 };
 
 WorkerThreads::WorkerThreads(size_t places, size_t most_threads)
-    : most_threads_(most_threads), schedule_(places) {
+    : places_(places), most_threads_(most_threads), schedule_(places) {
     std::lock_guard lock(mutex_);
     if (!add_thread()) throw std::bad_alloc();
 }

@@ -59,6 +59,9 @@ class WorkerThreads {
     WorkerThreads(const WorkerThreads&) = delete;
     WorkerThreads& operator=(const WorkerThreads&) = delete;
 
+    // How many calls of a session may run at once, as long as no others wait.
+    size_t places() const { return places_; }
+
     static Share make_share() { return std::make_shared<Schedule::Share>(); }
     void run(const Share& share, std::function<void()> work) { start(share, false, std::move(work)); }
     // For what is short and shall wait for nobody's work: the opening of a session.
@@ -73,6 +76,7 @@ class WorkerThreads {
     void dispatch() noexcept;
     bool others_wait() const { return waiting_.load(std::memory_order_relaxed) > 0; }
 
+    const size_t places_;
     const size_t most_threads_;
     std::mutex mutex_;
     std::condition_variable wake_;

@@ -9,8 +9,9 @@ namespace {
 
 class KeptCursor final : public Cursor {
   public:
-    KeptCursor(Fragment& fragment, const KeptScan& scan, std::span<const ColumnSpec> source, Ledger* ledger)
-        : fragment_(fragment), rows_(scan, source, ledger) {}
+    KeptCursor(Fragment& fragment, const KeptScan& scan, KeptPosition& position,
+               std::span<const ColumnSpec> source, Ledger* ledger)
+        : fragment_(fragment), rows_(scan, position, source, ledger) {}
 
     Status next(const Sink& sink, ResultBatch* result) override {
         do {
@@ -39,9 +40,9 @@ class KeptCursor final : public Cursor {
 
 }  // namespace
 
-std::unique_ptr<Cursor> make_kept_cursor(Fragment& fragment, const KeptScan& scan,
+std::unique_ptr<Cursor> make_kept_cursor(Fragment& fragment, const KeptScan& scan, KeptPosition& position,
                                          std::span<const ColumnSpec> source, Ledger* ledger) {
-    return std::make_unique<KeptCursor>(fragment, scan, source, ledger);
+    return std::make_unique<KeptCursor>(fragment, scan, position, source, ledger);
 }
 
 }  // namespace gpujoin

@@ -1,4 +1,5 @@
-// The cursor of a probe whose source rows are kept: of the rows of a scan, batch after batch.
+// The cursor of a probe whose source rows are kept: of rows of a scan, batch after batch, until those who
+// share them have had all.
 #pragma once
 
 #include "engine/fragment.h"
@@ -8,7 +9,7 @@ namespace gpujoin {
 
 // The scan is valid for the fragment's source. All of them outlive the cursor. A cursor that is skipped gives
 // its rows all the same.
-std::unique_ptr<Cursor> make_kept_cursor(Fragment& fragment, const KeptScan& scan,
+std::unique_ptr<Cursor> make_kept_cursor(Fragment& fragment, const KeptScan& scan, KeptPosition& position,
                                          std::span<const ColumnSpec> source, Ledger* ledger);
 
 }  // namespace gpujoin

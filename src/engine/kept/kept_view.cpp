@@ -118,8 +118,9 @@ Status validate_kept_scan(const KeptScan& scan, std::span<const ColumnSpec> sour
     return {};
 }
 
-KeptRows::KeptRows(const KeptScan& scan, std::span<const ColumnSpec> source, Ledger* ledger)
-    : scan_(scan), source_(source), ledger_(ledger), wants_all_(true) {
+KeptRows::KeptRows(const KeptScan& scan, KeptPosition& position, std::span<const ColumnSpec> source,
+                   Ledger* ledger)
+    : scan_(scan), position_(position), source_(source), ledger_(ledger), wants_all_(true) {
     const KeptChunk& chunk = scan.view.rows_of();
     for (uint32_t block = 0; block < kChunkBlocks && wants_all_; block++)
         wants_all_ = scan.map.has(block) || chunk.first_row(block) == chunk.first_row(block + 1);
@@ -238,10 +239,10 @@ Status KeptRows::next(BatchView* batch) {
     rows_ = 0;
     for (Output& output : outputs_) output.has_nulls = false;
     const uint64_t rows = scan_.view.rows_of().rows();
-    while (next_row_ < rows && rows_ + kRowsAtATime <= capacity_) {
-        const uint64_t end = std::min(rows, next_row_ + kRowsAtATime);
-        const uint32_t count = select(next_row_, end);
-        next_row_ = end;
+    while (rows_ + kRowsAtATime <= capacity_) {
+        const uint64_t first = position_.next_row.fetch_add(kRowsAtATime);
+        if (first >= rows) break;
+        const uint32_t count = select(first, std::min(rows, first + kRowsAtATime));
         if (count > 0) GPUJOIN_RETURN_IF_FAILED(gather(count));
     }
     for (size_t i = 0; i < outputs_.size(); i++) {

@@ -3,6 +3,7 @@
 // that meet the conditions are laid side by side, some at a time, as a batch of the source.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -27,12 +28,18 @@ struct KeptScan {
 // given as those of the source.
 Status validate_kept_scan(const KeptScan& scan, std::span<const ColumnSpec> source);
 
-// Gives the rows of a scan, batch after batch, in memory that is charged to the ledger. Used by one thread at
-// a time.
+// How far those have come who share the rows of a scan among themselves.
+struct KeptPosition {
+    std::atomic<uint64_t> next_row{0};  // of the chunk
+};
+
+// Gives rows of a scan that nobody else has had, batch after batch, in memory that is charged to the ledger.
+// Used by one thread at a time.
 class KeptRows {
   public:
-    // The scan is valid, and outlives this, as does the ledger.
-    KeptRows(const KeptScan& scan, std::span<const ColumnSpec> source, Ledger* ledger);
+    // The scan is valid, and outlives this, as do the position and the ledger.
+    KeptRows(const KeptScan& scan, KeptPosition& position, std::span<const ColumnSpec> source,
+             Ledger* ledger);
     ~KeptRows();
     KeptRows(const KeptRows&) = delete;
     KeptRows& operator=(const KeptRows&) = delete;
@@ -60,12 +67,12 @@ class KeptRows {
     bool charge(uint64_t bytes);
 
     const KeptScan& scan_;
+    KeptPosition& position_;
     const std::span<const ColumnSpec> source_;
     Ledger* const ledger_;
     uint64_t charged_ = 0;
     bool wants_all_;         // rows of all blocks that the chunk has
-    uint64_t next_row_ = 0;  // of the chunk
-    uint32_t block_ = 0;     // that has it
+    uint32_t block_ = 0;     // that has the row that was looked at last
     uint32_t capacity_ = 0;  // of a batch; 0: nothing was set aside
     uint32_t rows_ = 0;      // in the batch
     std::vector<uint32_t> selected_;

@@ -1,0 +1,47 @@
+// KeptLanes: the probe with kept rows as several workers execute it at once. Each lane takes rows of the scan
+// as they come, and writes into memory of its own, from where results go to the client's blocks: where rows
+// are aggregated there are hardly any.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "engine/fragment.h"
+#include "engine/kept/kept_view.h"
+
+namespace gpujoin {
+
+struct KeptLane {
+    explicit KeptLane(Ledger* ledger) : memory(ledger) {}
+
+    KeptArray memory;
+    std::unique_ptr<Cursor> cursor;  // nullptr: not begun, or done
+    ResultBatch result;              // in memory; taken once it has gone to the client
+    bool is_done = false;
+
+    bool has_rows() const { return result.rows > 0; }
+};
+
+class KeptLanes {
+  public:
+    // As many as there is memory for, at most so many; 53200 where there is none for one.
+    static Status make(size_t most, const KeptScan& scan, Ledger* ledger, std::unique_ptr<KeptLanes>* lanes);
+
+    // Goes on with a lane until it has rows, its turn is over, or it is done. On a worker; each lane on one
+    // at a time.
+    Status execute(KeptLane& lane, Fragment& fragment, std::span<const ColumnSpec> source);
+
+    std::vector<KeptLane>& all() { return lanes_; }
+    bool are_done() const;
+
+  private:
+    KeptLanes(const KeptScan& scan, Ledger* ledger) : scan_(scan), ledger_(ledger) {}
+
+    const KeptScan& scan_;
+    Ledger* const ledger_;
+    KeptPosition position_;
+    std::vector<KeptLane> lanes_;
+};
+
+}  // namespace gpujoin
