@@ -9,6 +9,7 @@ CREATE TABLE sale (id integer, k integer, v smallint, w bigint, d date, at times
 INSERT INTO sale SELECT i, i % 40, (i % 300 - 150)::smallint, i * 4294967296 - 7, '2024-01-01'::date + i % 100, '2024-01-01'::timestamp + i * interval '1 minute',
     i % 1000, (i % 5000 - 2500) / 100.0, CASE WHEN i % 9 <> 0 THEN 't' || i % 6 END, 'c' || i % 3, i / 8.0, i / 3.0 FROM generate_series(1, 40000) AS i;
 UPDATE sale SET k = NULL, v = NULL, p = NULL WHERE id % 17 = 0;
+UPDATE sale SET p = 'NaN' WHERE id % 1001 = 0;
 CREATE TABLE dim AS SELECT i AS k, 'name ' || i % 7 AS name, i % 5 AS g FROM generate_series(0, 39) AS i;
 VACUUM ANALYZE sale, dim;
 
@@ -33,6 +34,12 @@ SELECT q, r.* FROM unnest(ARRAY[
     'SELECT name, sum(p), max(d) FROM sale LEFT JOIN dim ON sale.k = dim.k AND g = 1 WHERE v < 50 GROUP BY name',
     'SELECT count(*), sum(w) FROM sale WHERE EXISTS (SELECT FROM dim WHERE dim.k = sale.v)',
     'SELECT count(*), sum(w) FROM sale WHERE NOT EXISTS (SELECT FROM dim WHERE dim.k = sale.v) AND v > 0']) AS q, compare_kept(q) AS r;
+
+-- Constants between two values of a numeric column, beyond all of them, infinite and NaN.
+SELECT count(*) AS conditions, min(r.chunks) AS chunks, sum(r.missing) AS missing, sum(r.extra) AS extra
+FROM unnest(ARRAY['<', '<=', '=', '<>', '>=', '>']) AS op, unnest(ARRAY['3.14', '3.145', '-0.001', '0', '24.99', '9999999999', '-10000000000.5',
+    '123456789012345678901234567890', '-12345678901234567890.123', 'NaN', 'Infinity', '-Infinity']) AS c,
+    compare_kept(format('SELECT k, count(*), sum(v) FROM sale WHERE p %s %L::numeric GROUP BY k', op, c)) AS r;
 
 -- Where they are of no use: conditions and columns that are computed, or whose test could fail; floats; system columns.
 SELECT q, r.chunks, r.rows, r.missing, r.extra FROM unnest(ARRAY[

@@ -20,10 +20,12 @@ namespace {
 
 constexpr uint32 kSets = 128;
 constexpr uint32 kPlaces = 8;
+constexpr double kHoped = 0.9;
 
 struct KnownTable {
     ChunkKey key;  // relation 0: the place is free
     uint32 scans;
+    bool is_share_known;
     float kept_share;
     uint64 used_at;
 };
@@ -70,7 +72,7 @@ KnownTable* find_or_add(const ChunkKey& key) {
     KnownTable* oldest = known->table[set];
     for (KnownTable& place : known->table[set])
         if (place.used_at < oldest->used_at) oldest = &place;
-    *oldest = {table, 0, 0, 0};
+    *oldest = {table, 0, false, 0, 0};
     return oldest;
 }
 
@@ -96,15 +98,20 @@ bool note_scan_to_keep(const ChunkKey& table) {
 void note_kept_blocks(const ChunkKey& table, uint64 kept, uint64 blocks) {
     if (!known) return;
     SpinLockAcquire(&known->lock);
-    find_or_add(table)->kept_share = blocks > 0 ? static_cast<float>(kept) / static_cast<float>(blocks) : 0;
+    KnownTable* place = find_or_add(table);
+    place->is_share_known = true;
+    place->kept_share = blocks > 0 ? static_cast<float>(kept) / static_cast<float>(blocks) : 0;
     SpinLockRelease(&known->lock);
 }
 
-double kept_share(const ChunkKey& table) {
+double expected_kept_share(const ChunkKey& table) {
     if (!known) return 0;
+    double share = 0;
     SpinLockAcquire(&known->lock);
-    const KnownTable* place = find(table);
-    double share = place ? static_cast<double>(place->kept_share) : 0;
+    if (const KnownTable* place = find(table))
+        share = place->is_share_known ? static_cast<double>(place->kept_share)
+                : place->scans > 0    ? kHoped
+                                      : 0;
     SpinLockRelease(&known->lock);
     return share;
 }

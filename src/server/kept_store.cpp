@@ -8,6 +8,8 @@ namespace gpujoin {
 
 namespace {
 
+constexpr uint32_t kMostLives = 8;
+
 bool is_same(const ChunkColumn& a, const ChunkColumn& b) {
     return memcmp(a.identity, b.identity, sizeof a.identity) == 0 && a.spec.type == b.spec.type &&
            a.spec.order == b.spec.order;
@@ -47,6 +49,7 @@ KeptStore::Found KeptStore::find(const ChunkKey& key, std::span<const ChunkColum
     found.view = std::move(view);
     entry.used_at = ++clock_;
     entry.uses++;
+    entry.lives = std::min(entry.lives + 1, kMostLives);
     return found;
 }
 
@@ -57,19 +60,28 @@ uint64_t KeptStore::bytes_of(const Entry& entry) {
 }
 
 // Chunks that are in use take their memory along.
-bool KeptStore::make_room(uint64_t bytes) {
+bool KeptStore::make_room(const ChunkKey& key, uint64_t bytes) {
     if (bytes > memory_.limit()) return false;
-    while (memory_.used() > memory_.limit() - bytes && !entries_.empty()) {
-        auto oldest =
-            std::ranges::min_element(entries_, {}, [](const auto& entry) { return entry.second.used_at; });
-        entries_.erase(oldest);
+    auto has_room = [&] { return memory_.used() <= memory_.limit() - bytes; };
+    if (has_room()) return true;
+    std::vector<std::pair<uint64_t, ChunkKey>> oldest_first;
+    for (const auto& [other, entry] : entries_)
+        if (!is_of(other, key)) oldest_first.emplace_back(entry.used_at, other);
+    std::ranges::sort(oldest_first);
+    for (const auto& [used_at, other] : oldest_first) {
+        Entry& entry = entries_.at(other);
+        if (entry.lives > 0)
+            entry.lives--;
+        else
+            entries_.erase(other);
+        if (has_room()) return true;
     }
-    return memory_.used() <= memory_.limit() - bytes;
+    return false;
 }
 
 std::shared_ptr<KeptChunk> KeptStore::make(const ChunkKey& key, std::span<const ChunkColumn> columns,
                                            uint64_t bytes) {
-    if (making_.contains(key) || !make_room(bytes)) return nullptr;
+    if (making_.contains(key) || !make_room(key, bytes)) return nullptr;
     auto chunk = std::make_shared<KeptChunk>(columns, &memory_);
     making_.insert(key);
     return chunk;

@@ -50,9 +50,10 @@ class KeptStore {
         std::vector<std::shared_ptr<const KeptChunk>> chunks;  // each with columns of its own
         uint64_t used_at = 0;
         uint64_t uses = 0;
+        uint32_t lives = 0;
     };
 
-    bool make_room(uint64_t bytes);
+    bool make_room(const ChunkKey& key, uint64_t bytes);
     static uint64_t bytes_of(const Entry& entry);
 
     Ledger memory_;  // outlives the chunks

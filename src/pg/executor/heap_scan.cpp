@@ -269,8 +269,8 @@ AttrNumber heap_scan_attribute(const HeapScan* scan, AttrNumber attribute) {
     return table_attribute(scan->node, attribute);
 }
 
-ScanConditions* heap_scan_conditions(const HeapScan* scan) {
-    return scan->conditions;
+PlanState* heap_scan_node(const HeapScan* scan) {
+    return &scan->node->ss.ps;
 }
 
 Relation heap_scan_relation(const HeapScan* scan) {

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "pg/executor/row_set.h"
-#include "pg/executor/scan_conditions.h"
 
 extern "C" {
 #include "nodes/bitmapset.h"
@@ -37,9 +36,9 @@ BlockNumber heap_scan_start(HeapScan* scan);
 // a scan that has been started and has given nothing, in this process alone.
 void heap_scan_pass_over(HeapScan* scan, const uint8_t* blocks);
 
-// The table's attribute behind an attribute of the child's slot, and its conditions (nullptr: there is none).
+// The node, and the table's attribute behind an attribute of its slot.
+PlanState* heap_scan_node(const HeapScan* scan);
 AttrNumber heap_scan_attribute(const HeapScan* scan, AttrNumber attribute);
-ScanConditions* heap_scan_conditions(const HeapScan* scan);
 Relation heap_scan_relation(const HeapScan* scan);
 // Whether other processes read a part of its blocks.
 bool heap_scan_is_shared(const HeapScan* scan);

@@ -163,11 +163,15 @@ bool kept_form(const InputColumn* sent, AttrNumber attribute, KeptForm* form) {
     return true;
 }
 
-KeptForm kept_form_of_condition(const ConditionRange* condition) {
-    KeyEncoding encoding = condition->type == OIDOID          ? KeyEncoding::Oid32
-                           : get_typlen(condition->type) == 8 ? KeyEncoding::Int64
-                                                              : KeyEncoding::Int32;
-    return encoded_form(condition->attribute, encoding, condition->type, 0);
+bool kept_form_of_condition(const RangeCondition* condition, KeptForm* form) {
+    Oid type = condition->column_type;
+    if (type == FLOAT4OID || type == FLOAT8OID) return false;
+    KeyEncoding encoding = type == NUMERICOID      ? KeyEncoding::Decimal64
+                           : type == OIDOID        ? KeyEncoding::Oid32
+                           : get_typlen(type) == 8 ? KeyEncoding::Int64
+                                                   : KeyEncoding::Int32;
+    *form = encoded_form(condition->attribute, encoding, type, condition->scale);
+    return true;
 }
 
 bool usual_kept_form(Form_pg_attribute attribute, KeptForm* form) {

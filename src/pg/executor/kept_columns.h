@@ -3,7 +3,7 @@
 #pragma once
 
 #include "pg/executor/batch_writer.h"
-#include "pg/executor/scan_conditions.h"
+#include "pg/range_condition.h"
 #include "wire/kept.h"
 
 extern "C" {
@@ -36,8 +36,8 @@ KeptColumns make_kept_columns(int most);
 // The column that is kept for one that is sent, whose values are of an attribute of the table; false where
 // none is.
 bool kept_form(const InputColumn* sent, AttrNumber attribute, KeptForm* form);
-// The one for a condition on an attribute.
-KeptForm kept_form_of_condition(const ConditionRange* condition);
+// The one for a condition; false where the server does not test it.
+bool kept_form_of_condition(const RangeCondition* condition, KeptForm* form);
 // The one that most queries will want of a type; false where there is none.
 bool usual_kept_form(Form_pg_attribute attribute, KeptForm* form);
 

@@ -10,13 +10,25 @@
 #include "pg/executor/kept_maker.h"
 #include "pg/executor/kept_proof.h"
 #include "pg/kept_tables.h"
+#include "pg/range_condition.h"
 #include "pg/settings.h"
+
+extern "C" {
+#include "executor/executor.h"
+}
 
 namespace gpujoin {
 
 namespace {
 
 constexpr BlockNumber kFewestBlocks = 128;  // of a table whose columns are kept
+
+// A condition of the scan, and the kept column that it is on.
+struct ScanCondition {
+    RangeCondition condition;
+    ExprState* constant;
+    int column;
+};
 
 struct UsableChunk {
     uint32 handle;
@@ -32,7 +44,7 @@ struct KeptSource {
     MemoryContext context;
     KeptColumns columns;
     int condition_count;
-    int* condition_columns;
+    ScanCondition* scan_conditions;
     KeptMaker* maker;  // nullptr: not needed so far
 
     // The current run.
@@ -80,30 +92,42 @@ bool add_columns(KeptSource* source, const BatchWriter* writer) {
 }
 
 bool add_conditions(KeptSource* source) {
-    const ScanConditions* conditions = heap_scan_conditions(source->scan);
-    source->condition_count = conditions ? scan_conditions_as_ranges(conditions) : 0;
-    if (source->condition_count < 0 || source->condition_count > int{kMaxKeptConditions}) return false;
-    source->condition_columns = zeroed<int>(source->condition_count + 1);
-    for (int i = 0; i < source->condition_count; i++) {
-        ConditionRange range;
-        scan_condition_column(conditions, i, &range);
-        KeptForm form = kept_form_of_condition(&range);
-        source->condition_columns[i] =
-            add_kept_column(&source->columns, heap_scan_relation(source->scan), &form);
+    PlanState* node = heap_scan_node(source->scan);
+    List* qual = node->plan->qual;
+    if (list_length(qual) > int{kMaxKeptConditions}) return false;
+    source->scan_conditions = zeroed<ScanCondition>(list_length(qual) + 1);
+    ListCell* cell;
+    foreach (cell, qual) {
+        ScanCondition* test = &source->scan_conditions[source->condition_count++];
+        KeptForm form;
+        if (!find_range_condition(static_cast<Node*>(lfirst(cell)), true, &test->condition) ||
+            !kept_form_of_condition(&test->condition, &form))
+            return false;
+        test->column = add_kept_column(&source->columns, heap_scan_relation(source->scan), &form);
+        test->constant = ExecInitExpr(test->condition.constant, node);
     }
     return true;
 }
 
-void ask_for_constants(KeptSource* source) {
-    for (int i = 0; i < source->condition_count; i++) {
-        ConditionRange range;
-        scan_condition_range(heap_scan_conditions(source->scan), i, &range);
-        source->conditions[i] = {range.low,
-                                 range.span,
-                                 static_cast<uint16>(source->condition_columns[i]),
-                                 static_cast<uint8>(range.outside),
-                                 {}};
+// What no value passes is a range that all are outside of.
+KeptCondition make_condition(const ScanCondition* test, ExprContext* context) {
+    ResetExprContext(context);
+    bool isnull;
+    Datum value = ExecEvalExprSwitchContext(test->constant, context, &isnull);
+    ValueRange range = {0, 0, false, true};
+    if (!isnull) {
+        MemoryContext caller = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
+        range = range_of(&test->condition, value);
+        MemoryContextSwitchTo(caller);
     }
+    if (range.never) range = {0, PG_UINT64_MAX, true, true};
+    return {range.low, range.span, static_cast<uint16>(test->column), static_cast<uint8>(range.outside), {}};
+}
+
+void ask_for_constants(KeptSource* source) {
+    ExprContext* context = heap_scan_node(source->scan)->ps_ExprContext;
+    for (int i = 0; i < source->condition_count; i++)
+        source->conditions[i] = make_condition(&source->scan_conditions[i], context);
 }
 
 std::span<const ChunkColumn> wanted_columns(const KeptSource* source) {
@@ -175,7 +199,7 @@ void open(KeptSource* source, Client* client) {
         source->figures.passed_over += count_bits(&usable->map);
     }
     source->figures.used = static_cast<uint32>(source->chunk_count);
-    note_kept_blocks(chunk_key(relation, 0), source->figures.passed_over, blocks);
+    if (may_make) note_kept_blocks(chunk_key(relation, 0), source->figures.passed_over, blocks);
     if (source->chunk_count > 0) {
         heap_scan_pass_over(source->scan, source->passed_over);
         ask_for_constants(source);
@@ -187,8 +211,7 @@ void open(KeptSource* source, Client* client) {
 
 KeptSource* kept_source_create(HeapScan* scan, const BatchWriter* writer, EState* estate) {
     Relation relation = heap_scan_relation(scan);
-    if (heap_scan_is_shared(scan) || !may_use_kept_columns(relation, estate) ||
-        RelationGetNumberOfBlocks(relation) < kFewestBlocks)
+    if (!may_use_kept_columns(relation, estate) || RelationGetNumberOfBlocks(relation) < kFewestBlocks)
         return nullptr;
     auto* source = zeroed<KeptSource>();
     source->scan = scan;
@@ -198,6 +221,10 @@ KeptSource* kept_source_create(HeapScan* scan, const BatchWriter* writer, EState
     if (!add_columns(source, writer) || !add_conditions(source) || source->columns.count == 0 ||
         source->columns.count > int{kMaxKeptColumns})
         return nullptr;
+    if (heap_scan_is_shared(scan)) {  // the next one may be planned otherwise
+        note_scan_to_keep(chunk_key(relation, 0));
+        return nullptr;
+    }
     source->conditions = zeroed<KeptCondition>(source->condition_count + 1);
     return source;
 }

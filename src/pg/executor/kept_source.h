@@ -11,8 +11,8 @@ namespace gpujoin {
 struct KeptSource;
 
 // For a scan of which these columns are sent; nullptr where there can be no kept ones: not all of them are
-// plain columns, or there are conditions that the server does not test. Allocates in the current memory
-// context.
+// plain columns, there are conditions that the server does not test, or other processes share the scan.
+// Allocates in the current memory context.
 KeptSource* kept_source_create(HeapScan* scan, const BatchWriter* writer, EState* estate);
 
 // Has the server probe with the kept rows of one more chunk. False where there are no more; the scan is not

@@ -20,22 +20,6 @@ Bitmapset* scan_conditions_columns(SeqScanState* node, Bitmapset* wanted);
 // nullptr where the scan has no condition. Allocates in the current memory context.
 ScanConditions* scan_conditions_create(SeqScanState* node, const HeapDeformer* deformer);
 
-// A condition as a test of a column's values, as integers: between low and low + span, or, `outside`, not.
-struct ConditionRange {
-    AttrNumber attribute;
-    Oid type;  // as the operator reads the column
-    int64 low;
-    uint64 span;
-    bool outside;
-};
-
-// How many conditions there are, if all of them are such tests; else -1.
-int scan_conditions_as_ranges(const ScanConditions* conditions);
-// Attribute and type of one of them.
-void scan_condition_column(const ScanConditions* conditions, int number, ConditionRange* range);
-// The rest: asks for its constant.
-void scan_condition_range(ScanConditions* conditions, int number, ConditionRange* range);
-
 // To be called when a scan starts: values of Params may have changed.
 void scan_conditions_reset(ScanConditions* conditions);
 

@@ -23,6 +23,9 @@ namespace {
 // cheapest path will not make up for it later.
 constexpr double kWorthRemembering = 1.25;
 
+// A chain of kept rows that costs so many times less than looking rows up is not left to lookups.
+constexpr double kFarCheaper = 2;
+
 // Below so many rows of the probe input nothing is gained by keeping them in the engine.
 constexpr double kFewestProbeRows = 10000;
 
@@ -78,9 +81,9 @@ constexpr double kFuzz = 1.01;
 bool is_worthwhile(const JoinCall& call, const JoinInputs& step) {
     double rows = step.before ? step.before->costs.source_rows : step.probe->rows;
     if (!setting_force && rows < kFewestProbeRows) return false;
-    const Cost least = sum_of(estimate_chain(call.root, step, call.engine).terms);
+    const Cost least = least_cost(step.probe, estimate_chain(call.root, step, call.engine));
     const Chain* known = cheapest_chain(call.joinrel, step.workers > 0);
-    if (known && kFuzz * least >= sum_of(known->costs.terms)) return false;
+    if (known && kFuzz * least >= least_cost(known->probe, known->costs)) return false;
     const List* rivals = step.workers > 0 && call.joinrel->partial_pathlist != NIL
                              ? call.joinrel->partial_pathlist
                              : call.joinrel->pathlist;
@@ -174,6 +177,16 @@ ChainSteps chain_steps(const JoinCall& call, const Proposal& proposal, const Joi
     return steps;
 }
 
+void keep_cheap_steps(const JoinCall& call, ChainSteps* steps) {
+    const Cost rival = cheapest_cost(call.joinrel->pathlist);
+    auto is_dear = [&](const JoinInputs& step) {
+        const ChainCosts costs = estimate_chain(call.root, step, call.engine);
+        return costs.kept == 0 || kFarCheaper * least_cost(step.probe, costs) > rival;
+    };
+    steps->count = static_cast<int>(std::remove_if(steps->inputs, steps->inputs + steps->count, is_dear) -
+                                    steps->inputs);
+}
+
 void add_chain(const JoinCall& call, const JoinInputs& step) {
     const JoinClauses* clauses = step.facts->clauses;
     if (!is_decided_by_engine(clauses)) return;
@@ -181,7 +194,7 @@ void add_chain(const JoinCall& call, const JoinInputs& step) {
     ChainCosts costs = estimate_chain(call.root, step, call.engine);
     if (!fits_server(call, costs.server_bytes)) return;
     const Chain* known = cheapest_chain(call.joinrel, step.workers > 0);
-    if (known && sum_of(known->costs.terms) <= sum_of(costs.terms)) return;
+    if (known && least_cost(known->probe, known->costs) <= least_cost(step.probe, costs)) return;
     remember(call.joinrel, chain_of(call, step, costs));
     if (step.before) add_join_path(call, step);
 }

@@ -33,6 +33,9 @@
 // scan. Pages cost as core says: nothing is saved on them, or a serial GPU Join would seem to read as quickly
 // as eight of core's workers.
 //
+// Rows whose columns are kept (docs/design.md) are neither read nor encoded: below aggregates they are
+// charged kKeptRow, whether they meet the conditions or not.
+//
 // In parallel plans a participant is charged for its part of the rows, but for all of the server's work: the
 // server is one for all, and each of them waits for it.
 //
@@ -44,6 +47,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "pg/planner/kept.h"
 #include "pg/settings.h"
 
 extern "C" {
@@ -60,6 +64,7 @@ namespace {
 constexpr double kMegabyte = 1024.0 * 1024.0;
 constexpr double kNanosecondsPerUnit = 5000;
 constexpr double kDirectReadShare = 0.35;       // of cpu_tuple_cost, for a row that is read from its page
+constexpr double kKeptRow = 0.0006;             // a row of a table whose columns are kept
 constexpr double kCopyCost = 10;                // a megabyte copied by the executor
 constexpr double kExposed = 0.25;               // of transfer and probing: the rest is hidden behind reading
 constexpr double kTrustedFanout = 32;           // results an input row
@@ -214,6 +219,14 @@ Cost condition_cost(PlannerInfo* root, const JoinClauses* clauses, QualCost* con
     return condition->startup + pushed_down.startup;
 }
 
+// Kept rows are neither read nor encoded.
+void spare_kept_rows(const Path* probe, double kept, CostTerms* terms) {
+    if (kept == 0) return;
+    for (CostTerm term : {kReadProbeTerm, kEncodeProbeTerm, kTransferProbeTerm})
+        terms->cost[term] *= 1 - kept;
+    terms->cost[kReadProbeTerm] += kept * probe->parent->tuples * kKeptRow;
+}
+
 }  // namespace
 
 EngineCosts engine_costs(const EngineRates& measured) {
@@ -288,12 +301,20 @@ Cost reading_cost(const Path* input) {
     return input->total_cost - read_saving(input);
 }
 
+Cost least_cost(const Path* probe, const ChainCosts& costs) {
+    CostTerms terms = costs.terms;
+    spare_kept_rows(probe, costs.kept, &terms);
+    return sum_of(terms);
+}
+
 Cost sum_of(const CostTerms& terms) {
     return std::accumulate(terms.cost, terms.cost + kCostTermCount, Cost{0});
 }
 
-ChainCosts estimate_source(const Path* probe, int workers, const EngineCosts& engine) {
+ChainCosts estimate_source(PlannerInfo* root, const Path* probe, int workers, const EngineCosts& engine) {
     ChainCosts costs = {};
+    bool has_groups = root->parse->hasAggs || root->parse->groupClause != NIL;
+    costs.kept = has_groups && setting_aggregate ? kept_share_of(root, probe) : 0;
     costs.source_rows = costs.rows = probe->rows;
     costs.terms.cost[kSetUpTerm] = setting_startup_cost;
     costs.terms.cost[kWorkersTerm] = workers > 0 ? set_up_cost(engine) : 0;
@@ -318,7 +339,7 @@ ChainCosts estimate_chain(PlannerInfo* root, const JoinInputs& inputs, const Eng
     bool is_first = !inputs.before;
 
     ChainCosts costs =
-        is_first ? estimate_source(inputs.probe, inputs.workers, engine) : inputs.before->costs;
+        is_first ? estimate_source(root, inputs.probe, inputs.workers, engine) : inputs.before->costs;
     costs.source_rows = source_rows;
     costs.rows = engine_results(root, inputs);
     costs.output += output;
@@ -372,6 +393,7 @@ JoinEstimate estimate_groups(const Chain* chain, const GroupsShape& shape, const
     terms[kEncodeProbeTerm] += encode_cost(chain->costs.source_rows, shape.source);
     terms[kTransferProbeTerm] +=
         chain->costs.rows * shape.source.bytes * shares / kMegabyte * engine.megabyte;
+    if (shape.reads_plain_columns) spare_kept_rows(chain->probe, chain->costs.kept, &estimate.terms);
     terms[kAggregateTerm] = chain->costs.rows * shares * shape.work * engine.match;
     terms[kEmissionTerm] = shape.groups * shape.columns * setting_emit_cost;
     estimate.total_cost = sum_of(estimate.terms);

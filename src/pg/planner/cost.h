@@ -72,17 +72,21 @@ JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const Jo
                            const EngineCosts& engine);
 
 // The costs of a chain without a stage: of its probe input, which that many workers read beside the leader.
-ChainCosts estimate_source(const Path* probe, int workers, const EngineCosts& engine);
+ChainCosts estimate_source(PlannerInfo* root, const Path* probe, int workers, const EngineCosts& engine);
 
 // The costs of a chain up to the rows of this join. Where the clauses are not known, the least.
 ChainCosts estimate_chain(PlannerInfo* root, const JoinInputs& inputs, const EngineCosts& engine);
 
+// What a chain costs up to the rows of its last stage, if these can be aggregated.
+Cost least_cost(const Path* probe, const ChainCosts& costs);
+
 // What the aggregates of a chain's rows read and give.
 struct GroupsShape {
-    RowShape source;  // values of the probe input that are read beyond keys of joins
-    int work;         // keys and aggregates
-    int columns;      // of groups
-    double groups;    // a participant's part of those that come out
+    RowShape source;           // values of the probe input that are read beyond keys of joins
+    int work;                  // keys and aggregates
+    int columns;               // of groups
+    double groups;             // a participant's part of those that come out
+    bool reads_plain_columns;  // of the probe input, whose rows may be kept then
 };
 
 // A chain whose rows are aggregated.

@@ -386,6 +386,22 @@ GroupsInput* collect_groups(const GroupCall& call, const Chain* chain) {
 }
 
 // Of the values that are read those that are the probe input's, and how much there is to do for a row.
+// Whether of the probe input's columns none is computed.
+bool reads_plain_columns(const GroupCall& call, const Chain* chain, const GroupsInput* groups) {
+    for (GroupExprs which : {kKeyExprs, kValueExprs, kAnyExprs}) {
+        ListCell* cell;
+        foreach (cell, groups->exprs[which]) {
+            int child;
+            auto* expression = static_cast<Node*>(lfirst(cell));
+            find_child(call.root, chain, expression, &child);
+            while (IsA(expression, RelabelType))
+                expression = reinterpret_cast<Node*>(reinterpret_cast<RelabelType*>(expression)->arg);
+            if (child == kProbeChild && !IsA(expression, Var)) return false;
+        }
+    }
+    return true;
+}
+
 GroupsShape shape_of(const GroupCall& call, const Chain* chain, const GroupsInput* groups) {
     GroupsShape shape = {};
     for (GroupExprs which : {kKeyExprs, kValueExprs, kAnyExprs}) {
@@ -402,6 +418,7 @@ GroupsShape shape_of(const GroupCall& call, const Chain* chain, const GroupsInpu
     shape.work = 1 + groups->plan.keys + groups->plan.aggregates;
     shape.columns = groups->plan.states;
     shape.groups = clamp_row_est(call.groups / parallel_shares(chain->workers));
+    shape.reads_plain_columns = reads_plain_columns(call, chain, groups);
     return shape;
 }
 
@@ -476,7 +493,7 @@ const Chain* source_of(const GroupCall& call, RelOptInfo* input, Path* probe) {
     source->joinrel = input;
     source->workers = probe->parallel_workers;
     source->sharing = probe->parallel_workers > 0 ? Sharing::OneBuild : Sharing::Nothing;
-    source->costs = estimate_source(probe, source->workers, call.engine);
+    source->costs = estimate_source(call.root, probe, source->workers, call.engine);
     source->costs.terms.cost[kSetUpTerm] += call.engine.setup;
     return source;
 }
@@ -513,7 +530,7 @@ Cost fetching_cost(const Path* path) {
 bool is_worthwhile(const GroupCall& call, const Chain* chain, const Path* input) {
     if (setting_force || chain->length > 0) return true;
     Cost fetching = fetching_cost(chain->probe);
-    Cost cost = input->total_cost + kCostOfGroup * input->rows - fetching;
+    Cost cost = input->total_cost + kCostOfGroup * input->rows - fetching * (1 - chain->costs.kept);
     ListCell* cell;
     foreach (cell, call.grouped->pathlist)
         if (cost > kClearlyCheaper * (static_cast<Path*>(lfirst(cell))->total_cost - fetching)) return false;

@@ -202,7 +202,12 @@ void propose(const JoinCall& call, const Proposal& proposal) {
     if (!inputs.probe || !inputs.build) return;
     Ways ways = call.may_win ? ways_to_run(call, proposal, inputs, probe_rel, build_rel) : Ways{};
     ChainSteps steps = chain_steps(call, proposal, inputs, build_rel);
-    if (ways.count + steps.count == 0 || hides_names(call) || is_left_to_lookups(call)) return;
+    if (ways.count + steps.count == 0 || hides_names(call)) return;
+    if (is_left_to_lookups(call)) {
+        ways.count = 0;
+        keep_cheap_steps(call, &steps);
+        if (steps.count == 0) return;
+    }
 
     facts.clauses = classify_clauses(
         call.extra->restrictlist,

@@ -1,0 +1,48 @@
+// See kept.h. The executor decides by the columns, and by what the visibility map proves
+// (executor/kept_source.h).
+#include "pg/planner/kept.h"
+
+#include "pg/compat.h"
+#include "pg/kept_tables.h"
+#include "pg/range_condition.h"
+#include "pg/settings.h"
+
+extern "C" {
+#include "access/table.h"
+#include "catalog/pg_type.h"
+#include "nodes/pathnodes.h"
+#include "parser/parsetree.h"
+#include "utils/rel.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+bool are_tested_on_kept_columns(const List* conditions) {
+    ListCell* cell;
+    foreach (cell, conditions) {
+        RangeCondition found;
+        const auto* clause = reinterpret_cast<const Node*>(lfirst_node(RestrictInfo, cell)->clause);
+        if (!find_range_condition(clause, true, &found) || found.column_type == FLOAT4OID ||
+            found.column_type == FLOAT8OID)
+            return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+double kept_share_of(PlannerInfo* root, const Path* path) {
+    const RelOptInfo* rel = path->parent;
+    if (!kKeepsColumns || setting_keep_memory == 0 || path->pathtype != T_SeqScan ||
+        path->parallel_workers > 0 || rel->rtekind != RTE_RELATION ||
+        !are_tested_on_kept_columns(rel->baserestrictinfo))
+        return 0;
+    Relation relation = table_open(planner_rt_fetch(rel->relid, root)->relid, NoLock);
+    RelationFiles files = relation_files(relation);
+    table_close(relation, NoLock);
+    return expected_kept_share({files.database, files.tablespace, files.number, 0});
+}
+
+}  // namespace gpujoin

@@ -1,0 +1,15 @@
+// What the planner knows of kept columns: how much of a scan need not be read.
+#pragma once
+
+extern "C" {
+#include "postgres.h"
+#include "nodes/pathnodes.h"
+}
+
+namespace gpujoin {
+
+// The share of a table's rows that a path which reads it need not read, where they are the source of groups;
+// 0 where there are none, or its conditions are not tested on kept columns. A hint: what is kept may go.
+double kept_share_of(PlannerInfo* root, const Path* path);
+
+}  // namespace gpujoin
