@@ -73,6 +73,28 @@ void write_open(const std::string& folder, const FragmentView& fragment, const c
     write_packet(folder, MessageType::OpenPart, nullptr, packed, suffix);
 }
 
+// Two columns, and a condition on one of them.
+void write_kept(const std::string& folder) {
+    const ChunkColumn columns[] = {{{1}, {ColumnType::Fixed4, ValueOrder::Signed, 1, 0}, 0},
+                                   {{2}, {ColumnType::Bytes, ValueOrder::Bytes, 1, 0}, 0}};
+    const std::span<const std::byte> named = std::as_bytes(std::span(columns));
+    const ChunkBody chunk{{1, 2, 3, 0}, 4, 4096, 2, 0};
+    write_packet(folder, MessageType::FindKept, &chunk, named, "-columns");
+    write_packet(folder, MessageType::MakeKept, &chunk, named, "-columns");
+    std::vector<std::byte> tail(sizeof(KeptCondition) + sizeof(ChunkMap), std::byte{1});
+    const std::span<const std::byte> map(tail.data(), sizeof(ChunkMap));
+    const FoundKeptBody found{4, 100, 1, 1, {3}};
+    write_packet(folder, MessageType::FoundKept, &found, map, "-map");
+    const SealKeptBody seal{1, 1};
+    write_packet(folder, MessageType::SealKept, &seal, map, "-map");
+    const ProbeKeptBody all{1, 0}, some{1, 1};
+    write_packet(folder, MessageType::ProbeKept, &all, map, "-map");
+    write_packet(folder, MessageType::ProbeKept, &some, tail, "-condition");
+    const ColumnBuffers buffers[] = {{kNoBuffer, 0, 0, 0}, {64, 128, 256, 512}};
+    const AppendKeptBody rows{{0, 4096}, 8, 2, 0, 1, 0, 3, 0, 1024};
+    write_packet(folder, MessageType::AppendKept, &rows, std::as_bytes(std::span(buffers)), "-rows");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -89,5 +111,6 @@ int main(int argc, char** argv) {
     write_open(argv[1], fragment.view(), "-groups");
     BatchBody batch{{0, 4096}, 8, 2, 0, 0, 4, 0};
     write_packet(argv[1], MessageType::Append, &batch, std::as_bytes(std::span(columns)));
+    write_kept(argv[1]);
     return 0;
 }

@@ -115,6 +115,23 @@ void use_fragment(const Message& message) {
     use_sink(fragment);
 }
 
+// What is kept of tables: every element and bit that the message says it has.
+void use_kept(const Message& message) {
+    volatile uint64_t sum = 0;
+    for (const ChunkColumn& column : message.kept_columns)
+        sum = sum + column.identity[15] + static_cast<uint64_t>(column.spec.type) + column.reserved;
+    for (const KeptCondition& condition : message.conditions)
+        sum = sum + condition.span + condition.column + condition.reserved[4];
+    for (uint32_t block = 0; message.map && block < kChunkBlocks; block++)
+        sum = sum + message.map->has(block);
+    require(message.kept_columns.size() <= kMaxKeptColumns &&
+            message.conditions.size() <= kMaxKeptConditions);
+    if (message.header->type == MessageType::KeptTables)
+        for (const KeptTable& table :
+             std::span(message.as<KeptTablesBody>().table, message.as<KeptTablesBody>().count))
+            sum = sum + table.rows;
+}
+
 }  // namespace
 
 }  // namespace gpujoin
@@ -126,7 +143,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Message message;
     if (!decode({reinterpret_cast<const std::byte*>(aligned.data()), size}, &message).ok()) return 0;
     require(message.header->bytes == size);
-    if (!message.columns.empty()) use_batch(message);
+    if (!message.columns.empty() && message.header->type != MessageType::AppendKept) use_batch(message);
+    use_kept(message);
     if (message.header->type == MessageType::Open) use_fragment(message);
     return 0;
 }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <memory>
 #include <vector>
 
 #include "fault/fault.h"
@@ -29,11 +31,40 @@ struct Packet {
     Status decode(Message* message) { return gpujoin::decode({data(), bytes}, message); }
 };
 
+// What follows a body of zeros.
+uint32_t plain_tail(MessageType type) {
+    return type == MessageType::ProbeKept ? sizeof(ChunkMap) : 0;
+}
+
 // A packet with a body that nobody objects to: zeros, save that there is no session without a stage.
 Packet plain_packet(MessageType type) {
     std::vector<std::byte> zeros(kMaxMessageBytes);
     OpenBody open{1, 0};
-    return Packet(type, type == MessageType::Open ? static_cast<const void*>(&open) : zeros.data());
+    return Packet(type, type == MessageType::Open ? static_cast<const void*>(&open) : zeros.data(),
+                  {zeros.data(), plain_tail(type)});
+}
+
+template <typename Element>
+std::vector<std::byte>& operator<<(std::vector<std::byte>& tail, const std::vector<Element>& elements) {
+    std::ranges::copy(std::as_bytes(std::span(elements)), std::back_inserter(tail));
+    return tail;
+}
+
+// What there is of a message whose body may say other things than its tail has.
+Message decoded(MessageType type, const void* body, std::span<const std::byte> tail) {
+    static std::vector<uint64_t> buffer;
+    Packet packet(type, body, tail);
+    buffer = std::move(packet.buffer);
+    Message message;
+    Status status = decode({reinterpret_cast<std::byte*>(buffer.data()), packet.bytes}, &message);
+    if (!status.ok()) {
+        EXPECT_STREQ(status.sqlstate, "08P01");
+        message = {};
+    }
+    return message;
+}
+bool is_taken(MessageType type, const void* body, std::span<const std::byte> tail) {
+    return decoded(type, body, tail).header != nullptr;
 }
 
 }  // namespace
@@ -47,7 +78,7 @@ TEST(Message, EveryTypeSurvives) {
         EXPECT_EQ(message.header->type, type);
         EXPECT_EQ(message.header->session, 7u);
         EXPECT_EQ(message.header->sequence, 9u);
-        EXPECT_EQ(message.header->bytes, sizeof(MessageHeader) + body_bytes(type));
+        EXPECT_EQ(message.header->bytes, sizeof(MessageHeader) + body_bytes(type) + plain_tail(type));
     }
     EXPECT_EQ(body_bytes(static_cast<MessageType>(0)), UINT32_MAX);
     EXPECT_EQ(body_bytes(static_cast<MessageType>(kLast + 1)), UINT32_MAX);
@@ -108,6 +139,91 @@ TEST(Message, TheLargestBatchFits) {
     Message message;
     EXPECT_TRUE(packet.decode(&message).ok());
     EXPECT_LE(packet.bytes, kMaxMessageBytes);
+}
+
+TEST(Message, ChunksAreNamedWithTheirColumns) {
+    for (MessageType type : {MessageType::FindKept, MessageType::MakeKept})
+        for (uint32_t columns : {0u, 1u, kMaxKeptColumns, kMaxKeptColumns + 1}) {
+            std::vector<std::byte> tail;
+            tail << std::vector<ChunkColumn>(columns,
+                                             {{1, 2, 3}, {ColumnType::Fixed4, ValueOrder::Signed, 1, 0}, 0});
+            ChunkBody body{{1, 2, 3, 4}, 5, 6, columns, 0};
+            Message message = decoded(type, &body, tail);
+            ASSERT_EQ(message.header != nullptr, columns <= kMaxKeptColumns) << columns;
+            if (!message.header) continue;
+            EXPECT_EQ(message.as<ChunkBody>().chunk, (ChunkKey{1, 2, 3, 4}));
+            ASSERT_EQ(message.kept_columns.size(), columns);
+            for (const ChunkColumn& column : message.kept_columns) EXPECT_EQ(column.identity[2], 3);
+            EXPECT_TRUE(message.columns.empty() && message.conditions.empty() && !message.map);
+            body.columns++;
+            EXPECT_FALSE(is_taken(type, &body, tail));
+            body.columns = UINT32_MAX;
+            EXPECT_FALSE(is_taken(type, &body, tail));
+        }
+}
+
+TEST(Message, MapsFollowWhereTheBodySaysSo) {
+    std::vector<ChunkMap> map(1);
+    map[0].add(9);
+    std::vector<std::byte> none, tail;
+    tail << map;
+    auto check = [&](MessageType type, const void* without, const void* with) {
+        EXPECT_TRUE(is_taken(type, without, none));
+        EXPECT_FALSE(is_taken(type, without, tail));
+        EXPECT_FALSE(is_taken(type, with, none));
+        EXPECT_FALSE(is_taken(type, with, std::span(tail).first(tail.size() - 1)));
+        Message message = decoded(type, with, tail);
+        ASSERT_TRUE(message.map);
+        EXPECT_TRUE(message.map->has(9) && !message.map->has(8));
+    };
+    FoundKeptBody none_found{}, found{7, 8, 9, 1, {}};
+    check(MessageType::FoundKept, &none_found, &found);
+    SealKeptBody given_up{1, 0}, kept{1, 1};
+    check(MessageType::SealKept, &given_up, &kept);
+}
+
+TEST(Message, ProbesWithKeptRowsCarryConditionsAndAMap) {
+    std::vector<ChunkMap> map(1);
+    map[0].add(kChunkBlocks - 1);
+    for (uint32_t count : {0u, 1u, kMaxKeptConditions, kMaxKeptConditions + 1}) {
+        std::vector<std::byte> tail;
+        tail << std::vector<KeptCondition>(count, {-5, 10, 3, 1, {}}) << map;
+        ProbeKeptBody body{4, count};
+        Message message = decoded(MessageType::ProbeKept, &body, tail);
+        ASSERT_EQ(message.header != nullptr, count <= kMaxKeptConditions) << count;
+        if (!message.header) continue;
+        ASSERT_EQ(message.conditions.size(), count);
+        for (const KeptCondition& condition : message.conditions) EXPECT_EQ(condition.low, -5);
+        ASSERT_TRUE(message.map);
+        EXPECT_TRUE(message.map->has(kChunkBlocks - 1));
+        for (uint32_t other : {count + 1, count - 1, UINT32_MAX}) {
+            ProbeKeptBody wrong{4, other};
+            EXPECT_FALSE(is_taken(MessageType::ProbeKept, &wrong, tail)) << other;
+        }
+        EXPECT_FALSE(is_taken(MessageType::ProbeKept, &body, std::span(tail).first(tail.size() - 8)));
+    }
+}
+
+TEST(Message, KeptRowsCarryTheirColumns) {
+    std::vector<std::byte> tail;
+    tail << std::vector<ColumnBuffers>(3, {1, 2, 3, 4});
+    AppendKeptBody body{};
+    body.columns = 3;
+    Message message = decoded(MessageType::AppendKept, &body, tail);
+    ASSERT_EQ(message.columns.size(), 3u);
+    EXPECT_EQ(message.columns[2].data, 3u);
+    for (uint32_t other : {0u, 2u, 4u, kMaxColumns + 1, 65535u}) {
+        body.columns = static_cast<uint16_t>(other);
+        EXPECT_FALSE(is_taken(MessageType::AppendKept, &body, tail)) << other;
+    }
+}
+
+TEST(Message, KeptTablesAreCounted) {
+    auto body = std::make_unique<KeptTablesBody>();
+    body->count = kMaxKeptTables;
+    EXPECT_TRUE(is_taken(MessageType::KeptTables, body.get(), {}));
+    body->count++;
+    EXPECT_FALSE(is_taken(MessageType::KeptTables, body.get(), {}));
 }
 
 TEST(Message, OpensCarryFragments) {
