@@ -81,7 +81,8 @@ bool KeptStore::make_room(const ChunkKey& key, uint64_t bytes) {
 
 std::shared_ptr<KeptChunk> KeptStore::make(const ChunkKey& key, std::span<const ChunkColumn> columns,
                                            uint64_t bytes) {
-    if (making_.contains(key) || !make_room(key, bytes)) return nullptr;
+    if (making_.contains(key) || bytes > memory_.limit() || !make_room(key, bytes + KeptChunk::kFixedBytes))
+        return nullptr;
     auto chunk = std::make_shared<KeptChunk>(columns, &memory_);
     making_.insert(key);
     return chunk;

@@ -118,6 +118,7 @@ class Session {
         KeptView view;                      // of one that was found
         std::shared_ptr<KeptChunk> making;  // by the maker
         const Participant* maker;
+        bool is_complete;  // nothing is added to it any more
     };
     Status receive_kept(Participant& participant, const Message& message);
     Status find_kept(Participant& participant, const Message& message);
@@ -131,6 +132,7 @@ class Session {
     void start_round(Participant& participant, Task& task);
     void finish_round(Participant& participant, const Status& status);
     bool deliver_lanes(Participant& participant, Task& task);
+    uint32_t hold(const ChunkKey& chunk, KeptView view);
     KeptHandle* find_making(const Participant& participant, uint32_t handle);
     void give_up_making(const Participant& participant);
     void send_found(Participant& participant, uint64_t sequence, const FoundKeptBody& body,

@@ -44,6 +44,14 @@ void Session::send_found(Participant& participant, uint64_t sequence, const Foun
     participant.connection.send(MessageType::FoundKept, id_, sequence, &body, tail);
 }
 
+// A scan that starts again and again finds the same.
+uint32_t Session::hold(const ChunkKey& chunk, KeptView view) {
+    auto held = std::ranges::find_if(
+        kept_, [&](const KeptHandle& kept) { return kept.key == chunk && kept.view == view; });
+    if (held == kept_.end()) held = kept_.insert(held, {chunk, 0, std::move(view), nullptr, nullptr, false});
+    return static_cast<uint32_t>(held - kept_.begin()) + 1;
+}
+
 Status Session::find_kept(Participant& participant, const Message& message) {
     const auto& body = message.as<ChunkBody>();
     if (kept_.size() >= kMostHandles) return unexpected("The session holds too many chunks.");
@@ -55,8 +63,7 @@ Status Session::find_kept(Participant& participant, const Message& message) {
         if (found.has[i]) answer.has[i / 8] |= static_cast<uint8_t>(1u << (i % 8));
     if (!found.view.chunks.empty()) {
         answer.rows = found.view.rows_of().rows();
-        kept_.push_back({body.chunk, 0, std::move(found.view), nullptr, nullptr});
-        answer.handle = static_cast<uint32_t>(kept_.size());
+        answer.handle = hold(body.chunk, std::move(found.view));
     }
     send_found(participant, message.header->sequence, answer, found.map);
     return {};
@@ -70,7 +77,7 @@ Status Session::make_kept(Participant& participant, const Message& message) {
     GPUJOIN_RETURN_IF_FAILED(validate_columns(specs));
     FoundKeptBody answer{};
     if (auto chunk = resources_.kept->make(body.chunk, message.kept_columns, body.bytes)) {
-        kept_.push_back({body.chunk, body.version, {}, std::move(chunk), &participant});
+        kept_.push_back({body.chunk, body.version, {}, std::move(chunk), &participant, false});
         answer.handle = static_cast<uint32_t>(kept_.size());
     }
     send_found(participant, message.header->sequence, answer, nullptr);
@@ -81,7 +88,7 @@ Status Session::make_kept(Participant& participant, const Message& message) {
 Session::KeptHandle* Session::find_making(const Participant& participant, uint32_t handle) {
     if (handle == 0 || handle > kept_.size()) return nullptr;
     KeptHandle& kept = kept_[handle - 1];
-    return kept.making && kept.maker == &participant ? &kept : nullptr;
+    return kept.making && kept.maker == &participant && !kept.is_complete ? &kept : nullptr;
 }
 
 Status Session::append_kept(Participant& participant, const Message& message) {
@@ -112,6 +119,7 @@ Status Session::seal_kept(Participant& participant, const Message& message) {
     task->making = kept->making;
     task->kept_seal = body;
     if (message.map) task->map = *message.map;
+    kept->is_complete = true;
     return queue(participant, std::move(task));
 }
 

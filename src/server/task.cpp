@@ -48,9 +48,11 @@ void append_kept(const TaskContext& context, Task& task) {
     const auto* shared =
         reinterpret_cast<const uint16_t*>(context.arena->at(body.block.offset) + body.block_rows);
     const std::vector<uint16_t> block_rows(shared, shared + body.blocks);
-    BatchView batch;
-    Status status = view_batch(context, columns, task, &batch);
-    if (status.ok()) status = task.making->append(batch, body.first_block, block_rows);
+    Status status = without_exceptions([&]() -> Status {
+        BatchView batch;
+        GPUJOIN_RETURN_IF_FAILED(view_batch(context, columns, task, &batch));
+        return task.making->append(batch, body.first_block, block_rows);
+    });
     if (!status.ok()) task.making->fail();
 }
 

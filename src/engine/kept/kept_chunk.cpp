@@ -60,9 +60,17 @@ void KeptArray::shrink() {
     charged_ = std::min<uint64_t>(charged_, memory_.capacity());
 }
 
-KeptChunk::KeptChunk(std::span<const ChunkColumn> columns, Ledger* ledger) : first_row_(kChunkBlocks + 1, 0) {
+KeptChunk::KeptChunk(std::span<const ChunkColumn> columns, Ledger* ledger)
+    : ledger_(ledger),
+      first_row_(kChunkBlocks + 1, 0),
+      is_charged_(ledger->charge(kFixedBytes)),
+      failed_(!is_charged_) {
     columns_.reserve(columns.size());
     for (const ChunkColumn& column : columns) columns_.emplace_back(column, ledger);
+}
+
+KeptChunk::~KeptChunk() {
+    if (is_charged_) ledger_->release(kFixedBytes);
 }
 
 // What comes before the first NULL is not NULL.
@@ -103,7 +111,7 @@ Status KeptChunk::append(const BatchView& batch, uint32_t first_block, std::span
     if (rows != batch.rows || first_block < next_block_ || first_block > kChunkBlocks ||
         block_rows.size() > kChunkBlocks - first_block || batch.columns.size() != columns_.size())
         return malformed_chunk();
-    if (rows_so_far_ + rows > kMaxRows) return out_of_kept_memory();
+    if (failed_ || rows_so_far_ + rows > kMaxRows) return out_of_kept_memory();
     for (size_t i = 0; i < columns_.size(); i++)
         if (!append_column(columns_[i], batch.columns[i], rows)) return out_of_kept_memory();
     while (next_block_ < first_block) first_row_[next_block_++] = static_cast<uint32_t>(rows_so_far_);
@@ -124,7 +132,7 @@ void KeptChunk::seal() {
 }
 
 uint64_t KeptChunk::bytes() const {
-    uint64_t bytes = first_row_.size() * sizeof(uint32_t);
+    uint64_t bytes = kFixedBytes;
     for (const KeptValues& values : columns_)
         bytes += values.values.bytes() + values.data.bytes() + values.validity.bytes();
     return bytes;

@@ -57,8 +57,13 @@ struct KeptValues {
 
 class KeptChunk {
   public:
-    // What the chunk has is charged to the ledger, which outlives it.
+    static constexpr uint64_t kFixedBytes = (uint64_t{kChunkBlocks} + 1) * sizeof(uint32_t);  // without rows
+
+    // What the chunk has is charged to the ledger, which outlives it. It has failed where that has no room.
     KeptChunk(std::span<const ChunkColumn> columns, Ledger* ledger);
+    ~KeptChunk();
+    KeptChunk(const KeptChunk&) = delete;
+    KeptChunk& operator=(const KeptChunk&) = delete;
 
     // Adds the rows of the blocks from first_block on, of which block_rows says how many each has: blocks
     // behind all that came before. The batch has a column for each of the chunk's, and is in host memory.
@@ -81,11 +86,13 @@ class KeptChunk {
     bool append_column(KeptValues& values, const ColumnView& view, uint64_t rows);
     bool append_validity(KeptValues& values, const uint8_t* bits, uint64_t rows);
 
+    Ledger* const ledger_;
     std::vector<KeptValues> columns_;
     std::vector<uint32_t> first_row_;  // by block, kChunkBlocks + 1 of them
     uint32_t next_block_ = 0;
     uint64_t rows_so_far_ = 0;
-    bool failed_ = false;
+    bool is_charged_;  // for kFixedBytes
+    bool failed_;
 };
 
 }  // namespace gpujoin

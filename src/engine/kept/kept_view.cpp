@@ -11,7 +11,8 @@ namespace {
 
 constexpr uint32_t kRowsAtATime = 8192;
 constexpr uint32_t kMostRows = 64u << 10;  // of a batch
-constexpr uint32_t kFewestRows = kRowsAtATime;
+constexpr uint32_t kFewestRows = 128;
+constexpr uint64_t kMostBytes = 4u << 20;  // of the Bytes columns of a batch, about
 
 Status malformed_scan(const char* detail) {
     return failure(Fault::Protocol, "08P01", "malformed scan of kept columns").with_detail("%s", detail);
@@ -139,14 +140,28 @@ bool KeptRows::charge(uint64_t bytes) {
     return true;
 }
 
+// As many rows as have so much in their Bytes columns on average.
+uint32_t KeptRows::most_rows() const {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < source_.size(); i++) bytes += scan_.view.columns[i]->data.bytes();
+    const uint64_t average = bytes / std::max<uint64_t>(scan_.view.rows_of().rows(), 1);
+    uint32_t rows = kMostRows;
+    while (rows > kFewestRows && rows * average > kMostBytes) rows /= 2;
+    return rows;
+}
+
 // For as many rows at a time as there is memory for.
 Status KeptRows::set_aside() {
     uint64_t row_bytes = sizeof(uint32_t);
     for (const ColumnSpec& spec : source_)
         row_bytes += 1 + (spec.type == ColumnType::Bytes ? sizeof(uint32_t) : fixed_width(spec.type));
-    for (capacity_ = kMostRows; !charge(capacity_ * row_bytes); capacity_ /= 2)
-        if (capacity_ == kFewestRows) return out_of_memory_for_scan();
-    selected_.resize(kRowsAtATime);
+    for (capacity_ = most_rows(); !charge(capacity_ * row_bytes); capacity_ /= 2)
+        if (capacity_ == kFewestRows) {
+            capacity_ = 0;
+            return out_of_memory_for_scan();
+        }
+    rows_at_a_time_ = std::min(capacity_, kRowsAtATime);
+    selected_.resize(rows_at_a_time_);
     for (Output& output : outputs_) {
         output.validity.resize(validity_bytes(capacity_));
         if (output.spec.type == ColumnType::Bytes)
@@ -239,10 +254,10 @@ Status KeptRows::next(BatchView* batch) {
     rows_ = 0;
     for (Output& output : outputs_) output.has_nulls = false;
     const uint64_t rows = scan_.view.rows_of().rows();
-    while (rows_ + kRowsAtATime <= capacity_) {
-        const uint64_t first = position_.next_row.fetch_add(kRowsAtATime);
+    while (rows_ + rows_at_a_time_ <= capacity_) {
+        const uint64_t first = position_.next_row.fetch_add(rows_at_a_time_);
         if (first >= rows) break;
-        const uint32_t count = select(first, std::min(rows, first + kRowsAtATime));
+        const uint32_t count = select(first, std::min(rows, first + rows_at_a_time_));
         if (count > 0) GPUJOIN_RETURN_IF_FAILED(gather(count));
     }
     for (size_t i = 0; i < outputs_.size(); i++) {

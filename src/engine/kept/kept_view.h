@@ -16,6 +16,7 @@ struct KeptView {
     std::vector<const KeptValues*> columns;                // as they were asked for
 
     const KeptChunk& rows_of() const { return *chunks.front(); }
+    bool operator==(const KeptView&) const = default;
 };
 
 struct KeptScan {
@@ -58,6 +59,7 @@ class KeptRows {
         bool has_nulls = false;
     };
 
+    uint32_t most_rows() const;
     Status set_aside();
     uint32_t select(uint64_t first, uint64_t end);
     uint32_t select_wanted(uint64_t first, uint64_t end);
@@ -74,7 +76,8 @@ class KeptRows {
     bool wants_all_;         // rows of all blocks that the chunk has
     uint32_t block_ = 0;     // that has the row that was looked at last
     uint32_t capacity_ = 0;  // of a batch; 0: nothing was set aside
-    uint32_t rows_ = 0;      // in the batch
+    uint32_t rows_at_a_time_ = 0;
+    uint32_t rows_ = 0;  // in the batch
     std::vector<uint32_t> selected_;
     std::vector<Output> outputs_;
     std::vector<ColumnView> views_;

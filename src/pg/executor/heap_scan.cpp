@@ -261,7 +261,7 @@ BlockNumber heap_scan_start(HeapScan* scan) {
 }
 
 void heap_scan_pass_over(HeapScan* scan, const uint8_t* blocks) {
-    Assert(scan->running && scan->count == 0);
+    Assert(!blocks || (scan->running && scan->count == 0));
     scan->passed_over = blocks;
 }
 

@@ -13,6 +13,7 @@
 extern "C" {
 #include "executor/executor.h"
 #include "storage/bufmgr.h"
+#include "utils/lsyscache.h"
 }
 
 namespace gpujoin {
@@ -139,6 +140,15 @@ void count_block(KeptMaker* maker, uint32 block, uint32 rows) {
     maker->block_rows[maker->blocks++] = static_cast<uint16>(rows);
 }
 
+// Forgets what was written of rows that did not fit; of a batch that has none.
+void begin_afresh(BatchWriter* writer) {
+    Assert(writer->rows == 0);
+    for (int i = 0; i < writer->column_count; i++) {
+        writer->columns[i].has_nulls = false;
+        memset(writer->columns[i].validity, 0xff, validity_bytes(writer->capacity));
+    }
+}
+
 // A page whose rows do not fit into a batch of their own is left to be read from the table.
 void add_page(KeptMaker* maker, uint32 block) {
     bool is_far = maker->is_writing && block - maker->first_block >= kBlocksOfBatch;
@@ -151,7 +161,10 @@ void add_page(KeptMaker* maker, uint32 block) {
         begin_batch(maker, block);
         added = add_rows(maker);
     }
-    if (!added) maker->left_out.add(block);
+    if (!added) {
+        begin_afresh(&maker->writer);
+        maker->left_out.add(block);
+    }
     count_block(maker, block, added ? maker->rows.rows : 0);
 }
 
@@ -199,12 +212,18 @@ bool find_proven(const KeptMaker* maker, uint32 chunk, const MapPage* before, Ch
     return true;
 }
 
+uint64 expected_width(const KeptMaker* maker, const InputColumn* column) {
+    if (column->spec.type != ColumnType::Bytes) return fixed_width(column->spec.type);
+    int32 average = get_attavgwidth(RelationGetRelid(maker->relation), column->attribute);
+    return sizeof(uint32) + (average > 0 ? static_cast<uint32>(average) : 32);
+}
+
 uint64 expected_bytes(const KeptMaker* maker, const MapPage* page) {
     uint64 blocks = 0;
     for (uint8 bits : page->map.bits) blocks += static_cast<uint64>(__builtin_popcount(bits));
     uint64 width = 0;
     for (int i = 0; i < maker->writer.column_count; i++)
-        width += Max(fixed_width(maker->writer.columns[i].spec.type), 4u);
+        width += expected_width(maker, &maker->writer.columns[i]);
     double tuples = maker->relation->rd_rel->reltuples;
     double pages = maker->relation->rd_rel->relpages;
     double rows = tuples > 0 && pages > 0 ? tuples / pages : 60;

@@ -7,6 +7,7 @@
 extern "C" {
 #include "access/parallel.h"
 #include "access/visibilitymap.h"
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/catalog.h"
 #include "storage/bufmgr.h"
@@ -48,13 +49,15 @@ bool read_map_page(Relation relation, uint32 chunk, MapPage* page) {
     return page->version != 0;
 }
 
-// Who has the strongest lock may have changed what a column is, and may take that back.
+// Who has the strongest lock may have changed what a column is, and may take that back. A serializable
+// transaction is to meet those that write what it reads: they look for readers' predicate locks, then clear
+// the bit, all under the lock of the heap page. Who reads the map only may come in between, unseen.
 bool may_use_kept_columns(Relation relation, const EState* estate) {
     return kKeepsColumns && setting_keep_memory > 0 && relation->rd_rel->relkind == RELKIND_RELATION &&
            relation->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT && RelationNeedsWAL(relation) &&
            !IsCatalogRelation(relation) && !is_new_in_transaction(relation) &&
            !CheckRelationLockedByMe(relation, AccessExclusiveLock, true) && !RecoveryInProgress() &&
-           !may_lack_old_rows() && !IsParallelWorker() && estate->es_snapshot &&
+           !may_lack_old_rows() && !IsParallelWorker() && !IsolationIsSerializable() && estate->es_snapshot &&
            IsMVCCSnapshot(estate->es_snapshot) && !estate->es_snapshot->takenDuringRecovery;
 }
 

@@ -1,5 +1,5 @@
 // See kept_source.h, and docs/design.md, Kept columns, for the order in which things are looked at: the
-// snapshot first, the predicate lock of a serializable transaction, then the map.
+// snapshot first, then the map.
 #include "pg/executor/kept_source.h"
 
 #include <cstring>
@@ -109,6 +109,22 @@ bool add_conditions(KeptSource* source) {
     return true;
 }
 
+// A subquery's result, before anybody has asked for it.
+bool is_not_known_yet(const Expr* constant, const EState* estate) {
+    while (IsA(constant, RelabelType)) constant = reinterpret_cast<const RelabelType*>(constant)->arg;
+    if (!IsA(constant, Param)) return false;
+    const auto* param = reinterpret_cast<const Param*>(constant);
+    return param->paramkind == PARAM_EXEC && estate->es_param_exec_vals[param->paramid].execPlan;
+}
+
+// The server gets all conditions at once. Core asks for a constant when the conditions before have left a
+// row: only that of the first is sure to be asked for.
+bool may_ask_for_constants(const KeptSource* source) {
+    for (int i = 1; i < source->condition_count; i++)
+        if (is_not_known_yet(source->scan_conditions[i].condition.constant, source->estate)) return false;
+    return true;
+}
+
 // What no value passes is a range that all are outside of.
 KeptCondition make_condition(const ScanCondition* test, ExprContext* context) {
     ResetExprContext(context);
@@ -187,7 +203,8 @@ void open(KeptSource* source, Client* client) {
     source->is_open = source->has_run = true;
     source->figures = {(blocks + kChunkBlocks - 1) / kChunkBlocks, 0, blocks, 0};
     source->chunk_count = source->next_chunk = 0;
-    uint32 chunks = may_use_kept_columns(relation, source->estate) ? source->figures.chunks : 0;
+    bool may_use = may_use_kept_columns(relation, source->estate) && may_ask_for_constants(source);
+    uint32 chunks = may_use ? source->figures.chunks : 0;
     source->chunks = zeroed<UsableChunk>(chunks + 1);
     source->passed_over = zeroed<uint8>(uint64{chunks} * kChunkMapBytes + 1);
     bool may_make = chunks > 0 && note_scan_to_keep(chunk_key(relation, 0));
@@ -242,6 +259,7 @@ bool kept_source_probe(KeptSource* source, Client* client, uint64* sequence) {
 void kept_source_reset(KeptSource* source) {
     if (!source->is_open) return;
     source->is_open = false;
+    heap_scan_pass_over(source->scan, nullptr);
     pfree(source->chunks);
     pfree(source->passed_over);
 }
