@@ -29,6 +29,10 @@ Status make_matcher(Algorithm algorithm, JoinContext& join, std::unique_ptr<Matc
     return make_nested_loop_matcher(join, matcher);
 }
 
+// What a matcher takes at most that sorts by a range. Who is refused memory while probing cannot partition
+// the join any more: so what is sorted late has its memory from the start.
+constexpr uint64_t kLateBytesPerRow = 48;
+
 class CpuJoin final : public Join {
   public:
     explicit CpuJoin(uint32_t threads) : workers_(threads) {}
@@ -122,6 +126,9 @@ class CpuJoin final : public Join {
             GPUJOIN_RETURN_IF_FAILED(make_radix_join(context, &radix_));
         } else if (!sorts_by_range || !has_range_choice(context.spec)) {
             GPUJOIN_RETURN_IF_FAILED(build_matcher(chosen));
+        } else {
+            GPUJOIN_RETURN_IF_FAILED(
+                late_memory_.allocate(context.limits.host_memory, context.build.rows() * kLateBytesPerRow));
         }
         join_.counters.algorithm = chosen;
         if (rows_of(context.spec.kind).scans_build())
@@ -145,6 +152,7 @@ class CpuJoin final : public Join {
         if (!lock.owns_lock()) return cancelled_status();
         if (has_matcher_) return {};
         AddTime timer(&join_.counters.seal_ns);
+        late_memory_.reset();
         if (!radix_)
             GPUJOIN_RETURN_IF_FAILED(
                 choose_range_column(join_.context, batch, &join_.context.range_column.emplace()));
@@ -162,6 +170,7 @@ class CpuJoin final : public Join {
     SealedJoin join_;
     std::unique_ptr<RadixJoin> radix_;
     std::mutex late_mutex_;
+    HostArray late_memory_;  // charged for the matcher, and never touched
     std::atomic<bool> has_matcher_{false};
 };
 

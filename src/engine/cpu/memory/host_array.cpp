@@ -29,8 +29,9 @@ Status out_of_memory(uint64_t bytes) {
 
 }  // namespace
 
-Status HostArray::reserve(Ledger* ledger, uint64_t bytes) {
+Status HostArray::reserve(Ledger* ledger, uint64_t bytes, uint64_t spared) {
     ledger_ = ledger;
+    spared_ = spared;
     // Aligned to huge pages by hand: older kernels place mappings at any page.
     uint64_t wanted = round_up(std::max(bytes, kPage), kPage);
     uint64_t slack = wanted >= kHugePage ? kHugePage : 0;
@@ -49,17 +50,18 @@ Status HostArray::reserve(Ledger* ledger, uint64_t bytes) {
 }
 
 Status HostArray::grow(uint64_t bytes) {
-    uint64_t charge = round_up(bytes, kPage);
-    if (charge <= charged_) return {};
-    if (charge > reserved_ || fault_due(FaultPoint::Allocation)) return out_of_memory(bytes);
-    if (ledger_ && !ledger_->charge(charge - charged_)) return out_of_memory(bytes);
-    if (charge > usable_) {
-        if (Status status = make_usable(charge); !status.ok()) {
-            if (ledger_) ledger_->release(charge - charged_);
+    const uint64_t size = round_up(bytes, kPage);
+    if (size <= size_) return {};
+    if (size > reserved_ || fault_due(FaultPoint::Allocation)) return out_of_memory(bytes);
+    const uint64_t charge = charged(size) - charged(size_);
+    if (ledger_ && !ledger_->charge(charge)) return out_of_memory(bytes);
+    if (size > usable_) {
+        if (Status status = make_usable(size); !status.ok()) {
+            if (ledger_) ledger_->release(charge);
             return status;
         }
     }
-    charged_ = charge;
+    size_ = size;
     return {};
 }
 
@@ -79,10 +81,10 @@ Status HostArray::allocate(Ledger* ledger, uint64_t bytes) {
 
 void HostArray::reset() {
     if (base_) munmap(base_, reserved_);
-    if (ledger_) ledger_->release(charged_);
+    if (ledger_) ledger_->release(charged(size_));
     base_ = nullptr;
     ledger_ = nullptr;
-    reserved_ = usable_ = charged_ = 0;
+    reserved_ = spared_ = usable_ = size_ = 0;
 }
 
 void HostArray::swap(HostArray& other) noexcept {
@@ -90,7 +92,8 @@ void HostArray::swap(HostArray& other) noexcept {
     std::swap(base_, other.base_);
     std::swap(reserved_, other.reserved_);
     std::swap(usable_, other.usable_);
-    std::swap(charged_, other.charged_);
+    std::swap(spared_, other.spared_);
+    std::swap(size_, other.size_);
 }
 
 }  // namespace gpujoin::cpu

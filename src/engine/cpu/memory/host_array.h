@@ -21,10 +21,11 @@ class HostArray {
         return *this;
     }
 
-    // Reserves address space for at most `bytes`. Called once, before grow().
-    Status reserve(Ledger* ledger, uint64_t bytes);
+    // Reserves address space for at most `bytes`, of which the first `spared` are never charged. Called once,
+    // before grow().
+    Status reserve(Ledger* ledger, uint64_t bytes, uint64_t spared = 0);
 
-    // Makes the first `bytes` usable (never fewer than before) and charges them.
+    // Makes the first `bytes` usable (never fewer than before) and charges what is not spared.
     Status grow(uint64_t bytes);
 
     // Both at once, for arrays of known size.
@@ -37,17 +38,19 @@ class HostArray {
     T* as() const {
         return reinterpret_cast<T*>(base_);
     }
-    bool empty() const { return charged_ == 0; }
+    bool empty() const { return size_ == 0; }
 
   private:
     void swap(HostArray& other) noexcept;
     Status make_usable(uint64_t bytes);
+    uint64_t charged(uint64_t size) const { return size > spared_ ? size - spared_ : 0; }
 
     Ledger* ledger_ = nullptr;
     std::byte* base_ = nullptr;
     uint64_t reserved_ = 0;
-    uint64_t usable_ = 0;   // accessible; more than is charged, so that system calls are few
-    uint64_t charged_ = 0;  // a whole number of pages
+    uint64_t spared_ = 0;
+    uint64_t usable_ = 0;  // accessible; more than was asked for, so that system calls are few
+    uint64_t size_ = 0;    // as asked for, a whole number of pages: they are charged from spared_ on
 };
 
 }  // namespace gpujoin::cpu

@@ -17,9 +17,11 @@ class PairQueue {
     // One call of a producer adds at most this many pairs.
     static constexpr uint32_t kMostPushed = 8192;
 
+    // The least room is not charged: a join that has used up its memory can still be probed.
     Status open(Ledger* ledger) {
-        GPUJOIN_RETURN_IF_FAILED(probe_.reserve(ledger, kMostPairs * sizeof(uint32_t)));
-        return build_.reserve(ledger, kMostPairs * sizeof(uint32_t));
+        constexpr uint64_t kSpared = kMostPushed * sizeof(uint32_t);
+        GPUJOIN_RETURN_IF_FAILED(probe_.reserve(ledger, kMostPairs * sizeof(uint32_t), kSpared));
+        return build_.reserve(ledger, kMostPairs * sizeof(uint32_t), kSpared);
     }
 
     // Makes room for kMostPushed more pairs.

@@ -48,7 +48,10 @@ Status QueueCursor::fill(const Sink& sink, ResultBatch* result) {
         if (is_set(join_.context.limits.cancel)) return cancelled_status();
         bool has_room = writer_.take(queue);
         if ((!has_room && queue.size() > 0) || exhausted() || (has_begun && turn_is_over())) break;
-        GPUJOIN_RETURN_IF_FAILED(queue.make_room());
+        // Without more room it gives what it has.
+        const Status room = queue.make_room();
+        if (!room.ok() && (room.fault != Fault::HostMemory || queue.size() == 0)) return room;
+        if (!room.ok()) break;
         GPUJOIN_RETURN_IF_FAILED(produce());
     }
     if (writer_.taken() == 0 && queue.size() > 0) {
