@@ -37,8 +37,9 @@ Status Session::check_phase(const Task& task) const {
 }
 
 TaskContext Session::context(const Task& task) {
-    return {spec_.view(), resources_.arena, &host_memory_, fragment_.get(),
-            stages_.empty() ? 0 : stages_[task.stage].report.build_rows};
+    Ledger* reserve = task.type == MessageType::Probe ? resources_.reserve : nullptr;
+    return {spec_.view(), resources_.arena, &host_memory_,
+            reserve,      fragment_.get(),  stages_.empty() ? 0 : stages_[task.stage].report.build_rows};
 }
 
 void Session::start_task(Participant& participant) {

@@ -1,12 +1,17 @@
 // Executing tasks, on worker threads.
 #include "server/task.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "engine/turn.h"
 #include "server/resources.h"
 
 namespace gpujoin {
 
 namespace {
+
+constexpr uint64_t kRowsMarked = 4096;  // at a time
 
 Status view_column(const TaskContext& context, const ColumnSpec& column, const ColumnBuffers& buffers,
                    const std::byte* block, uint64_t rows, PrivateCopies* copies, ColumnView* view) {
@@ -16,7 +21,7 @@ Status view_column(const TaskContext& context, const ColumnSpec& column, const C
         view->values = block + buffers.values;
         return {};
     }
-    auto* offsets = copies->add<uint32_t>(rows + 1, context.host_memory);
+    auto* offsets = copies->add<uint32_t>(rows + 1, context.host_memory, context.reserve);
     if (!offsets) return out_of_host_memory();
     view->offsets = offsets;
     view->data = block + buffers.data;
@@ -64,17 +69,19 @@ Status append(const TaskContext& context, Task& task) {
 }
 
 Status mark_matched(const TaskContext& context, Task& task) {
-    uint64_t count = task.marks.rows;
-    auto* rows = task.copies.add<uint64_t>(count, context.host_memory);
-    if (!rows) return out_of_host_memory();
     const auto* shared =
         reinterpret_cast<const volatile uint64_t*>(context.arena->at(task.marks.block.offset));
-    bool valid = true;
-    for (uint64_t i = 0; i < count; i++) valid &= (rows[i] = shared[i]) < context.build_rows;
-    if (!valid)
-        return failure(Fault::Protocol, "08P01", "malformed report of matches")
-            .with_detail("It names build rows that do not exist.");
-    return context.fragment->join(task.stage).mark_matched({rows, count});
+    uint64_t rows[kRowsMarked];
+    for (uint64_t begin = 0; begin < task.marks.rows; begin += kRowsMarked) {
+        const uint64_t count = std::min(kRowsMarked, task.marks.rows - begin);
+        bool valid = true;
+        for (uint64_t i = 0; i < count; i++) valid &= (rows[i] = shared[begin + i]) < context.build_rows;
+        if (!valid)
+            return failure(Fault::Protocol, "08P01", "malformed report of matches")
+                .with_detail("It names build rows that do not exist.");
+        GPUJOIN_RETURN_IF_FAILED(context.fragment->join(task.stage).mark_matched({rows, count}));
+    }
+    return {};
 }
 
 Status open_cursor(const TaskContext& context, Task& task) {
@@ -91,14 +98,17 @@ Status open_cursor(const TaskContext& context, Task& task) {
 }  // namespace
 
 PrivateCopies::~PrivateCopies() {
-    if (ledger_) ledger_->release(charged_);
+    for (const Array& array : arrays_) array.ledger->release(array.charged);
 }
 
-void* PrivateCopies::allocate(uint64_t bytes, Ledger* ledger) {
-    if (!ledger->charge(bytes)) return nullptr;
-    ledger_ = ledger;
-    charged_ += bytes;
-    return arrays_.emplace_back(std::make_unique_for_overwrite<uint64_t[]>((bytes + 7) / 8)).get();
+void* PrivateCopies::allocate(uint64_t bytes, Ledger* ledger, Ledger* reserve) {
+    auto memory = std::make_unique_for_overwrite<uint64_t[]>((bytes + 7) / 8);
+    arrays_.reserve(arrays_.size() + 1);
+    if (!ledger->charge(bytes)) {
+        if (!reserve || !reserve->charge(bytes)) return nullptr;
+        ledger = reserve;
+    }
+    return arrays_.emplace_back(Array{ledger, bytes, std::move(memory)}).memory.get();
 }
 
 const BlockRange* Task::block() const {

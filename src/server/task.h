@@ -1,6 +1,6 @@
 // Task: one message that needs the engine, from its arrival until it is answered. The event thread queues it
 // and answers; a worker executes it. What the engine shall rely on is copied out of the shared block first:
-// the offsets of Bytes columns, and the numbers of matched build rows.
+// the offsets of Bytes columns, and the numbers of matched build rows, some at a time.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,8 @@
 
 namespace gpujoin {
 
-// Arrays in private memory, charged to a ledger as long as they live.
+// Arrays in private memory, charged as long as they live: to one ledger, or where that has no room to a
+// reserve, if there is one.
 class PrivateCopies {
   public:
     PrivateCopies() = default;
@@ -25,18 +26,21 @@ class PrivateCopies {
     PrivateCopies(const PrivateCopies&) = delete;
     PrivateCopies& operator=(const PrivateCopies&) = delete;
 
-    // A new array, or nullptr when the ledger has no room.
+    // A new array, or nullptr when nobody has room.
     template <typename Value>
-    Value* add(uint64_t count, Ledger* ledger) {
-        return static_cast<Value*>(allocate(count * sizeof(Value), ledger));
+    Value* add(uint64_t count, Ledger* ledger, Ledger* reserve) {
+        return static_cast<Value*>(allocate(count * sizeof(Value), ledger, reserve));
     }
 
   private:
-    void* allocate(uint64_t bytes, Ledger* ledger);
+    struct Array {
+        Ledger* ledger;
+        uint64_t charged;
+        std::unique_ptr<uint64_t[]> memory;
+    };
+    void* allocate(uint64_t bytes, Ledger* ledger, Ledger* reserve);
 
-    std::vector<std::unique_ptr<uint64_t[]>> arrays_;
-    Ledger* ledger_ = nullptr;
-    uint64_t charged_ = 0;
+    std::vector<Array> arrays_;
 };
 
 // A place for results: a block of the participant's.
@@ -105,6 +109,7 @@ struct TaskContext {
     FragmentView spec;
     const Arena* arena;
     Ledger* host_memory;
+    Ledger* reserve;  // for probes: a join that has used up its memory can still be probed
     Fragment* fragment;
     uint64_t build_rows;  // of the task's stage, once sealed
 };
