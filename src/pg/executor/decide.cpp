@@ -46,7 +46,7 @@ void emit_unmatched(GpuJoinState* state, uint32_t probe_row) {
 bool take_candidate(GpuJoinState* state) {
     JoinStage* stage = only_stage(state);
     Decider* decider = &stage->decider;
-    JoinRows gives = rows_of(stage->plan->kind);
+    JoinRows gives = rows_of(stage->kind);
     uint32_t result_row = state->next_row++;
     if (decider->matched && gives.is_decided_by_first_match()) return false;
     emit_pair(state, decider->probe_row, result_row);
@@ -64,7 +64,7 @@ bool leave_probe_row(GpuJoinState* state) {
     uint32_t row = decider->probe_row++;
     bool unmatched = !decider->matched;
     decider->matched = false;
-    if (!unmatched || !rows_of(stage->plan->kind).unmatched_probe_rows) return false;
+    if (!unmatched || !rows_of(stage->kind).unmatched_probe_rows) return false;
     emit_unmatched(state, row);
     return true;
 }
@@ -73,7 +73,7 @@ bool leave_probe_row(GpuJoinState* state) {
 // it.
 void skip_rest_of_group(GpuJoinState* state) {
     const JoinStage* stage = only_stage(state);
-    if (stage->decider.matched && rows_of(stage->plan->kind).is_decided_by_first_match())
+    if (stage->decider.matched && rows_of(stage->kind).is_decided_by_first_match())
         client_skip(state->client, stage->decider.probe_row);
 }
 

@@ -1,6 +1,7 @@
 // The flow of one join: opening it, sending the build side, keeping probe batches in flight, receiving
 // results, and the ways it ends. See state.h for the phases.
 #include "pg/executor/decide.h"
+#include "pg/executor/match_flags.h"
 #include "pg/executor/parallel.h"
 #include "pg/executor/partitions.h"
 #include "pg/report.h"
@@ -84,10 +85,14 @@ bool send_probe_batch(GpuJoinState* state) {
     ProbeInput* probe = &state->probe;
     if (may_have_kept_rows(state) && send_kept_chunk(state)) return true;
     ProbeBatch* batch = next_batch(probe);
-    BatchWriter* writer = &probe->side.writer;
+    Side* side = probing_side(state);
+    BatchWriter* writer = &side->writer;
+    bool keeps = probe->keeps && side == &probe->side;
     Patience patience = patience_for(&probe->pace);
-    BatchGoal goal = {probe->pace.batch_rows, probe->keeps ? batch : nullptr, &patience};
-    if (!fill_batch(state, &probe->side, &goal)) return false;
+    BatchGoal goal = {probe->pace.batch_rows, keeps ? batch : nullptr, &patience};
+    if (side_is_empty(side)) return false;
+    match_flags_begin_batch(side, batch);
+    if (!fill_batch(state, side, &goal)) return false;
     batch_finish(writer);
     batch->rows = writer->rows;
     batch->sequence = client_probe(state->client, &writer->block, writer->rows, writer->buffers);
@@ -135,18 +140,18 @@ void check_probe_rows(GpuJoinState* state) {
 
 // No probe row can give a row.
 bool lacks_build_rows(const GpuJoinState* state) {
-    for (int i = 0; i < state->plan.stage_count; i++) {
+    for (int i = first_stage(state); i < end_of_stages(state); i++) {
         const JoinStage* stage = &state->stages[i];
-        if (rows_of(stage->plan->kind).needs_a_build_row() && stage->seal.build_rows == 0) return true;
+        if (rows_of(stage->kind).needs_a_build_row() && stage->seal.build_rows == 0) return true;
     }
     return false;
 }
 
 // One that must have a row has none.
 bool is_a_build_side_empty(GpuJoinState* state) {
-    for (int i = 0; i < state->plan.stage_count; i++) {
+    for (int i = first_stage(state); i < end_of_stages(state); i++) {
         JoinStage* stage = &state->stages[i];
-        if (rows_of(stage->plan->kind).needs_a_build_row() && side_is_empty(&stage->build)) return true;
+        if (rows_of(stage->kind).needs_a_build_row() && side_is_empty(&stage->build)) return true;
     }
     return false;
 }
@@ -154,8 +159,8 @@ bool is_a_build_side_empty(GpuJoinState* state) {
 // Like core: before the build side is read, where that is likely to be dearer.
 bool looks_for_probe_row(const GpuJoinState* state) {
     if (state->plan.stage_count == 0) return true;
-    const JoinStage* first = state->stages;
-    return rows_of(first->plan->kind).needs_a_probe_row() &&
+    const JoinStage* first = &state->stages[first_stage(state)];
+    return rows_of(first->kind).needs_a_probe_row() &&
            (is_partitioned(state) ||
             state->probe.side.plan->plan->startup_cost < first->build.plan->plan->total_cost);
 }
@@ -163,7 +168,7 @@ bool looks_for_probe_row(const GpuJoinState* state) {
 // False, with the reason and nothing open, where there is too little memory.
 bool build_join(GpuJoinState* state, Status* refusal) {
     if (!open_join(state, refusal)) return false;
-    for (int i = 0; i < state->plan.stage_count && !client_refusal(state->client); i++) {
+    for (int i = first_stage(state); i < end_of_stages(state) && !client_refusal(state->client); i++) {
         append_build_side(state, &state->stages[i]);
         seal_stage(state, &state->stages[i]);
     }
@@ -180,7 +185,7 @@ bool build_join(GpuJoinState* state, Status* refusal) {
 // nothing is opened for that: a join in a correlated subplan may find it so thousands of times.
 bool enter_join(GpuJoinState* state) {
     for (;;) {
-        if (looks_for_probe_row(state) && !may_have_kept_rows(state) && side_is_empty(&state->probe.side))
+        if (looks_for_probe_row(state) && !may_have_kept_rows(state) && side_is_empty(probing_side(state)))
             return false;
         bool is_empty = is_a_build_side_empty(state);
         state->build_is_empty = is_empty && !is_partitioned(state);
@@ -192,7 +197,7 @@ bool enter_join(GpuJoinState* state) {
 }
 
 uint32_t number_of(const GpuJoinState* state, const JoinStage* stage) {
-    return static_cast<uint32_t>(stage - state->stages);
+    return static_cast<uint32_t>(stage - &state->stages[first_stage(state)]);
 }
 
 }  // namespace
@@ -239,13 +244,14 @@ void seal_stage(GpuJoinState* state, JoinStage* stage) {
 
 void wait_until_sealed(GpuJoinState* state) {
     for (int i = 0; i < state->plan.stage_count; i++)
-        client_wait_sealed(state->client, static_cast<uint32_t>(i), &state->stages[i].seal);
+        client_wait_sealed(state->client, number_of(state, &state->stages[i]), &state->stages[i].seal);
 }
 
 void start_join(GpuJoinState* state) {
     bool entered = runs_together(state) ? enter_parallel_join(state) : enter_join(state);
     if (!entered) return finish_join(state);
-    for (int i = 0; i < state->plan.stage_count; i++) state->stages[i].last_seal = state->stages[i].seal;
+    for (int i = first_stage(state); i < end_of_stages(state); i++)
+        state->stages[i].last_seal = state->stages[i].seal;
     state->sealed = true;
     if (lacks_build_rows(state)) return finish_join(state);
     state->phase = Phase::Probing;
@@ -273,6 +279,7 @@ bool next_result(GpuJoinState* state) {
     state->next_row = 0;
     state->counts.result_rows += state->view.rows;
     check_probe_rows(state);
+    if (state->partitions.lone.runs) return true;
     if (state->plan.groups && state->view.undecided) {
         if (state->view.rows > 0) escaped_rows_bind(&state->escaped, &state->view);
         return true;
@@ -283,16 +290,16 @@ bool next_result(GpuJoinState* state) {
 }
 
 void finish_probing(GpuJoinState* state) {
+    if (state->partitions.lone.runs) return finish_join(state);
     if (!state->plan.groups) {
-        if (!rows_of(last_stage(state)->plan->kind).scans_build()) return finish_join(state);
+        if (!rows_of(last_stage(state)->kind).scans_build()) return finish_join(state);
         report_matched_build_rows(state);
     }
     if (runs_together(state) && !finish_parallel_probing(state)) return finish_join(state);
     if (state->plan.groups)
         client_flush(state->client);
     else
-        client_scan_build(state->client,
-                          rows_of(last_stage(state)->plan->kind).build_rows == BuildScan::Matched);
+        client_scan_build(state->client, rows_of(last_stage(state)->kind).build_rows == BuildScan::Matched);
     state->phase = Phase::Scanning;
 }
 
@@ -304,11 +311,11 @@ void finish_scanning(GpuJoinState* state) {
 // algorithm.
 void snapshot_stats(GpuJoinState* state) {
     if (!state->client || !state->sealed) return;
-    JoinStats stats;
-    for (int i = 0; i < Max(state->plan.stage_count, 1); i++) {
-        client_stats(state->client, static_cast<uint32_t>(i), &stats, &state->current_sink);
-        if (state->plan.stage_count == 0) break;
+    JoinStats stats = {};
+    if (state->plan.stage_count == 0) client_stats(state->client, 0, &stats, &state->current_sink);
+    for (int i = first_stage(state); i < end_of_stages(state); i++) {
         JoinStage* stage = &state->stages[i];
+        client_stats(state->client, number_of(state, stage), &stats, &state->current_sink);
         stage->current = stats;
         stage->seal.algorithm = stats.algorithm;
         stage->last_seal = stage->seal;

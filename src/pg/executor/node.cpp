@@ -5,6 +5,7 @@
 
 #include "pg/allocate.h"
 #include "pg/executor/decide.h"
+#include "pg/executor/match_flags.h"
 #include "pg/executor/parallel.h"
 #include "pg/executor/partitions.h"
 #include "pg/executor/state.h"
@@ -68,9 +69,40 @@ bool next_server_row(GpuJoinState* state) {
     return true;
 }
 
+bool next_joined_row(GpuJoinState* state) {
+    return client_decides(state) ? next_decided_row(state) : next_server_row(state);
+}
+
+// Where the rows of the partition only tell of matches.
+void find_matches(GpuJoinState* state) {
+    if (client_decides(state))
+        while (next_decided_row(state)) flag_match(state, only_stage(state)->decider.probe_row);
+    else
+        while (next_result(state)) flag_matches(state);
+}
+
+uint32_t probe_row_of(const GpuJoinState* state) {
+    return client_decides(state) ? only_stage(state)->decider.probe_row
+                                 : state->view.probe_rows[state->next_row - 1];
+}
+
+// Puts the next row of probing into the emitter's slot. False at the end.
+bool next_probing_row(GpuJoinState* state) {
+    const MatchFlags* matches = &state->partitions.matches;
+    if (likely(!matches->flags)) return next_joined_row(state);
+    if (matches->is_silent) {
+        find_matches(state);
+        return false;
+    }
+    if (!next_joined_row(state)) return false;
+    flag_match(state, probe_row_of(state));
+    return true;
+}
+
 // Puts the next row of the join into the emitter's slot. False at the end.
 bool next_row(GpuJoinState* state) {
-    if (likely(has_result_row(state) && !client_decides(state) && !state->plan.groups)) {
+    if (likely(has_result_row(state) && !client_decides(state) && !state->plan.groups &&
+               !state->partitions.matches.flags)) {
         emit_result_row(state);
         return true;
     }
@@ -80,7 +112,7 @@ bool next_row(GpuJoinState* state) {
                 start_join(state);
                 break;
             case Phase::Probing:
-                if (client_decides(state) ? next_decided_row(state) : next_server_row(state)) return true;
+                if (next_probing_row(state)) return true;
                 finish_probing(state);
                 break;
             case Phase::Scanning:
@@ -201,6 +233,7 @@ Node* create_state(CustomScan* plan) {
     state->stages = zeroed<JoinStage>(state->plan.stage_count);
     for (int i = 0; i < state->plan.stage_count; i++) {
         state->stages[i].plan = &state->plan.stages[i];
+        state->stages[i].kind = state->stages[i].plan->kind;
         state->stages[i].exprs = list_nth_node(List, plan->custom_exprs, i);
     }
     if (state->plan.groups) state->group_exprs = llast_node(List, plan->custom_exprs);

@@ -4,7 +4,9 @@
 #include "pg/allocate.h"
 #include "pg/executor/division.h"
 #include "pg/executor/key_hash.h"
+#include "pg/executor/lone_stage.h"
 #include "pg/executor/partition.h"
+#include "pg/executor/pieces.h"
 #include "pg/executor/shared_partitions.h"
 #include "pg/report.h"
 
@@ -18,8 +20,11 @@ namespace gpujoin {
 namespace {
 
 constexpr int kFewestPieces = 2;
+constexpr int kMostCuts = 100;  // of the same rows, of which some are too large
+// Who has all but this part of the rows after a division has one key, or few, by which no more is divided.
+constexpr uint64 kMostOfAll = 8;
 // A build side with less than this part of all is not divided: the others are what takes the memory.
-constexpr int kLeastShare = 4;
+constexpr int kLeastShare = 64;
 
 // A join that is refused with less is short of memory because of others, and waits for that.
 constexpr uint64 kSmallBytes = uint64{256} << 10;
@@ -32,29 +37,28 @@ MemoryContext context_of(const GpuJoinState* state) {
 
 // --- Which build side
 
-// No probe row comes out by itself, nor once for all of its matches.
-bool can_be_cut(const JoinStage* stage) {
-    const JoinRows rows = rows_of(stage->plan->kind);
-    return !rows.unmatched_probe_rows && !rows.matched_probe_rows;
+bool has_keys_to_divide_by(const BuildPart* build) {
+    return !build->keys_are_equal && build->divisions < kMostDivisions;
 }
 
-// partition: nullptr, of the join as a whole.
+// partition: nullptr, of the join as a whole. Rows that are flagged keep their places in their file.
 bool can_be_divided_by_keys(const GpuJoinState* state, const Partition* partition, int stage) {
-    return can_hash_keys(state, &state->stages[stage]) &&
-           !(partition && partition->builds[stage].keys_are_equal);
+    if (partition && (partition->flags_matches || !has_keys_to_divide_by(&partition->builds[stage])))
+        return false;
+    return can_hash_keys(state, &state->stages[stage]);
 }
 
 bool can_be_divided(const GpuJoinState* state, const Partition* partition, int stage) {
-    if (partition && partition->builds[stage].divisions >= kMostDivisions) return false;
-    return can_be_divided_by_keys(state, partition, stage) || can_be_cut(&state->stages[stage]);
+    if (partition && partition->builds[stage].divisions >= kMostCuts) return false;
+    return can_be_divided_by_keys(state, partition, stage) || can_be_cut(state, partition, stage);
 }
 
 // The largest, if it has its share of all.
 int choose_stage(const GpuJoinState* state, const Partition* partition, const Status* refusal) {
     uint64 total = 0, most = 0;
     int largest = -1;
-    for (int i = 0; i < state->plan.stage_count; i++) {
-        uint64 bytes = partition ? partition->builds[i].rows->bytes : state->stages[i].sent_bytes;
+    for (int i = first_stage(state); i < end_of_stages(state); i++) {
+        uint64 bytes = partition ? partition->builds[i].input.rows->bytes : state->stages[i].sent_bytes;
         total += bytes;
         if (!can_be_divided(state, partition, i) || (largest >= 0 && bytes <= most)) continue;
         largest = i;
@@ -73,13 +77,38 @@ void forget_attempt(GpuJoinState* state) {
     }
 }
 
+void read_input(Side* side, const InputPart* input) {
+    side_read_file(side, input->rows, input->flags, input->read);
+}
+
+// Where matches are flagged, a result has to say of which rows.
+void run_as(GpuJoinState* state, const Partition* partition) {
+    Partitions* partitions = &state->partitions;
+    for (int i = 0; i < state->plan.stage_count; i++) {
+        JoinStage* stage = &state->stages[i];
+        stage->kind = stage->spec->kind = partition ? partition->builds[i].kind : stage->plan->kind;
+        bool carries = state->probe.carries && !(partition && partition->flags_matches);
+        stage->spec->order = carries ? ResultOrder::Any : ResultOrder::Ascending;
+        stage->spec->names_probe_rows = !carries;
+    }
+    partitions->matches = {};
+    partitions->lone.runs = false;
+    if (!partition || !partition->flags_matches) return;
+    const InputPart* searched_by = input_of(partition, partition->searcher);
+    partitions->matches.flags = searched_by->flags;
+    partitions->matches.leaves_out = searched_by->read == RowsRead::Unflagged;
+    partitions->matches.is_silent = partition->is_silent;
+    if (partition->cut_is_alone) run_stage_alone(state, partition->cut, partition->searcher);
+}
+
 // From the start, also after an attempt.
 void read_current(GpuJoinState* state) {
     const Partition* current = state->partitions.current;
     forget_attempt(state);
-    side_read_file(&state->probe.side, current->probe);
+    read_input(&state->probe.side, &current->probe);
     for (int i = 0; i < state->plan.stage_count; i++)
-        side_read_file(&state->stages[i].build, current->builds[i].rows);
+        read_input(&state->stages[i].build, &current->builds[i].input);
+    run_as(state, current);
 }
 
 // The probe child has not been read further than its first row.
@@ -98,75 +127,70 @@ int count_pieces(const RowFile* build, uint64 attempted) {
         Min(Max(pieces, static_cast<uint64>(kFewestPieces)), static_cast<uint64>(kDivisionFiles)));
 }
 
-// Of another one, of which it shares all files but those that the division by a stage writes.
-Partition* make_part(const GpuJoinState* state, const Partition* of, int divided, RowFile* probe) {
-    Partition* part = partition_create(context_of(state), state->plan.stage_count);
-    for (int i = 0; i < state->plan.stage_count; i++) {
-        part->builds[i] = of->builds[i];
-        if (i != divided) part->builds[i].rows->users++;
-    }
-    part->builds[divided].rows = row_file_create(context_of(state));
-    part->builds[divided].divisions++;
-    part->probe = probe;
-    part->attempted_bytes = of->attempted_bytes;
-    return part;
-}
-
-void push(Partitions* partitions, Partition** parts, int count) {
-    for (int i = count - 1; i >= 0; i--) {
-        parts[i]->next = partitions->waiting;
-        partitions->waiting = parts[i];
-    }
-    partitions->count += count;
+void push(Partitions* partitions, PartitionList* list) {
+    if (list->count == 0) return;
+    *list->end = partitions->waiting;
+    partitions->waiting = list->first;
+    partitions->count += list->count;
 }
 
 void make_partitions(GpuJoinState* state, const Partition* of, int stage, int count) {
     Partition* parts[kDivisionFiles];
     RowFile* builds[kDivisionFiles];
     RowFile* probes[kDivisionFiles];
+    PartitionList list = empty_list();
     for (int i = 0; i < count; i++) {
+        builds[i] = row_file_create(context_of(state));
         probes[i] = row_file_create(context_of(state));
-        parts[i] = make_part(state, of, stage, probes[i]);
-        builds[i] = parts[i]->builds[stage].rows;
+        parts[i] = partition_copy(state, of);
+        input_part_set(&parts[i]->builds[stage].input, builds[i]);
+        input_part_set(&parts[i]->probe, probes[i]);
+        add_to_list(&list, parts[i]);
     }
     JoinStage* divided = &state->stages[stage];
     int depth = of->builds[stage].divisions;
     HashSpread spread = divide_by_keys(state, &divided->build, divided, depth, builds, count);
     divide_by_keys(state, &state->probe.side, divided, depth, probes, count);
-    for (int i = 0; i < count; i++) parts[i]->builds[stage].keys_are_equal = are_equal(spread);
-    push(&state->partitions, parts, count);
+    uint64 bytes = 0;
+    for (int i = 0; i < count; i++) bytes += builds[i]->bytes;
+    for (int i = 0; i < count; i++) {
+        parts[i]->builds[stage].divisions++;
+        parts[i]->builds[stage].keys_are_equal =
+            are_equal(spread) || builds[i]->bytes > bytes / kMostOfAll * (kMostOfAll - 1);
+    }
+    push(&state->partitions, &list);
 }
 
 void make_pieces(GpuJoinState* state, const Partition* of, int stage, int count) {
-    Partition* parts[kDivisionFiles];
-    RowFile* builds[kDivisionFiles];
-    RowFile* probe = row_file_create(context_of(state));
-    for (int i = 0; i < count; i++) {
-        if (i > 0) probe->users++;
-        parts[i] = make_part(state, of, stage, probe);
-        builds[i] = parts[i]->builds[stage].rows;
-    }
-    divide_in_turn(&state->stages[stage].build, builds, count);
-    divide_in_turn(&state->probe.side, &probe, 1);
-    push(&state->partitions, parts, count);
+    PartitionList list = empty_list();
+    add_pieces(state, of, stage, count, &list);
+    push(&state->partitions, &list);
+}
+
+// Writes an input to a file.
+void write_input(GpuJoinState* state, Side* side, InputPart* input) {
+    input_part_set(input, row_file_create(context_of(state)));
+    divide_in_turn(side, &input->rows, 1);
 }
 
 // Where it can only be cut, the whole is written as one partition first, to know its size.
 void partition_whole(GpuJoinState* state, const Status* refusal) {
     bool by_keys;
     int stage = choose_division(state, &by_keys, refusal);
-    Partition* whole = partition_create(context_of(state), state->plan.stage_count);
+    Partition* whole = partition_create(state);
     whole->attempted_bytes = attempted_bytes(state);
     reread_build_sides(state);
-    for (int i = 0; i < state->plan.stage_count; i++) {
-        whole->builds[i].rows = row_file_create(context_of(state));
-        if (i != stage) divide_in_turn(&state->stages[i].build, &whole->builds[i].rows, 1);
-    }
-    if (by_keys)
+    for (int i = 0; i < state->plan.stage_count; i++)
+        if (!by_keys || i != stage) write_input(state, &state->stages[i].build, &whole->builds[i].input);
+    if (by_keys) {
         make_partitions(state, whole, stage, kDivisionFiles);
-    else
-        make_pieces(state, whole, stage, 1);
-    partition_leave(whole, state->plan.stage_count);
+        partition_leave(whole, state->plan.stage_count);
+    } else {
+        write_input(state, &state->probe.side, &whole->probe);
+        PartitionList list = empty_list();
+        add_to_list(&list, whole);
+        push(&state->partitions, &list);
+    }
     for (int i = 0; i < state->plan.stage_count; i++)
         if (state->stages[i].build.copy) row_file_clear(state->stages[i].build.copy);
     state->partitions.are_used = true;
@@ -177,7 +201,7 @@ void partition_current(GpuJoinState* state, const Status* refusal) {
     int stage = choose_stage(state, current, refusal);
     current->attempted_bytes = Max(attempted_bytes(state), current->attempted_bytes);
     read_current(state);
-    int pieces = count_pieces(current->builds[stage].rows, current->attempted_bytes);
+    int pieces = count_pieces(current->builds[stage].input.rows, current->attempted_bytes);
     if (can_be_divided_by_keys(state, current, stage))
         make_partitions(state, current, stage, static_cast<int>(pg_nextpower2_32(pieces)));
     else
@@ -207,8 +231,8 @@ bool is_small(const GpuJoinState* state) {
     if (attempted_bytes(state) < kSmallBytes) return true;
     if (!state->partitions.current) return false;
     uint64 bytes = 0;
-    for (int i = 0; i < state->plan.stage_count; i++)
-        bytes += state->partitions.current->builds[i].rows->bytes;
+    for (int i = first_stage(state); i < end_of_stages(state); i++)
+        bytes += state->partitions.current->builds[i].input.rows->bytes;
     return bytes < kSmallBytes;
 }
 
@@ -282,6 +306,7 @@ void forget_partitions(GpuJoinState* state) {
     if (partitions->whole) partition_leave(partitions->whole, stages);
     for (int i = 0; i < stages; i++) side_read_file(&state->stages[i].build, nullptr);
     side_read_file(&state->probe.side, nullptr);
+    run_as(state, nullptr);
     partitions->are_used = false;
     partitions->current = partitions->whole = nullptr;
     partitions->shared = nullptr;

@@ -23,7 +23,8 @@ struct ArenaChunk;
 struct ProbeBatch {
     const KeptColumn* kept;
     int kept_count;
-    uint64_t sequence;  // as sent
+    uint64_t sequence;      // as sent
+    uint64_t first_number;  // of its rows in their file, where matches are flagged (match_flags.h)
     uint32_t rows;
     uint32_t capacity;  // of the arrays
     Datum** values;     // [kept column][row]

@@ -120,25 +120,22 @@ void divide_share(GpuJoinState* state, SharedPartitions* shared,
 }
 
 Partition* open_shared_whole(GpuJoinState* state, SharedPartitions* shared) {
-    Partition* whole = partition_create(context_of(state), state->plan.stage_count);
+    Partition* whole = partition_create(state);
     for (int i = 0; i < state->plan.stage_count; i++)
-        if (i != shared->stage) whole->builds[i].rows = open_parts(state, shared, build_name(i, 0));
+        if (i != shared->stage)
+            input_part_set(&whole->builds[i].input, open_parts(state, shared, build_name(i, 0)));
     return whole;
 }
 
 Partition* take_shared_partition(GpuJoinState* state, SharedPartitions* shared, const Partition* whole) {
     auto number = static_cast<int>(pg_atomic_fetch_add_u32(&shared->taken, 1));
     if (number >= file_count(shared)) return nullptr;
-    Partition* part = partition_create(context_of(state), state->plan.stage_count);
-    for (int i = 0; i < state->plan.stage_count; i++) {
-        part->builds[i] = whole->builds[i];
-        if (i != shared->stage) part->builds[i].rows->users++;
-    }
+    Partition* part = partition_copy(state, whole);
     BuildPart* divided = &part->builds[shared->stage];
-    divided->rows = open_parts(state, shared, build_name(shared->stage, number));
+    input_part_set(&divided->input, open_parts(state, shared, build_name(shared->stage, number)));
     divided->divisions = 1;
     divided->keys_are_equal = shared->by_keys && are_equal(shared->spread);
-    part->probe = open_parts(state, shared, probe_name(number));
+    input_part_set(&part->probe, open_parts(state, shared, probe_name(number)));
     part->attempted_bytes = shared->attempted_bytes;
     state->partitions.count++;
     return part;

@@ -26,7 +26,11 @@ TupleTableSlot* make_file_slot(PlanState* plan) {
 }
 
 TupleTableSlot* next_file_row(Side* side) {
-    return row_file_read(side->file, side->file_slot) ? side->file_slot : nullptr;
+    while (row_file_read(side->file, side->file_slot)) {
+        if (likely(are_read(side->read, side->flags, side->file_rows++))) return side->file_slot;
+        CHECK_FOR_INTERRUPTS();
+    }
+    return nullptr;
 }
 
 void fetch_wanted(const Side* side, TupleTableSlot* slot) {
@@ -151,8 +155,11 @@ TupleTableSlot* side_next_row(Side* side) {
     return slot;
 }
 
-void side_read_file(Side* side, RowFile* file) {
+void side_read_file(Side* side, RowFile* file, const RowFlags* flags, RowsRead read) {
     side->file = file;
+    side->flags = flags;
+    side->read = read;
+    side->file_rows = 0;
     if (!file) return;
     if (!side->file_slot) side->file_slot = make_file_slot(side->plan);
     side->unread = nullptr;

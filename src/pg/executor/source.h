@@ -9,6 +9,7 @@
 #include "pg/executor/pace.h"
 #include "pg/executor/probe_batch.h"
 #include "pg/executor/row_file.h"
+#include "pg/executor/row_flags.h"
 
 namespace gpujoin {
 
@@ -19,6 +20,9 @@ struct Side {
     HeapScan* heap;             // nullptr: through the slot
     KeptSource* kept;           // before that, rows that need not be read; nullptr: none
     RowFile* file;              // is read; nullptr: the child
+    const RowFlags* flags;      // of its rows
+    RowsRead read;              // which of them are
+    uint64 file_rows;           // read so far, and left out
     TupleTableSlot* file_slot;  // for its rows; nullptr: not needed so far
     RowFile* copy;              // gets the child's rows, where they must not be asked for twice; or nullptr
     Datum* row_values;          // for a row that is written to a file; nullptr: not needed so far
@@ -57,8 +61,10 @@ Fill side_fill_batch(Side* side, Client* client, const BatchGoal* goal);
 // end. It is valid until the next call.
 TupleTableSlot* side_next_row(Side* side);
 
-// From now on reads the file from its start; nullptr: the child, from where it is.
-void side_read_file(Side* side, RowFile* file);
+// From now on reads the file from its start, all of its rows or by their flags; nullptr: the child, from
+// where it is.
+void side_read_file(Side* side, RowFile* file, const RowFlags* flags = nullptr,
+                    RowsRead read = RowsRead::All);
 
 // Writes what is wanted of a row of side_next_row()'s to a file.
 void side_write_row(Side* side, TupleTableSlot* slot, RowFile* file);

@@ -11,6 +11,7 @@
 #include "pg/executor/pace.h"
 #include "pg/executor/probe_batch.h"
 #include "pg/executor/row_file.h"
+#include "pg/executor/row_flags.h"
 #include "pg/executor/source.h"
 #include "pg/plan_data.h"
 #include "pg/server_state.h"
@@ -87,6 +88,7 @@ struct JoinStage {
     bool build_uses_params;  // keys may change with a Param
 
     // The running join.
+    JoinKind kind;      // that it is run as: the plan's, or a partition's
     bool was_read;      // some of the build side was
     uint64 sent_bytes;  // of it
     SealReport seal;
@@ -101,6 +103,25 @@ struct JoinStage {
 struct Partition;  // what is joined by itself of a join for which memory is short (partition.h)
 struct SharedPartitions;
 
+// Rows of the current partition that find a match are flagged (match_flags.h).
+struct MatchFlags {
+    RowFlags* flags;    // nullptr: they are not
+    bool leaves_out;    // rows that have a flag are not read
+    bool is_silent;     // no row comes out
+    uint64_t sequence;  // of the batch of the row that was flagged last, which is called so in the batch and
+    uint32_t row;
+    uint64_t number;  // so in the file
+};
+
+// The stage that runs alone (lone_stage.h).
+struct LoneStage {
+    bool runs;
+    int number;
+    Side* side;  // that it is searched by
+    FragmentSpec* fragment;
+    StageSpec* spec;
+};
+
 struct Partitions {
     bool are_used;  // otherwise the join runs as a whole
     Partition* current;
@@ -109,6 +130,8 @@ struct Partitions {
     Partition* whole;          // then: the files that all of them share
     uint64 count;              // of partitions, in all runs, for EXPLAIN
     int waited_ms;             // since the server refused memory for a join that is small
+    MatchFlags matches;
+    LoneStage lone;
 };
 
 struct GpuJoinState {
@@ -156,7 +179,23 @@ inline List* group_exprs_of(const GpuJoinState* state, GroupExprs which) {
 }
 
 inline FragmentView fragment_of(const GpuJoinState* state) {
+    const LoneStage* lone = &state->partitions.lone;
+    if (lone->runs) return {lone->fragment, {lone->spec, 1}};
     return {state->fragment, {state->stage_specs, static_cast<size_t>(state->plan.stage_count)}};
+}
+
+// The stages that run, from the first to before the end.
+inline int first_stage(const GpuJoinState* state) {
+    return state->partitions.lone.runs ? state->partitions.lone.number : 0;
+}
+
+inline int end_of_stages(const GpuJoinState* state) {
+    return state->partitions.lone.runs ? state->partitions.lone.number + 1 : state->plan.stage_count;
+}
+
+// What streams past them.
+inline Side* probing_side(GpuJoinState* state) {
+    return state->partitions.lone.runs ? state->partitions.lone.side : &state->probe.side;
 }
 
 // A plain join's stage, for all that there is in such nodes alone: pairs that are decided here, and build
@@ -212,7 +251,7 @@ inline ProbeBatch* oldest_batch(GpuJoinState* state) {
 
 // The server gives candidates, and which of them are matches is decided here.
 inline bool client_decides(const GpuJoinState* state) {
-    return !state->plan.groups && state->stages->spec->client_decides;
+    return !state->plan.groups && !state->partitions.lone.runs && state->stages->spec->client_decides;
 }
 
 // The last stage, whose kind says what rows come out. There is one where rows do.
