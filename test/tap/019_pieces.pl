@@ -23,18 +23,20 @@ $node->safe_psql('postgres', q{
 	CREATE FUNCTION hidden_probe() RETURNS SETOF probe LANGUAGE plpgsql STABLE ROWS 2 AS $$ BEGIN RETURN QUERY SELECT * FROM probe; END $$;
 	VACUUM ANALYZE probe, build, small});
 
-# What is thought to have two rows is the build side of any join. Core reads the table itself.
+# What is thought to have few rows is the build side of any join, which core does not need.
+my $hidden = 'hidden_build()';
 sub compare
 {
 	my ($name, $settings, $query, $core) = @_;
 	my $hashed = 'SELECT count(*), sum(hashtextextended(s::text, 0)::numeric) FROM (%s) s';
-	my $run = sprintf "$settings; $hashed; EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF) %s", ($query =~ s/\{B\}/hidden_build()/gr) x 2;
+	my $run = sprintf "$settings; $hashed; EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF) $hashed", ($query =~ s/\{B\}/$hidden/gr) x 2;
 	my ($rc, $out, $err) = $node->psql('postgres', $run);
 	my $expected = $node->safe_psql('postgres', sprintf "SET gpujoin.enabled = off; $hashed", ($core // $query) =~ s/\{B\}/build/gr);
 	my ($rows, $plan) = split /\n/, $out, 2;
 	is($rows, $expected, "$name: the rows are core's") or diag($err);
 	my $pieces = ($plan // '') =~ /Partitions: (\d+)/ ? $1 : 0;
 	cmp_ok($pieces, '>', 1, "and came from $pieces partitions") or diag($plan);
+	return $plan;
 }
 
 my %conditions = (
@@ -77,6 +79,38 @@ compare('two left joins of which no build side fits', 'SET gpujoin.chain = on',
 compare('a limit', 'SET gpujoin.chain = off', "SELECT count(t) FROM (SELECT a.t FROM probe a LEFT JOIN {B} b ON $conditions{'a range'} AND b.t > '' LIMIT 9000) s");
 compare('a subquery that is run again', 'SET gpujoin.chain = off',
 	"SELECT x, (SELECT sum(a.id + coalesce(b.id, 0)) FROM probe a LEFT JOIN {B} b ON $conditions{'a range'} AND b.n <> x AND b.t > '') FROM generate_series(1, 3) x");
+
+# In parallel: what cannot be divided by keys one participant joins by itself.
+my $parallel = 'SET min_parallel_table_scan_size = 0; SET parallel_setup_cost = 0; SET cpu_tuple_cost = 1; SET max_parallel_workers_per_gather = 2';
+$hidden = '(SELECT * FROM build WHERE n + 0 = n * 1 AND id + 0 = id * 1)';
+for my $term (grep { !/filter/ } sort keys %conditions)
+{
+	my $on = $conditions{$term};
+	my $left = "SELECT a.id AS x, a.t, b.id AS y, b.t AS w FROM probe a LEFT JOIN {B} b ON $on";
+	my $off = "$parallel; SET gpujoin.chain = off";
+	like(compare("in parallel, a left join on $term", $off, $left), qr/Parallel Custom Scan/, 'of a parallel join');
+	compare("in parallel, a full join on $term", $off, $left =~ s/LEFT/FULL/r, "$left UNION ALL " . sprintf($unmatched, $on));
+	my $semi = "SELECT a.id AS x, a.t, a.k AS y FROM probe a WHERE EXISTS (SELECT FROM {B} b WHERE $on AND b.t > '')";
+	compare("in parallel, a semijoin on $term", $off, $semi);
+	compare("in parallel, an antijoin on $term", $off, $semi =~ s/EXISTS/NOT EXISTS/r);
+}
+
+# Of a build child that cannot be read again, or must not be, its participants keep what they have read.
+$node->safe_psql('postgres', q{CREATE FUNCTION volatile_id(int) RETURNS int LANGUAGE plpgsql VOLATILE PARALLEL SAFE AS $$ BEGIN RETURN $1; END $$});
+compare('in parallel, functions with side effects', "$parallel; SET gpujoin.chain = off",
+	'SELECT a.id, a.t, b.t FROM probe a JOIN (SELECT volatile_id(id) AS id, t FROM {B} c) b ON a.id = b.id');
+SKIP:
+{
+	skip 'no ICU', 3 if $node->safe_psql('postgres', "SELECT count(*) FROM pg_collation WHERE collprovider = 'i'") eq '0';
+	$node->safe_psql('postgres', q{
+		CREATE COLLATION loose (provider = icu, locale = 'und', deterministic = false);
+		CREATE TABLE named AS SELECT id, t, ('n' || n) COLLATE loose AS name FROM build;
+		CREATE TABLE names AS SELECT g, ('n' || g) COLLATE loose AS name FROM generate_series(0, 12) g;
+		ANALYZE named, names});
+	my $plan = compare("in parallel, over core's parallel hash join", "$parallel; SET gpujoin.chain = off; SET enable_mergejoin = off; SET enable_nestloop = off",
+		'SELECT a.id, a.t, b.t, b.g FROM (SELECT * FROM build UNION ALL SELECT * FROM build) a JOIN (SELECT * FROM named JOIN names USING (name)) b ON a.id = b.id');
+	like($plan, qr/Parallel Custom Scan.*Parallel Hash Join/s, 'which is the build child of a parallel join');
+}
 ok(wait_until_idle($node), 'nothing of it is left');
 $node->stop;
 done_testing();

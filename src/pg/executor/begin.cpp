@@ -2,6 +2,7 @@
 // here: EXPLAIN and EvalPlanQual start plans that they may never run.
 #include "pg/executor/spec.h"
 #include "pg/allocate.h"
+#include "pg/executor/parallel_rescan.h"
 #include "pg/executor/state.h"
 
 extern "C" {
@@ -233,10 +234,10 @@ bool build_uses_params(const GpuJoinState* state, int number) {
     return false;
 }
 
-// What has effects is read once, whatever becomes of the join, if this process reads it all.
+// What has effects is read once, whatever becomes of the join, and so is what cannot be read again.
 void choose_build_source(const GpuJoinState* state, Side* build) {
     const PlanState* ps = &state->css.ss.ps;
-    if (!ps->plan->parallel_aware && reads_with_effects(build->plan))
+    if (reads_with_effects(build->plan) || (ps->plan->parallel_aware && !can_reset_shared_scans(build->plan)))
         build->copy = row_file_create(ps->state->es_query_cxt);
     else
         side_choose_source(build);

@@ -159,8 +159,7 @@ void end_node(CustomScanState* node) {
     GpuJoinState* state = state_of(node);
     close_join(state);
     forget_partitions(state);
-    for (int i = 0; i < state->plan.stage_count; i++)
-        if (RowFile* copy = state->stages[i].build.copy) row_file_clear(copy);
+    forget_copies(state);
     ListCell* cell;
     foreach (cell, node->custom_ps) ExecEndNode(static_cast<PlanState*>(lfirst(cell)));
 }

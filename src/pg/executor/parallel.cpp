@@ -137,9 +137,11 @@ void publish_kept_refusal(GpuJoinState* state) {
     if (const Status* kept = client_refusal(state->client)) publish_refusal(state->parallel.join, kept);
 }
 
-// Whether this participant reads a build side: a part of it, or the whole if it is the first to ask.
+// Whether this participant reads a build side: a part of it, or the whole if it is the first to ask. Who has
+// a copy of the whole goes on with that.
 bool reads_build_side(GpuJoinState* state, int stage) {
-    return state->stages[stage].plan->builds_together ||
+    const JoinStage* asked = &state->stages[stage];
+    return asked->plan->builds_together || (asked->build.copy && asked->was_read) ||
            pg_atomic_test_set_flag(&state->parallel.join->stages[stage].is_taken);
 }
 
@@ -199,6 +201,7 @@ bool probe_together(GpuJoinState* state) {
     wait_until_sealed(state);
     if (const Status* kept = client_refusal(state->client)) report_failure(*kept);
     client_keep_refusal(state->client, false);
+    forget_copies(state);
     return true;
 }
 
@@ -207,7 +210,7 @@ bool probe_together(GpuJoinState* state) {
 void leave_attempt(GpuJoinState* state) {
     close_join(state);
     for (int i = 0; i < state->plan.stage_count; i++)
-        if (state->stages[i].was_read) side_rescan(&state->stages[i].build);
+        if (state->stages[i].was_read) side_reread(&state->stages[i].build);
 }
 
 GpuJoinState* state_of(CustomScanState* node) {
@@ -219,15 +222,15 @@ void reset_join_below(CustomScanState* node) {
     if (ParallelJoin* join = state_of(node)->parallel.join) reset_protocol(join);
 }
 
-// While the others wait. Functions with side effects must not be called again.
+// While the others wait. What is copied is not read again, and its rest is read by who reads it now.
 void prepare_partitions(GpuJoinState* state) {
     ParallelJoin* join = state->parallel.join;
     for (int i = 0; i < join->stage_count; i++) {
-        PlanState* build = state->stages[i].build.plan;
-        if (reads_with_effects(build) || !reset_shared_scans(build, reset_join_below))
-            report_failure(join->refusal);
-        pg_atomic_clear_flag(&join->stages[i].is_taken);
+        const Side* build = &state->stages[i].build;
         state->stages[i].sent_bytes = pg_atomic_read_u64(&join->stages[i].sent_bytes);
+        if (build->copy) continue;
+        reset_shared_scans(build->plan, reset_join_below);
+        pg_atomic_clear_flag(&join->stages[i].is_taken);
     }
     SharedPartitions* partitions = &join->partitions;
     if (!can_share_partitions(partitions)) report_failure(join->refusal);

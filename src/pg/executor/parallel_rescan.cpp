@@ -72,10 +72,12 @@ bool reset_node(PlanState* plan, void* reset_join) {
 
 }  // namespace
 
-bool reset_shared_scans(PlanState* plan, ResetJoin reset_join) {
-    if (has_other_nodes(plan, nullptr)) return false;
+bool can_reset_shared_scans(PlanState* plan) {
+    return !has_other_nodes(plan, nullptr);
+}
+
+void reset_shared_scans(PlanState* plan, ResetJoin reset_join) {
     reset_node(plan, &reset_join);
-    return true;
 }
 
 }  // namespace gpujoin

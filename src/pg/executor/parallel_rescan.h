@@ -12,8 +12,10 @@ namespace gpujoin {
 // Resets what is shared of a GPU Join below.
 using ResetJoin = void (*)(CustomScanState* node);
 
-// To be called by one participant, when each has rescanned its own plan and none reads it. False, with
-// nothing reset, where the plan has nodes that only Gather can reset.
-bool reset_shared_scans(PlanState* plan, ResetJoin reset_join);
+// False where the plan has nodes that only Gather can reset.
+bool can_reset_shared_scans(PlanState* plan);
+
+// Of such a plan. To be called by one participant, when each has rescanned its own and none reads it.
+void reset_shared_scans(PlanState* plan, ResetJoin reset_join);
 
 }  // namespace gpujoin

@@ -191,8 +191,7 @@ void partition_whole(GpuJoinState* state, const Status* refusal) {
         add_to_list(&list, whole);
         push(&state->partitions, &list);
     }
-    for (int i = 0; i < state->plan.stage_count; i++)
-        if (state->stages[i].build.copy) row_file_clear(state->stages[i].build.copy);
+    forget_copies(state);
     state->partitions.are_used = true;
 }
 
@@ -276,7 +275,13 @@ void partition_join(GpuJoinState* state, const Status* refusal) {
     next_partition(state);
 }
 
+void forget_copies(GpuJoinState* state) {
+    for (int i = 0; i < state->plan.stage_count; i++)
+        if (RowFile* copy = state->stages[i].build.copy) row_file_clear(copy);
+}
+
 void take_shared_partitions(GpuJoinState* state, SharedPartitions* shared) {
+    forget_copies(state);
     state->partitions.are_used = true;
     state->partitions.shared = shared;
     state->partitions.whole = open_shared_whole(state, shared);

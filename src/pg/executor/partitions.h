@@ -28,6 +28,9 @@ uint64 attempted_bytes(const GpuJoinState* state);
 // by its keys or, with false, by cutting it. Raises the refusal when neither would help.
 int choose_division(const GpuJoinState* state, bool* by_keys, const Status* refusal);
 
+// Nobody will read the build sides' copies any more.
+void forget_copies(GpuJoinState* state);
+
 // From now on the partitions are those that the participants of a parallel join have made.
 void take_shared_partitions(GpuJoinState* state, SharedPartitions* shared);
 
