@@ -2,6 +2,7 @@
 -- again and again, in cursors, by several processes; and which of them are worth it. The same rows as core's.
 \set ECHO none
 \i sql/include/nodes.sql
+\i sql/include/explain.sql
 \set ECHO all
 CREATE TABLE sale AS SELECT i AS id, CASE WHEN i % 13 <> 0 THEN i % 100 END AS a, CASE WHEN i % 7 <> 0 THEN i % 9 - 4 END AS b, i * 37 % 1009 AS v, (i % 4) * 4294967296 - 1 AS w, (i * 7 % 1000 / 4.0)::numeric(9, 2) AS price,
     CASE WHEN i % 19 <> 0 THEN 't' || i % 7 END AS t, '2024-01-01'::date + i % 40 AS d, repeat('x', i % 50) AS remark FROM generate_series(1, 3000) AS i;
@@ -27,13 +28,13 @@ EXPLAIN (COSTS OFF) SELECT b, sum(price), avg(price), count(*) FROM large GROUP 
 EXPLAIN (COSTS OFF) SELECT sum(price * 2) FROM large WHERE a < 900;
 EXPLAIN (COSTS OFF) SELECT sum(price) FROM sale;
 EXPLAIN (COSTS OFF) SELECT id, sum(price) FROM large GROUP BY id;
-EXPLAIN (COSTS OFF) SELECT max(a) FROM large;
+SELECT explained('SELECT max(a) FROM large');
 EXPLAIN (COSTS OFF) SELECT sum(price) FROM large WHERE a = 5;
 RESET gpujoin.startup_cost;
 SET gpujoin.force = on;
 EXPLAIN (COSTS OFF) SELECT t, sum(v) FILTER (WHERE b > 0) FROM sale WHERE v < 900 GROUP BY t HAVING count(*) > 10;
-EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT t, sum(v) FROM sale GROUP BY t;
-EXPLAIN (COSTS OFF, FORMAT YAML) SELECT b, sum(v) FROM sale GROUP BY b;
+SELECT analyzed('SELECT t, sum(v) FROM sale GROUP BY t');
+SELECT explained('SELECT b, sum(v) FROM sale GROUP BY b', 'FORMAT YAML');
 EXPLAIN (COSTS OFF) SELECT sum(v + random()::int) FROM sale;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM generate_series(1, 10);
 RESET gpujoin.force;

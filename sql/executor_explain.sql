@@ -13,16 +13,10 @@ EXPLAIN (COSTS OFF, VERBOSE) SELECT a.t FROM a WHERE EXISTS (SELECT FROM b WHERE
 -- Fields of a record that a CTE makes have names; whatever joins it.
 EXPLAIN (COSTS OFF, VERBOSE) WITH RECURSIVE up (k, g) AS (SELECT k, g FROM a WHERE k = 1 UNION ALL SELECT a.k, a.g FROM up JOIN a ON a.k = up.g)
     SEARCH BREADTH FIRST BY k SET place SELECT k FROM up ORDER BY place;
--- After a run, without what only some major versions show: fractions of rows, "Disabled", commas; nor
--- how much memory a sort takes.
-CREATE FUNCTION analyzed(query text, format text DEFAULT 'text') RETURNS SETOF text LANGUAGE plpgsql AS $$
-DECLARE
-    part text;
-BEGIN
-    FOR part IN EXECUTE format('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF, FORMAT %s) %s', format, query) LOOP
-        RETURN QUERY SELECT regexp_replace(line, '\.00\M|,$', '', 'g') FROM unnest(string_to_array(part, E'\n')) AS line WHERE line !~ 'Disabled|Sort (Method|Space)';
-    END LOOP;
-END $$;
+-- After a run.
+\set ECHO none
+\i sql/include/explain.sql
+\set ECHO all
 SELECT analyzed('SELECT a.t, b.t FROM a FULL JOIN b ON a.k = b.k AND a.g::numeric + b.g > 3 WHERE coalesce(a.g, b.g) > 2');
 SELECT analyzed('SELECT a.t, b.t FROM a LEFT JOIN b ON a.k = b.k', 'json');
 SELECT analyzed('SELECT a.t, b.t FROM a LEFT JOIN b ON a.k = b.k', 'yaml');

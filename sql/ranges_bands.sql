@@ -56,7 +56,8 @@ ORDER BY i;
 SET gpujoin.force = on;
 EXPLAIN (COSTS OFF) SELECT l.id FROM l JOIN r ON r.x BETWEEN l.x - 2 AND l.x + 2;
 EXPLAIN (COSTS OFF) SELECT l.id FROM l JOIN r ON l.g = r.g AND abs(l.x - r.x) <= 2;
-EXPLAIN (COSTS OFF) SELECT l.id FROM l JOIN r ON l.x - r.x BETWEEN -1 AND 4 AND l.ts - r.ts < interval '1 month 2 hours' AND l.u > r.u;
+-- (Before 17, where differences of timestamps wrap, such a condition is a filter as well.)
+SELECT line FROM plan_of('SELECT l.id FROM l JOIN r ON l.x - r.x BETWEEN -1 AND 4 AND l.ts - r.ts < interval ''1 month 2 hours'' AND l.u > r.u') AS line WHERE line !~ 'Filter Cond';
 EXPLAIN (COSTS OFF) SELECT l.id FROM l FULL JOIN r ON l.x BETWEEN r.x - 5 AND r.x + 5 AND l.g <> r.g AND (l.id, l.y) < (r.id, r.y);
 EXPLAIN (COSTS OFF) SELECT l.id FROM l JOIN r ON NOT (l.x < r.x - 2 OR l.x > r.x + 2);
 EXPLAIN (COSTS OFF) SELECT l.id FROM l JOIN r ON l.ts BETWEEN r.ts - interval '1 hour' AND r.ts + interval '1 hour';

@@ -6,6 +6,7 @@ SET gpujoin.aggregate = off;
 \set ECHO none
 \i sql/include/algorithms.sql
 \i sql/include/parallel.sql
+\i sql/include/explain.sql
 SET gpujoin.encode_cost = DEFAULT;
 SET max_parallel_workers_per_gather = 0;
 SET work_mem = '64kB';
@@ -43,7 +44,7 @@ EXPLAIN (COSTS OFF, VERBOSE) SELECT a.t, b.t FROM a JOIN b USING (k);
 SET gpujoin.carry = on;
 EXPLAIN (COSTS OFF, VERBOSE) SELECT a.t, b.t FROM a JOIN b USING (k);
 EXPLAIN (COSTS OFF, VERBOSE) SELECT a.t, b.t FROM a RIGHT JOIN b USING (k);
-EXPLAIN (COSTS OFF, VERBOSE, FORMAT YAML) SELECT count(*) FROM a JOIN b USING (k);
+SELECT explained('SELECT count(*) FROM a JOIN b USING (k)', 'VERBOSE, FORMAT YAML');
 RESET gpujoin.carry;
 RESET gpujoin.force;
 

@@ -114,6 +114,16 @@ inline bool walk_plan_states(PlanState* state, bool (*walker)(PlanState*, void*)
 #endif
 }
 
+// Does EXPLAIN show columns with the names of their tables? From 18 on a range table may have entries of
+// groups.
+inline bool shows_table_names(const ExplainState* es) {
+#if PG_VERSION_NUM >= 180000
+    return es->rtable_size > 1 || es->verbose;
+#else
+    return list_length(es->rtable) > 1 || es->verbose;
+#endif
+}
+
 // Vars and PlaceHolderVars tell of the outer joins below them.
 constexpr bool kTellsNulling = PG_VERSION_NUM >= 160000;
 

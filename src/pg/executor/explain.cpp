@@ -27,9 +27,8 @@ void show_condition(const char* label, List* clauses, CustomScanState* node, Lis
                     ExplainState* es) {
     if (clauses == NIL) return;
     List* context = set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors);
-    bool prefix = list_length(es->rtable) > 1 || es->verbose;
     auto* condition = reinterpret_cast<Node*>(make_ands_explicit(clauses));
-    ExplainPropertyText(label, deparse_expression(condition, context, prefix, false), es);
+    ExplainPropertyText(label, deparse_expression(condition, context, shows_table_names(es), false), es);
 }
 
 void show_traffic_text(const Traffic* traffic, ExplainState* es) {
@@ -274,7 +273,7 @@ Node* unrelabelling_mutator(Node* node, void*) {
 // What rows are grouped by, as the node's target list has it.
 void show_group_keys(const GpuJoinState* state, CustomScanState* node, List* ancestors, ExplainState* es) {
     List* context = set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors);
-    bool prefix = list_length(es->rtable) > 1 || es->verbose;
+    bool prefix = shows_table_names(es);
     List* keys = NIL;
     ListCell* cell;
     foreach (cell, group_exprs_of(state, kKeyExprs))

@@ -39,14 +39,42 @@ Node* nulling_mutator(Node* node, void* reference) {
                           : mutate_expression(node, nulling_mutator, reference);
 }
 
+List* columns_of(const void* expressions) {
+    auto* node = static_cast<Node*>(const_cast<void*>(expressions));
+    return pull_var_clause(node, PVC_RECURSE_AGGREGATES | PVC_INCLUDE_PLACEHOLDERS);
+}
+
+bool has_same(const List* columns, const Node* column) {
+    ListCell* cell;
+    foreach (cell, columns)
+        if (is_same(static_cast<const Node*>(lfirst(cell)), column)) return true;
+    return false;
+}
+
+List* with_nulling_of_columns(const List* expressions, List* columns) {
+    auto* node = const_cast<Node*>(reinterpret_cast<const Node*>(expressions));
+    return reinterpret_cast<List*>(nulling_mutator(node, columns));
+}
+
 }  // namespace
 
 List* with_nulling_of(const List* expressions, const List* reference) {
     if (!kTellsNulling) return const_cast<List*>(expressions);
-    auto* node = const_cast<Node*>(reinterpret_cast<const Node*>(reference));
-    List* known = pull_var_clause(node, PVC_RECURSE_AGGREGATES | PVC_INCLUDE_PLACEHOLDERS);
-    auto* copied = const_cast<Node*>(reinterpret_cast<const Node*>(expressions));
-    return reinterpret_cast<List*>(nulling_mutator(copied, known));
+    return with_nulling_of_columns(expressions, columns_of(reference));
+}
+
+List* with_nulling_of_target(const List* entries, const List* target) {
+    if (!kTellsNulling) return const_cast<List*>(entries);
+    List* given = columns_of(entries);
+    List* columns = columns_of(target);
+    ListCell* cell;
+    foreach (cell, columns) {  // to which it appends
+        const auto* column = static_cast<const Node*>(lfirst(cell));
+        if (IsA(column, PlaceHolderVar) && !has_same(given, column))
+            columns =
+                list_concat(columns, columns_of(reinterpret_cast<const PlaceHolderVar*>(column)->phexpr));
+    }
+    return with_nulling_of_columns(entries, columns);
 }
 
 }  // namespace gpujoin

@@ -15,4 +15,8 @@ namespace gpujoin {
 // what `reference` lacks stays as it is. Before 16, the expressions themselves.
 List* with_nulling_of(const List* expressions, const List* reference);
 
+// The same for entries that a node computes its target from: PlaceHolderVars that they lack are computed by
+// the node, from Vars that may be nowhere else in the target.
+List* with_nulling_of_target(const List* entries, const List* target);
+
 }  // namespace gpujoin

@@ -209,7 +209,7 @@ Plan* make_join_plan(PlannerInfo* root, RelOptInfo*, CustomPath* best_path, List
     PlanData data = plan_data_of(root, path, custom_plans, &parts);
     List* entries = parts.entries;
     use_leaf_row_identities(root, entries);
-    entries = with_nulling_of(entries, best_path->path.pathtarget->exprs);
+    entries = with_nulling_of_target(entries, best_path->path.pathtarget->exprs);
 
     CustomScan* scan = makeNode(CustomScan);
     scan->scan.plan.targetlist = tlist;
