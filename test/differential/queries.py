@@ -18,6 +18,9 @@ SHAPES = {
     "union": "SELECT * FROM {table} WHERE id % 2 = 0 UNION ALL SELECT * FROM {table} WHERE id % 2 <> 0",
     "cte": "WITH m AS MATERIALIZED (SELECT * FROM {table}{where}) SELECT * FROM m",
     "sorted": "SELECT * FROM {table}{where} ORDER BY id",
+    # Values that are computed where the subquery stood, also when it is pulled up below an outer join.
+    "computed": "SELECT {computed} FROM {table}{where}",
+    "paired": "SELECT {paired} FROM (SELECT * FROM {table}{where}) x LEFT JOIN {table} y ON x.id = y.id AND y.id % 3 <> 1",
 }
 
 
@@ -35,7 +38,10 @@ class Source:
             return f"{self.table.name} {self.alias}"
         where = f" WHERE {' AND '.join(self.filters)}" if self.filters else ""
         form = SHAPES[self.shape] if self.shape else "SELECT * FROM {table}{where}"
-        return f"({form.format(table=self.table.name, where=where)}) {self.alias}"
+        names = [c.name for c in self.table.columns]
+        computed = ", ".join(name if name == "id" else f"CASE WHEN id >= 0 THEN {name} END AS {name}" for name in names)
+        paired = ", ".join(f"x.{name}" if name == "id" else f"coalesce(y.{name}, x.{name}) AS {name}" for name in names)
+        return f"({form.format(table=self.table.name, where=where, computed=computed, paired=paired)}) {self.alias}"
 
     def is_plain(self):
         return not self.filters and not self.shape
