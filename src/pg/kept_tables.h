@@ -13,15 +13,15 @@ namespace gpujoin {
 // Asks for shared memory. While shared_preload_libraries are loaded only.
 void install_kept_tables();
 
-// Counts a scan of a table (key: its first chunk) that could use kept columns. True from the second one on: its
-// columns are worth keeping.
+// Counts a scan of a table (key: its first chunk) that could use kept columns. True from the second one on:
+// its columns are worth keeping.
 bool note_scan_to_keep(const ChunkKey& table);
 
 // What came of a scan: so many of the table's blocks need not be read.
 void note_kept_blocks(const ChunkKey& table, uint64 kept, uint64 blocks);
 
-// The share of a table's blocks that the next scan need not read: as the last one had it; most of them, if none
-// has been kept so far but the next scan is going to.
+// The share of a table's blocks that the next scan need not read: as the last one had it; most of them, if
+// none has been kept so far but the next scan is going to.
 double expected_kept_share(const ChunkKey& table);
 
 }  // namespace gpujoin
