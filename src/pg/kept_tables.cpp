@@ -21,6 +21,7 @@ namespace {
 constexpr uint32 kSets = 128;
 constexpr uint32 kPlaces = 8;
 constexpr double kHoped = 0.9;
+constexpr uint32 kExpressions = 4096;
 
 struct KnownTable {
     ChunkKey key;  // relation 0: the place is free
@@ -35,6 +36,7 @@ struct KnownTables {
     slock_t lock;
     uint64 clock;
     KnownTable table[kSets][kPlaces];
+    uint64 expressions[kExpressions];  // hashes, each in its place
 };
 
 KnownTables* known = nullptr;
@@ -93,6 +95,24 @@ bool note_scan_to_keep(const ChunkKey& table) {
     if (!is_repeated) place->scans++;
     SpinLockRelease(&known->lock);
     return is_repeated;
+}
+
+bool note_expression_to_keep(uint64 hash) {
+    if (!known) return false;
+    SpinLockAcquire(&known->lock);
+    uint64* place = &known->expressions[hash % kExpressions];
+    bool is_repeated = *place == hash;
+    *place = hash;
+    SpinLockRelease(&known->lock);
+    return is_repeated;
+}
+
+bool is_expression_noted(uint64 hash) {
+    if (!known) return false;
+    SpinLockAcquire(&known->lock);
+    bool is_noted = known->expressions[hash % kExpressions] == hash;
+    SpinLockRelease(&known->lock);
+    return is_noted;
 }
 
 void note_kept_blocks(const ChunkKey& table, uint64 kept, uint64 blocks) {

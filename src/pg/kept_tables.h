@@ -17,6 +17,11 @@ void install_kept_tables();
 // its columns are worth keeping.
 bool note_scan_to_keep(const ChunkKey& table);
 
+// Counts a scan that could use the values of an expression, by its hash (kept_expression.h). True from the
+// second one on: they are worth keeping. Each may be forgotten at any time.
+bool note_expression_to_keep(uint64 hash);
+bool is_expression_noted(uint64 hash);
+
 // What came of a scan: so many of the table's blocks need not be read.
 void note_kept_blocks(const ChunkKey& table, uint64 kept, uint64 blocks);
 

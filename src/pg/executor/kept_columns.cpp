@@ -8,12 +8,15 @@
 #include "pg/decimal.h"
 #include "pg/executor/encoders.h"
 #include "pg/executor/output_column.h"
+#include "pg/kept_expression.h"
 
 extern "C" {
+#include "access/sysattr.h"
 #include "access/tupdesc.h"
 #include "access/tupdesc_details.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
+#include "optimizer/optimizer.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 }
@@ -74,12 +77,12 @@ void describe_missing(TupleDesc desc, AttrNumber number, Description* descriptio
     for (uint64 i = 0; i < 2; i++) description->missing[i] = hash_bytes_of(bytes, size, i + 1);
 }
 
-void identify(Relation relation, const KeptForm* form, ChunkColumn* column) {
+Description describe(Relation relation, const KeptForm* form, AttrNumber number) {
     TupleDesc desc = RelationGetDescr(relation);
-    Form_pg_attribute attribute = TupleDescAttr(desc, form->attribute - 1);
+    Form_pg_attribute attribute = TupleDescAttr(desc, number - 1);
     Description description;
     memset(&description, 0, sizeof description);  // padding too
-    description.attribute = form->attribute;
+    description.attribute = number;
     description.length = attribute->attlen;
     description.type = attribute->atttypid;
     description.modifier = attribute->atttypmod;
@@ -90,12 +93,26 @@ void identify(Relation relation, const KeptForm* form, ChunkColumn* column) {
     description.declared_type = form->declared_type;
     description.scale = form->scale;
     description.output_length = form->type_length;
-    describe_missing(desc, form->attribute, &description);
+    describe_missing(desc, number, &description);
+    return description;
+}
+
+// Of all attributes, and what is made of them.
+void identify(Relation relation, const KeptForm* form, ChunkColumn* column) {
     *column = {};
-    for (uint64 i = 0; i < 2; i++) {
-        uint64 hash = hash_bytes_of(&description, sizeof description, i + 1);
-        memcpy(column->identity + i * sizeof hash, &hash, sizeof hash);
+    uint64 hash[2] = {1, 2};
+    Bitmapset* attributes = attributes_of_form(form, nullptr);
+    for (int number = -1; (number = bms_next_member(attributes, number)) >= 0;) {
+        Description description = describe(relation, form, static_cast<AttrNumber>(number));
+        for (uint64& part : hash) part = hash_bytes_of(&description, sizeof description, part);
     }
+    if (form->expression) {
+        char* text = text_of_expression(form->expression);
+        for (uint64& part : hash) part = hash_bytes_of(text, strlen(text), part);
+        pfree(text);
+    }
+    static_assert(sizeof column->identity == sizeof hash);
+    memcpy(column->identity, hash, sizeof hash);
     column->spec = form->spec;
     column->spec.nullable = 1;
 }
@@ -147,16 +164,18 @@ KeptColumns make_kept_columns(int most) {
     return {0, zeroed<KeptForm>(most + 1), zeroed<ChunkColumn>(most + 1)};
 }
 
-bool kept_form(const InputColumn* sent, AttrNumber attribute, KeptForm* form) {
-    if (attribute <= 0 || sent->attribute <= 0 || sent->expression || sent->hash || sent->shift ||
-        sent->bound)
+bool kept_form(const InputColumn* sent, AttrNumber attribute, Node* expression, KeptForm* form) {
+    if ((attribute <= 0 && !expression) || sent->may_overflow || sent->hash || sent->shift || sent->bound)
         return false;
+    if (expression && !may_keep_expression(expression)) return false;
     if (sent->encoding != KeyEncoding::None) {
         *form = encoded_form(attribute, sent->encoding, sent->declared_type, sent->scale);
+        form->expression = expression;
         return true;
     }
     *form = {};
     form->attribute = attribute;
+    form->expression = expression;
     form->spec = sent->spec;
     form->encoder = sent->encoder;
     form->type_length = sent->type_length;
@@ -172,6 +191,21 @@ bool kept_form_of_condition(const RangeCondition* condition, KeptForm* form) {
                                                    : KeyEncoding::Int32;
     *form = encoded_form(condition->attribute, encoding, type, condition->scale);
     return true;
+}
+
+KeptForm kept_form_of_truth(Node* expression) {
+    KeptForm form = encoded_form(0, KeyEncoding::Bool, BOOLOID, 0);
+    form.expression = expression;
+    return form;
+}
+
+Bitmapset* attributes_of_form(const KeptForm* form, Bitmapset* attributes) {
+    if (!form->expression) return bms_add_member(attributes, form->attribute);
+    Bitmapset* shifted = nullptr;
+    pull_varattnos(form->expression, OUTER_VAR, &shifted);
+    for (int member = -1; (member = bms_next_member(shifted, member)) >= 0;)
+        attributes = bms_add_member(attributes, member + FirstLowInvalidHeapAttributeNumber);
+    return attributes;
 }
 
 bool usual_kept_form(Form_pg_attribute attribute, KeptForm* form) {

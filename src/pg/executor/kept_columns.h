@@ -15,7 +15,8 @@ namespace gpujoin {
 
 // A column as it is encoded to be kept.
 struct KeptForm {
-    AttrNumber attribute;  // of the table
+    AttrNumber attribute;  // of the table; 0: an expression
+    Node* expression;      // canonical (kept_expression.h), over the table's attributes
     ColumnSpec spec;
     Encoder encoder;
     KeyEncoding encoding;  // None: as an output column
@@ -33,13 +34,18 @@ struct KeptColumns {
 // Room for so many, in the current memory context.
 KeptColumns make_kept_columns(int most);
 
-// The column that is kept for one that is sent, whose values are of an attribute of the table; false where
-// none is.
-bool kept_form(const InputColumn* sent, AttrNumber attribute, KeptForm* form);
+// The column that is kept for one that is sent, whose values are of an attribute of the table, or are an
+// expression over its attributes; false where none is.
+bool kept_form(const InputColumn* sent, AttrNumber attribute, Node* expression, KeptForm* form);
 // The one for a condition; false where the server does not test it.
 bool kept_form_of_condition(const RangeCondition* condition, KeptForm* form);
+// The one that says whether a condition is true.
+KeptForm kept_form_of_truth(Node* expression);
 // The one that most queries will want of a type; false where there is none.
 bool usual_kept_form(Form_pg_attribute attribute, KeptForm* form);
+
+// The table's attributes that a column is made of, added to `attributes`.
+Bitmapset* attributes_of_form(const KeptForm* form, Bitmapset* attributes);
 
 // Adds a column, unless it is there; its number.
 int add_kept_column(KeptColumns* columns, Relation relation, const KeptForm* form);

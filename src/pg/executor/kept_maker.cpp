@@ -54,8 +54,7 @@ namespace {
 
 Bitmapset* attributes_of(const KeptColumns* columns) {
     Bitmapset* attributes = nullptr;
-    for (int i = 0; i < columns->count; i++)
-        attributes = bms_add_member(attributes, columns->forms[i].attribute);
+    for (int i = 0; i < columns->count; i++) attributes = attributes_of_form(&columns->forms[i], attributes);
     return attributes;
 }
 
@@ -64,7 +63,11 @@ void init_rows(KeptMaker* maker) {
     maker->values = zeroed<const Datum*>(attributes + 1);
     maker->nulls = zeroed<const bool*>(attributes + 1);
     maker->has_nulls = zeroed<bool>(attributes + 1);
-    maker->rows = {0, maker->values, maker->nulls, maker->has_nulls, nullptr, attributes};
+    TupleTableSlot* slot =
+        MakeTupleTableSlot(CreateTupleDescCopy(RelationGetDescr(maker->relation)), &TTSOpsVirtual);
+    memset(slot->tts_isnull, true, attributes);
+    ExecStoreVirtualTuple(slot);
+    maker->rows = {0, maker->values, maker->nulls, maker->has_nulls, slot, attributes};
 }
 
 InputColumn input_column(const KeptForm* form) {
@@ -73,6 +76,8 @@ InputColumn input_column(const KeptForm* form) {
     column.spec.nullable = 1;
     column.encoder = form->encoder;
     column.attribute = form->attribute;
+    if (form->expression)
+        column.expression = ExecInitExpr(reinterpret_cast<Expr*>(form->expression), nullptr);
     column.type_length = form->type_length;
     column.scale = form->scale;
     return column;
@@ -82,13 +87,14 @@ InputColumn input_column(const KeptForm* form) {
 void choose_columns(KeptMaker* maker, const bool* wanted) {
     BatchWriter* writer = &maker->writer;
     writer->column_count = 0;
-    writer->allocates = false;
+    writer->allocates = writer->evaluates = false;
     for (int i = 0; i < maker->kept->count; i++) {
         if (!wanted[i]) continue;
         const KeptForm* form = &maker->kept->forms[i];
         maker->columns[writer->column_count] = maker->kept->columns[i];
         writer->columns[writer->column_count++] = input_column(form);
-        writer->allocates |= !form->encoder.put_rows;
+        writer->evaluates |= form->expression != nullptr;
+        writer->allocates |= !form->encoder.put_rows || form->expression;
     }
     batch_writer_reset(writer);
 }

@@ -9,6 +9,7 @@
 #include "pg/executor/kept_columns.h"
 #include "pg/executor/kept_maker.h"
 #include "pg/executor/kept_proof.h"
+#include "pg/kept_expression.h"
 #include "pg/kept_tables.h"
 #include "pg/range_condition.h"
 #include "pg/settings.h"
@@ -26,7 +27,7 @@ constexpr BlockNumber kFewestBlocks = 128;  // of a table whose columns are kept
 // A condition of the scan, and the kept column that it is on.
 struct ScanCondition {
     RangeCondition condition;
-    ExprState* constant;
+    ExprState* constant;  // nullptr: the column says whether it is true
     int column;
 };
 
@@ -45,6 +46,7 @@ struct KeptSource {
     KeptColumns columns;
     int condition_count;
     ScanCondition* scan_conditions;
+    bool has_news;     // something is computed that was not wanted before
     KeptMaker* maker;  // nullptr: not needed so far
 
     // The current run.
@@ -79,12 +81,36 @@ void cut_map(ChunkMap* map, uint32 chunk, BlockNumber blocks) {
             map->bits[block >> 3] &= static_cast<uint8>(~(1u << (block & 7)));
 }
 
+// Attributes of the child's slot become those of the table.
+Node* attribute_mutator(Node* node, void* scan) {
+    if (!node) return nullptr;
+    if (!IsA(node, Var)) return mutate_expression(node, attribute_mutator, scan);
+    auto* var = static_cast<Var*>(copyObjectImpl(node));
+    var->varattno = heap_scan_attribute(static_cast<const HeapScan*>(scan), var->varattno);
+    return reinterpret_cast<Node*>(var);
+}
+
+// The expression that is sent, as one over the table; nullptr where there is none.
+Node* over_table(HeapScan* scan, const InputColumn* sent) {
+    if (!sent->expression) return nullptr;
+    return canonical_expression(attribute_mutator(reinterpret_cast<Node*>(sent->expression->expr), scan));
+}
+
+// What is computed is kept when it is wanted for the second time.
+void note_computed(KeptSource* source, Node* expression) {
+    ChunkKey table = chunk_key(heap_scan_relation(source->scan), 0);
+    source->has_news |= !note_expression_to_keep(hash_of_expression(table, expression));
+}
+
 bool add_columns(KeptSource* source, const BatchWriter* writer) {
     Relation relation = heap_scan_relation(source->scan);
     for (int i = 0; i < writer->column_count; i++) {
         KeptForm form;
         const InputColumn* sent = &writer->columns[i];
-        if (!kept_form(sent, heap_scan_attribute(source->scan, sent->attribute), &form)) return false;
+        AttrNumber attribute = sent->attribute > 0 ? heap_scan_attribute(source->scan, sent->attribute) : 0;
+        Node* expression = attribute > 0 ? nullptr : over_table(source->scan, sent);
+        if (!kept_form(sent, attribute, expression, &form)) return false;
+        if (expression) note_computed(source, expression);
         // The source's come first, in their order.
         if (add_kept_column(&source->columns, relation, &form) != i) return false;
     }
@@ -99,12 +125,17 @@ bool add_conditions(KeptSource* source) {
     ListCell* cell;
     foreach (cell, qual) {
         ScanCondition* test = &source->scan_conditions[source->condition_count++];
+        auto* clause = static_cast<Node*>(lfirst(cell));
         KeptForm form;
-        if (!find_range_condition(static_cast<Node*>(lfirst(cell)), true, &test->condition) ||
-            !kept_form_of_condition(&test->condition, &form))
-            return false;
+        if (find_range_condition(clause, true, &test->condition) &&
+            kept_form_of_condition(&test->condition, &form)) {
+            test->constant = ExecInitExpr(test->condition.constant, node);
+        } else {
+            if (!may_keep_expression(clause)) return false;
+            form = kept_form_of_truth(canonical_expression(clause));
+            note_computed(source, form.expression);
+        }
         test->column = add_kept_column(&source->columns, heap_scan_relation(source->scan), &form);
-        test->constant = ExecInitExpr(test->condition.constant, node);
     }
     return true;
 }
@@ -121,12 +152,15 @@ bool is_not_known_yet(const Expr* constant, const EState* estate) {
 // row: only that of the first is sure to be asked for.
 bool may_ask_for_constants(const KeptSource* source) {
     for (int i = 1; i < source->condition_count; i++)
-        if (is_not_known_yet(source->scan_conditions[i].condition.constant, source->estate)) return false;
+        if (source->scan_conditions[i].constant &&
+            is_not_known_yet(source->scan_conditions[i].condition.constant, source->estate))
+            return false;
     return true;
 }
 
 // What no value passes is a range that all are outside of.
 KeptCondition make_condition(const ScanCondition* test, ExprContext* context) {
+    if (!test->constant) return {1, 0, static_cast<uint16>(test->column), 0, {}};
     ResetExprContext(context);
     bool isnull;
     Datum value = ExecEvalExprSwitchContext(test->constant, context, &isnull);
@@ -236,7 +270,7 @@ KeptSource* kept_source_create(HeapScan* scan, const BatchWriter* writer, EState
     source->context = CurrentMemoryContext;
     source->columns = make_kept_columns(writer->column_count + int{kMaxKeptConditions});
     if (!add_columns(source, writer) || !add_conditions(source) || source->columns.count == 0 ||
-        source->columns.count > int{kMaxKeptColumns})
+        source->columns.count > int{kMaxKeptColumns} || source->has_news)
         return nullptr;
     if (heap_scan_is_shared(scan)) {  // the next one may be planned otherwise
         note_scan_to_keep(chunk_key(relation, 0));

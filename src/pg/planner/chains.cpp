@@ -6,7 +6,7 @@
 #include "pg/allocate.h"
 #include "pg/compat.h"
 #include "pg/overflow.h"
-#include "pg/planner/error_free.h"
+#include "pg/error_free.h"
 #include "pg/planner/relation_notes.h"
 #include "pg/planner/row_identity.h"
 #include "pg/settings.h"

@@ -4,7 +4,7 @@
 
 #include "pg/allocate.h"
 #include "pg/planner/distances.h"
-#include "pg/planner/error_free.h"
+#include "pg/error_free.h"
 #include "pg/planner/overflow_free.h"
 #include "pg/planner/range_types.h"
 #include "pg/planner/symmetric.h"

@@ -393,7 +393,7 @@ JoinEstimate estimate_groups(const Chain* chain, const GroupsShape& shape, const
     terms[kEncodeProbeTerm] += encode_cost(chain->costs.source_rows, shape.source);
     terms[kTransferProbeTerm] +=
         chain->costs.rows * shape.source.bytes * shares / kMegabyte * engine.megabyte;
-    if (shape.reads_plain_columns) spare_kept_rows(chain->probe, chain->costs.kept, &estimate.terms);
+    if (shape.may_be_kept) spare_kept_rows(chain->probe, chain->costs.kept, &estimate.terms);
     terms[kAggregateTerm] = chain->costs.rows * shares * shape.work * engine.match;
     terms[kEmissionTerm] = shape.groups * shape.columns * setting_emit_cost;
     estimate.total_cost = sum_of(estimate.terms);

@@ -82,11 +82,11 @@ Cost least_cost(const Path* probe, const ChainCosts& costs);
 
 // What the aggregates of a chain's rows read and give.
 struct GroupsShape {
-    RowShape source;           // values of the probe input that are read beyond keys of joins
-    int work;                  // keys and aggregates
-    int columns;               // of groups
-    double groups;             // a participant's part of those that come out
-    bool reads_plain_columns;  // of the probe input, whose rows may be kept then
+    RowShape source;   // values of the probe input that are read beyond keys of joins
+    int work;          // keys and aggregates
+    int columns;       // of groups
+    double groups;     // a participant's part of those that come out
+    bool may_be_kept;  // of the probe input, whose rows may be kept then
 };
 
 // A chain whose rows are aggregated.

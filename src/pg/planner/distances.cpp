@@ -15,7 +15,7 @@
 
 #include "pg/allocate.h"
 #include "pg/compat.h"
-#include "pg/planner/integers.h"
+#include "pg/integers.h"
 
 extern "C" {
 #include "access/stratnum.h"

@@ -19,7 +19,7 @@
 #include "pg/decimal.h"
 #include "pg/overflow.h"
 #include "pg/planner/distances.h"
-#include "pg/planner/error_free.h"
+#include "pg/error_free.h"
 #include "pg/planner/filter_operations.h"
 
 extern "C" {

@@ -6,9 +6,10 @@
 #include "pg/allocate.h"
 #include "pg/compat.h"
 #include "pg/entry_points.h"
+#include "pg/kept_expression.h"
 #include "pg/overflow.h"
 #include "pg/planner/chains.h"
-#include "pg/planner/error_free.h"
+#include "pg/error_free.h"
 #include "pg/planner/filters.h"
 #include "pg/server_state.h"
 #include "pg/settings.h"
@@ -386,8 +387,8 @@ GroupsInput* collect_groups(const GroupCall& call, const Chain* chain) {
 }
 
 // Of the values that are read those that are the probe input's, and how much there is to do for a row.
-// Whether of the probe input's columns none is computed.
-bool reads_plain_columns(const GroupCall& call, const Chain* chain, const GroupsInput* groups) {
+// Whether the probe input's columns, or values that are computed of them, may be kept.
+bool reads_what_may_be_kept(const GroupCall& call, const Chain* chain, const GroupsInput* groups) {
     for (GroupExprs which : {kKeyExprs, kValueExprs, kAnyExprs}) {
         ListCell* cell;
         foreach (cell, groups->exprs[which]) {
@@ -396,7 +397,8 @@ bool reads_plain_columns(const GroupCall& call, const Chain* chain, const Groups
             find_child(call.root, chain, expression, &child);
             while (IsA(expression, RelabelType))
                 expression = reinterpret_cast<Node*>(reinterpret_cast<RelabelType*>(expression)->arg);
-            if (child == kProbeChild && !IsA(expression, Var)) return false;
+            if (child == kProbeChild && !IsA(expression, Var) && !may_keep_expression(expression))
+                return false;
         }
     }
     return true;
@@ -418,7 +420,7 @@ GroupsShape shape_of(const GroupCall& call, const Chain* chain, const GroupsInpu
     shape.work = 1 + groups->plan.keys + groups->plan.aggregates;
     shape.columns = groups->plan.states;
     shape.groups = clamp_row_est(call.groups / parallel_shares(chain->workers));
-    shape.reads_plain_columns = reads_plain_columns(call, chain, groups);
+    shape.may_be_kept = reads_what_may_be_kept(call, chain, groups);
     return shape;
 }
 

@@ -3,6 +3,7 @@
 #include "pg/planner/kept.h"
 
 #include "pg/compat.h"
+#include "pg/kept_expression.h"
 #include "pg/kept_tables.h"
 #include "pg/range_condition.h"
 #include "pg/settings.h"
@@ -19,16 +20,13 @@ namespace gpujoin {
 
 namespace {
 
-bool are_tested_on_kept_columns(const List* conditions) {
-    ListCell* cell;
-    foreach (cell, conditions) {
-        RangeCondition found;
-        const auto* clause = reinterpret_cast<const Node*>(lfirst_node(RestrictInfo, cell)->clause);
-        if (!find_range_condition(clause, true, &found) || found.column_type == FLOAT4OID ||
-            found.column_type == FLOAT8OID)
-            return false;
-    }
-    return true;
+bool is_tested_on_kept_columns(const ChunkKey& table, Node* clause) {
+    RangeCondition found;
+    if (find_range_condition(clause, true, &found) && found.column_type != FLOAT4OID &&
+        found.column_type != FLOAT8OID)
+        return true;
+    return may_keep_expression(clause) &&
+           is_expression_noted(hash_of_expression(table, canonical_expression(clause)));
 }
 
 }  // namespace
@@ -36,13 +34,20 @@ bool are_tested_on_kept_columns(const List* conditions) {
 double kept_share_of(PlannerInfo* root, const Path* path) {
     const RelOptInfo* rel = path->parent;
     if (!kKeepsColumns || setting_keep_memory == 0 || path->pathtype != T_SeqScan ||
-        path->parallel_workers > 0 || rel->rtekind != RTE_RELATION ||
-        !are_tested_on_kept_columns(rel->baserestrictinfo))
+        path->parallel_workers > 0 || rel->rtekind != RTE_RELATION)
         return 0;
     Relation relation = table_open(planner_rt_fetch(rel->relid, root)->relid, NoLock);
     RelationFiles files = relation_files(relation);
     table_close(relation, NoLock);
-    return expected_kept_share({files.database, files.tablespace, files.number, 0});
+    ChunkKey table = {files.database, files.tablespace, files.number, 0};
+    double share = expected_kept_share(table);
+    if (share == 0) return 0;
+    ListCell* cell;
+    foreach (cell, rel->baserestrictinfo) {
+        auto* clause = reinterpret_cast<Node*>(lfirst_node(RestrictInfo, cell)->clause);
+        if (!is_tested_on_kept_columns(table, clause)) return 0;
+    }
+    return share;
 }
 
 }  // namespace gpujoin

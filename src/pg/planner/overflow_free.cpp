@@ -7,7 +7,7 @@
 //   in equalities  the key is NULL where the sum is no bigint, which then equals nothing.
 #include "pg/planner/overflow_free.h"
 
-#include "pg/planner/integers.h"
+#include "pg/integers.h"
 
 extern "C" {
 #include "access/stratnum.h"

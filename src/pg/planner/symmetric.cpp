@@ -6,7 +6,7 @@
 #include <initializer_list>
 
 #include "pg/key_encoding.h"
-#include "pg/planner/integers.h"
+#include "pg/integers.h"
 
 extern "C" {
 #include "access/stratnum.h"

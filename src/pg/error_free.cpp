@@ -1,12 +1,12 @@
 // See error_free.h.
-#include "pg/planner/error_free.h"
+#include "pg/error_free.h"
 
 #include <algorithm>
 #include <iterator>
 
 #include "pg/compat.h"
 #include "pg/overflow.h"
-#include "pg/planner/integers.h"
+#include "pg/integers.h"
 
 extern "C" {
 #include "access/transam.h"

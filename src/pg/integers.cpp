@@ -1,5 +1,5 @@
 // See integers.h.
-#include "pg/planner/integers.h"
+#include "pg/integers.h"
 
 extern "C" {
 #include "access/stratnum.h"
