@@ -8,7 +8,7 @@ namespace gpujoin {
 
 namespace {
 
-constexpr uint32_t kMostLives = 8;
+constexpr uint64_t kRoundsUntilStale = 4;
 
 bool is_same(const ChunkColumn& a, const ChunkColumn& b) {
     return memcmp(a.identity, b.identity, sizeof a.identity) == 0 && a.spec.type == b.spec.type &&
@@ -37,51 +37,58 @@ KeptStore::Found KeptStore::find(const ChunkKey& key, std::span<const ChunkColum
     found.exists = true;
     found.version = entry.version;
     found.map = &entry.map;
-    KeptView view{entry.chunks, {}};
-    for (size_t i = 0; i < columns.size(); i++)
-        for (const auto& chunk : entry.chunks)
-            if (const KeptValues* values = find_column(*chunk, columns[i])) {
-                found.has[i] = true;
+    clock_++;
+    KeptView view;
+    for (Part& part : entry.parts) {
+        bool is_used = false;
+        for (size_t i = 0; i < columns.size(); i++)
+            if (!found.has[i] && find_column(*part.chunk, columns[i])) is_used = found.has[i] = true;
+        if (!is_used) continue;
+        part.used_at = clock_;
+        part.uses++;
+        view.chunks.push_back(part.chunk);
+    }
+    if (std::ranges::find(found.has, false) != found.has.end()) return found;
+    for (const ChunkColumn& column : columns)
+        for (const auto& chunk : view.chunks)
+            if (const KeptValues* values = find_column(*chunk, column)) {
                 view.columns.push_back(values);
                 break;
             }
-    if (view.columns.size() < columns.size()) return found;
     found.view = std::move(view);
-    entry.used_at = ++clock_;
-    entry.uses++;
-    entry.lives = std::min(entry.lives + 1, kMostLives);
     return found;
 }
 
-uint64_t KeptStore::bytes_of(const Entry& entry) {
-    uint64_t bytes = 0;
-    for (const auto& chunk : entry.chunks) bytes += chunk->bytes();
-    return bytes;
+// False where none is stale.
+bool KeptStore::drop_stalest() {
+    size_t parts = 0;
+    Entry* oldest = nullptr;
+    ChunkKey key{};
+    size_t number = 0;
+    for (auto& [other, entry] : entries_)
+        for (size_t i = 0; i < entry.parts.size(); i++, parts++)
+            if (!oldest || entry.parts[i].used_at < oldest->parts[number].used_at) {
+                oldest = &entry;
+                key = other;
+                number = i;
+            }
+    if (!oldest || clock_ - oldest->parts[number].used_at <= kRoundsUntilStale * parts) return false;
+    oldest->parts.erase(oldest->parts.begin() + static_cast<ptrdiff_t>(number));
+    if (oldest->parts.empty()) entries_.erase(key);
+    return true;
 }
 
-// Chunks that are in use take their memory along.
-bool KeptStore::make_room(const ChunkKey& key, uint64_t bytes) {
+// Parts that are in use take their memory along.
+bool KeptStore::make_room(uint64_t bytes) {
     if (bytes > memory_.limit()) return false;
-    auto has_room = [&] { return memory_.used() <= memory_.limit() - bytes; };
-    if (has_room()) return true;
-    std::vector<std::pair<uint64_t, ChunkKey>> oldest_first;
-    for (const auto& [other, entry] : entries_)
-        if (!is_of(other, key)) oldest_first.emplace_back(entry.used_at, other);
-    std::ranges::sort(oldest_first);
-    for (const auto& [used_at, other] : oldest_first) {
-        Entry& entry = entries_.at(other);
-        if (entry.lives > 0)
-            entry.lives--;
-        else
-            entries_.erase(other);
-        if (has_room()) return true;
-    }
-    return false;
+    while (memory_.used() > memory_.limit() - bytes)
+        if (!drop_stalest()) return false;
+    return true;
 }
 
 std::shared_ptr<KeptChunk> KeptStore::make(const ChunkKey& key, std::span<const ChunkColumn> columns,
                                            uint64_t bytes) {
-    if (making_.contains(key) || bytes > memory_.limit() || !make_room(key, bytes + KeptChunk::kFixedBytes))
+    if (making_.contains(key) || bytes > memory_.limit() || !make_room(bytes + KeptChunk::kFixedBytes))
         return nullptr;
     auto chunk = std::make_shared<KeptChunk>(columns, &memory_);
     making_.insert(key);
@@ -92,13 +99,13 @@ void KeptStore::put(const ChunkKey& key, uint64_t version, const ChunkMap& map,
                     std::shared_ptr<KeptChunk> chunk) {
     making_.erase(key);
     Entry& entry = entries_[key];
-    const bool joins = !entry.chunks.empty() && entry.version == version &&
-                       memcmp(&entry.map, &map, sizeof map) == 0 && entry.chunks.front()->has_rows_of(*chunk);
-    if (!joins) entry.chunks.clear();
+    const bool joins = !entry.parts.empty() && entry.version == version &&
+                       memcmp(&entry.map, &map, sizeof map) == 0 &&
+                       entry.parts.front().chunk->has_rows_of(*chunk);
+    if (!joins) entry.parts.clear();
     entry.version = version;
     entry.map = map;
-    entry.chunks.push_back(std::move(chunk));
-    entry.used_at = ++clock_;
+    entry.parts.push_back({std::move(chunk), ++clock_, 0});
 }
 
 void KeptStore::forget(const ChunkKey& table) {
@@ -116,11 +123,13 @@ void KeptStore::describe(KeptTablesBody* body) const {
         }
         KeptTable& table = body->table[body->count - 1];
         uint32_t columns = 0;
-        for (const auto& chunk : entry.chunks) columns += static_cast<uint32_t>(chunk->columns().size());
+        for (const Part& part : entry.parts) {
+            columns += static_cast<uint32_t>(part.chunk->columns().size());
+            table.bytes += part.chunk->bytes();
+            table.uses = std::max(table.uses, part.uses);
+        }
         table.table.number++;
-        table.rows += entry.chunks.front()->rows();
-        table.bytes += bytes_of(entry);
-        table.uses = std::max(table.uses, entry.uses);
+        table.rows += entry.parts.front().chunk->rows();
         table.columns = std::max(table.columns, columns);
     }
 }

@@ -1,6 +1,8 @@
-// KeptStore: the chunks of tables that are kept, by what they are of, and the memory for them. Those that
-// were used least lately go first when others want room; one that is in use goes when its users have done.
-// The event thread's alone, but for the ledger.
+// KeptStore: the chunks of tables that are kept, by what they are of, and the memory for them. A chunk's
+// columns come in parts, each as they were made together. When others want room, parts that are stale go,
+// those that were used least lately first: the store has been asked since for several times as much as it
+// has. So tables that do not fit together do not take turns in driving each other out. A part that is in use
+// goes when its users have done. The event thread's alone, but for the ledger.
 #pragma once
 
 #include <cstdint>
@@ -44,17 +46,19 @@ class KeptStore {
     void describe(KeptTablesBody* body) const;
 
   private:
+    struct Part {
+        std::shared_ptr<const KeptChunk> chunk;
+        uint64_t used_at = 0;
+        uint64_t uses = 0;
+    };
     struct Entry {
         uint64_t version = 0;
         ChunkMap map{};
-        std::vector<std::shared_ptr<const KeptChunk>> chunks;  // each with columns of its own
-        uint64_t used_at = 0;
-        uint64_t uses = 0;
-        uint32_t lives = 0;
+        std::vector<Part> parts;
     };
 
-    bool make_room(const ChunkKey& key, uint64_t bytes);
-    static uint64_t bytes_of(const Entry& entry);
+    bool make_room(uint64_t bytes);
+    bool drop_stalest();
 
     Ledger memory_;  // outlives the chunks
     std::map<ChunkKey, Entry> entries_;
