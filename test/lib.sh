@@ -66,6 +66,19 @@ copy_postgres() {
     mkdir -p "$1" && tar -C / -chf - "${folders[@]#/}" | tar -C "$1" -xf - && pg_bin=$1${folders[0]}
 }
 
+# build_with_faults ROOT: gpujoin with faults injected (FAULTS=1), in a copy of PostgreSQL. Built in a copy of the checkout,
+# since PGXS makes gpujoin.so there; what was built in the checkout is taken along: few objects know of faults.
+build_with_faults() {
+    local tree=$work/faulty
+    mkdir "$tree"
+    tar -C "$top" --exclude='./build-*' --exclude=./build/{cuda,test,gpujoin_server,unit_tests,engine_bench} --exclude=./gpujoin.so \
+        --exclude=./.git -cf - . | tar -C "$tree" -xf -
+    copy_postgres "$1" && make -C "$tree" -j"$JOBS" PG_CONFIG="$PG_CONFIG" NVCC= FAULTS=1 all >"$work/build.log" 2>&1 &&
+        make -C "$tree" -s PG_CONFIG="$PG_CONFIG" NVCC= FAULTS=1 DESTDIR="$1" install >>"$work/build.log" 2>&1 && return
+    tail -20 "$work/build.log" >&2
+    return 1
+}
+
 # The work folder: everything a script writes outside the checkout.
 make_work_folder() {
     work=$(mktemp -d "${TMPDIR:-/tmp}/gpujoin.XXXXXX") || exit 1

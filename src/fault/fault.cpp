@@ -16,12 +16,13 @@ namespace gpujoin {
 
 namespace {
 
-constexpr std::array<std::string_view, 6> kPointNames = {"allocation", "launch", "copy",
-                                                         "send",       "grant",  "reserve"};
+constexpr std::array<std::string_view, 7> kPointNames = {"allocation", "launch",  "copy", "send",
+                                                         "grant",      "reserve", "stale"};
 
 // For each point, how many calls are left until the one that fails; 0 and below: none will.
 struct Countdowns {
     std::array<std::atomic<int64_t>, kPointNames.size()> left{};
+    std::array<bool, kPointNames.size()> goes_on{};  // the calls behind it fail too
 
     Countdowns() {
         const char* environment = getenv("GPUJOIN_FAULT");
@@ -31,7 +32,10 @@ struct Countdowns {
             size_t colon = item.find(':');
             if (colon == std::string_view::npos) continue;
             for (size_t point = 0; point < kPointNames.size(); point++)
-                if (item.substr(0, colon) == kPointNames[point]) left[point] = atoll(item.data() + colon + 1);
+                if (item.substr(0, colon) == kPointNames[point]) {
+                    left[point] = atoll(item.data() + colon + 1);
+                    goes_on[point] = item.ends_with('+');
+                }
         }
     }
 };
@@ -59,8 +63,9 @@ FaultPause::~FaultPause() {
 bool fault_due(FaultPoint point) {
     static Countdowns countdowns;
     if (pauses > 0) return false;
-    if (countdowns.left[static_cast<size_t>(point)].fetch_sub(1, std::memory_order_relaxed) != 1)
-        return false;
+    const auto number = static_cast<size_t>(point);
+    const int64_t left = countdowns.left[number].fetch_sub(1, std::memory_order_relaxed);
+    if (left != 1 && (left > 1 || !countdowns.goes_on[number])) return false;
     tell(point);
     return true;
 }

@@ -1,11 +1,12 @@
 // Fault injection for test builds (make FAULTS=1): makes the n-th allocation, launch, copy, send, grant or
-// reservation of pages of a process fail. Set by the environment, for example
-// GPUJOIN_FAULT="grant:3,copy:10". In other builds fault_due() is a constant.
+// reservation of pages of a process fail, or old columns be kept in the place of new ones ("stale"). Set by
+// the environment, for example GPUJOIN_FAULT="grant:3,copy:10"; with a "+" behind the number all from the
+// n-th on. In other builds fault_due() is a constant.
 #pragma once
 
 namespace gpujoin {
 
-enum class FaultPoint { Allocation, Launch, Copy, Send, Grant, Reserve };
+enum class FaultPoint { Allocation, Launch, Copy, Send, Grant, Reserve, Stale };
 
 #ifdef GPUJOIN_FAULTS
 // Counts this call; true when it is the one that shall fail. Thread-safe.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "fault/fault.h"
+
 namespace gpujoin {
 
 namespace {
@@ -102,10 +104,11 @@ void KeptStore::put(const ChunkKey& key, uint64_t version, const ChunkMap& map,
     const bool joins = !entry.parts.empty() && entry.version == version &&
                        memcmp(&entry.map, &map, sizeof map) == 0 &&
                        entry.parts.front().chunk->has_rows_of(*chunk);
-    if (!joins) entry.parts.clear();
+    const bool is_stale = !entry.parts.empty() && !joins && fault_due(FaultPoint::Stale);
+    if (!joins && !is_stale) entry.parts.clear();
     entry.version = version;
     entry.map = map;
-    entry.parts.push_back({std::move(chunk), ++clock_, 0});
+    if (!is_stale) entry.parts.push_back({std::move(chunk), ++clock_, 0});
 }
 
 void KeptStore::forget(const ChunkKey& table) {

@@ -293,11 +293,12 @@ TEST(Status, LongTextsAreCut) {
 TEST(Fault, TheNthCallFails) {
     // The countdowns are read once a process: in a process of its own.
     auto count = [] {
-        setenv("GPUJOIN_FAULT", "grant:3,copy:1,nonsense:1,send", 1);
-        bool right = !fault_due(FaultPoint::Grant) && !fault_due(FaultPoint::Grant) &&
-                     fault_due(FaultPoint::Grant) && !fault_due(FaultPoint::Grant) &&
-                     fault_due(FaultPoint::Copy) && !fault_due(FaultPoint::Copy) &&
-                     !fault_due(FaultPoint::Send) && !fault_due(FaultPoint::Launch);
+        setenv("GPUJOIN_FAULT", "grant:3,copy:1,nonsense:1,send,stale:2+", 1);
+        bool right =
+            !fault_due(FaultPoint::Grant) && !fault_due(FaultPoint::Grant) && fault_due(FaultPoint::Grant) &&
+            !fault_due(FaultPoint::Grant) && fault_due(FaultPoint::Copy) && !fault_due(FaultPoint::Copy) &&
+            !fault_due(FaultPoint::Send) && !fault_due(FaultPoint::Launch) && !fault_due(FaultPoint::Stale) &&
+            fault_due(FaultPoint::Stale) && fault_due(FaultPoint::Stale);
         _exit(right ? 0 : 1);
     };
     GTEST_FLAG_SET(death_test_style, "threadsafe");
