@@ -236,6 +236,7 @@ class Torture:
                     if error.sqlstate is None:
                         raise
                     connection.execute("ROLLBACK")
+                    connection.execute("CLOSE ALL")
                 except DatabaseError:
                     if connection:
                         connection.close()
