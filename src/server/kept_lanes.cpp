@@ -15,9 +15,10 @@ constexpr uint64_t kLaneBytes = 64u << 10;  // at first
 
 }  // namespace
 
-Status KeptLanes::make(size_t most, const KeptScan& scan, Ledger* ledger, std::unique_ptr<KeptLanes>* lanes) {
-    std::unique_ptr<KeptLanes> made(new KeptLanes(scan, ledger));
-    while (made->lanes_.size() < most) {
+Status KeptLanes::make(const Measure& most, const KeptScan& scan, Ledger* ledger,
+                       std::unique_ptr<KeptLanes>* lanes) {
+    std::unique_ptr<KeptLanes> made(new KeptLanes(most.rows, scan, ledger));
+    while (made->lanes_.size() < most.lanes) {
         made->lanes_.emplace_back(ledger);
         if (made->lanes_.back().memory.resize(kLaneBytes)) continue;
         made->lanes_.pop_back();
@@ -33,7 +34,7 @@ bool KeptLanes::are_done() const {
 }
 
 Status KeptLanes::execute(KeptLane& lane, Fragment& fragment, std::span<const ColumnSpec> source) {
-    if (!lane.cursor) lane.cursor = make_kept_cursor(fragment, scan_, position_, source, ledger_);
+    if (!lane.cursor) lane.cursor = make_kept_cursor(fragment, scan_, position_, source, most_rows_, ledger_);
     do {
         if (lane.result.bytes_needed > lane.memory.bytes() && !lane.memory.resize(lane.result.bytes_needed))
             return out_of_host_memory();

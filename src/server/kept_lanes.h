@@ -25,8 +25,15 @@ struct KeptLane {
 
 class KeptLanes {
   public:
-    // As many as there is memory for, at most so many; 53200 where there is none for one.
-    static Status make(size_t most, const KeptScan& scan, Ledger* ledger, std::unique_ptr<KeptLanes>* lanes);
+    // What suits a device: how many lanes at most, and rows at a time.
+    struct Measure {
+        uint64_t lanes;
+        uint32_t rows;
+    };
+
+    // As many as there is memory for; 53200 where there is none for one.
+    static Status make(const Measure& most, const KeptScan& scan, Ledger* ledger,
+                       std::unique_ptr<KeptLanes>* lanes);
 
     // Goes on with a lane until it has rows, its turn is over, or it is done. On a worker; each lane on one
     // at a time.
@@ -36,8 +43,10 @@ class KeptLanes {
     bool are_done() const;
 
   private:
-    KeptLanes(const KeptScan& scan, Ledger* ledger) : scan_(scan), ledger_(ledger) {}
+    KeptLanes(uint32_t most_rows, const KeptScan& scan, Ledger* ledger)
+        : most_rows_(most_rows), scan_(scan), ledger_(ledger) {}
 
+    const uint32_t most_rows_;
     const KeptScan& scan_;
     Ledger* const ledger_;
     KeptPosition position_;

@@ -11,7 +11,10 @@ namespace gpujoin {
 namespace {
 
 constexpr size_t kMostHandles = 1u << 16;    // of a session
-constexpr uint64_t kRowsOfLane = 64u << 10;  // that are worth one more lane
+constexpr uint32_t kRowsOfLane = 64u << 10;  // that stay in a processor's cache between stages
+// Enough for a GPU to be busy with while others come.
+constexpr uint32_t kRowsOfGpu = 512u << 10;
+constexpr uint64_t kLanesOfGpu = 8;
 
 std::unique_ptr<Task> make_task(const Message& message) {
     auto task = std::make_unique<Task>();
@@ -161,7 +164,10 @@ struct Session::Round {
 void Session::start_lanes(Participant& participant, Task& task) {
     if (!task.lanes) {
         const uint64_t rows = task.scan->view.rows_of().rows();
-        const uint64_t most = std::min<uint64_t>(resources_.workers->places(), rows / kRowsOfLane + 1);
+        KeptLanes::Measure most = device_->is_cpu()
+                                      ? KeptLanes::Measure{resources_.workers->places(), kRowsOfLane}
+                                      : KeptLanes::Measure{kLanesOfGpu, kRowsOfGpu};
+        most.lanes = std::min(most.lanes, rows / most.rows + 1);
         Status status = KeptLanes::make(most, *task.scan, &host_memory_, &task.lanes);
         if (!status.ok()) return fail(status);
     }

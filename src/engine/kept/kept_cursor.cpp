@@ -10,8 +10,8 @@ namespace {
 class KeptCursor final : public Cursor {
   public:
     KeptCursor(Fragment& fragment, const KeptScan& scan, KeptPosition& position,
-               std::span<const ColumnSpec> source, Ledger* ledger)
-        : fragment_(fragment), rows_(scan, position, source, ledger) {}
+               std::span<const ColumnSpec> source, uint32_t most_rows, Ledger* ledger)
+        : fragment_(fragment), rows_(scan, position, source, most_rows, ledger) {}
 
     Status next(const Sink& sink, ResultBatch* result) override {
         do {
@@ -41,8 +41,9 @@ class KeptCursor final : public Cursor {
 }  // namespace
 
 std::unique_ptr<Cursor> make_kept_cursor(Fragment& fragment, const KeptScan& scan, KeptPosition& position,
-                                         std::span<const ColumnSpec> source, Ledger* ledger) {
-    return std::make_unique<KeptCursor>(fragment, scan, position, source, ledger);
+                                         std::span<const ColumnSpec> source, uint32_t most_rows,
+                                         Ledger* ledger) {
+    return std::make_unique<KeptCursor>(fragment, scan, position, source, most_rows, ledger);
 }
 
 }  // namespace gpujoin

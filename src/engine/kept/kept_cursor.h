@@ -7,9 +7,10 @@
 
 namespace gpujoin {
 
-// The scan is valid for the fragment's source. All of them outlive the cursor. A cursor that is skipped gives
-// its rows all the same.
+// The scan is valid for the fragment's source. All of them outlive the cursor. most_rows: that the fragment
+// is given at a time. A cursor that is skipped gives its rows all the same.
 std::unique_ptr<Cursor> make_kept_cursor(Fragment& fragment, const KeptScan& scan, KeptPosition& position,
-                                         std::span<const ColumnSpec> source, Ledger* ledger);
+                                         std::span<const ColumnSpec> source, uint32_t most_rows,
+                                         Ledger* ledger);
 
 }  // namespace gpujoin

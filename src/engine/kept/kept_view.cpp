@@ -10,7 +10,6 @@ namespace gpujoin {
 namespace {
 
 constexpr uint32_t kRowsAtATime = 8192;
-constexpr uint32_t kMostRows = 64u << 10;  // of a batch
 constexpr uint32_t kFewestRows = 128;
 constexpr uint64_t kMostBytes = 4u << 20;  // of the Bytes columns of a batch, about
 
@@ -120,8 +119,13 @@ Status validate_kept_scan(const KeptScan& scan, std::span<const ColumnSpec> sour
 }
 
 KeptRows::KeptRows(const KeptScan& scan, KeptPosition& position, std::span<const ColumnSpec> source,
-                   Ledger* ledger)
-    : scan_(scan), position_(position), source_(source), ledger_(ledger), wants_all_(true) {
+                   uint32_t most_rows, Ledger* ledger)
+    : scan_(scan),
+      position_(position),
+      source_(source),
+      most_rows_(most_rows),
+      ledger_(ledger),
+      wants_all_(true) {
     const KeptChunk& chunk = scan.view.rows_of();
     for (uint32_t block = 0; block < kChunkBlocks && wants_all_; block++)
         wants_all_ = scan.map.has(block) || chunk.first_row(block) == chunk.first_row(block + 1);
@@ -145,7 +149,7 @@ uint32_t KeptRows::most_rows() const {
     uint64_t bytes = 0;
     for (size_t i = 0; i < source_.size(); i++) bytes += scan_.view.columns[i]->data.bytes();
     const uint64_t average = bytes / std::max<uint64_t>(scan_.view.rows_of().rows(), 1);
-    uint32_t rows = kMostRows;
+    uint32_t rows = most_rows_;
     while (rows > kFewestRows && rows * average > kMostBytes) rows /= 2;
     return rows;
 }

@@ -38,9 +38,9 @@ struct KeptPosition {
 // Used by one thread at a time.
 class KeptRows {
   public:
-    // The scan is valid, and outlives this, as do the position and the ledger.
+    // The scan is valid, and outlives this, as do the position and the ledger. most_rows: of a batch.
     KeptRows(const KeptScan& scan, KeptPosition& position, std::span<const ColumnSpec> source,
-             Ledger* ledger);
+             uint32_t most_rows, Ledger* ledger);
     ~KeptRows();
     KeptRows(const KeptRows&) = delete;
     KeptRows& operator=(const KeptRows&) = delete;
@@ -71,6 +71,7 @@ class KeptRows {
     const KeptScan& scan_;
     KeptPosition& position_;
     const std::span<const ColumnSpec> source_;
+    const uint32_t most_rows_;
     Ledger* const ledger_;
     uint64_t charged_ = 0;
     bool wants_all_;         // rows of all blocks that the chunk has
