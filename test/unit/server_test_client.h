@@ -84,6 +84,7 @@ class TestClient {
     uint64_t probe(const BlockRange& block, const std::vector<std::optional<int64_t>>& keys);
     uint64_t scan_build(bool matched);
     uint64_t flush();
+    uint64_t next_sequence() { return ++last_sequence_; }
     void release(uint64_t offset);
     void skip(uint64_t sequence, uint32_t row);
     std::optional<BlockRange> reserve(uint64_t bytes);

@@ -1,0 +1,121 @@
+// KeptChunk: batches of any size, NULLs that begin late, blocks left out, and ledgers that refuse.
+#include <gtest/gtest.h>
+
+#include "kept_rows.h"
+
+namespace gpujoin::test {
+
+namespace {
+
+const std::vector<ChunkColumn> kColumns = {kept_column(ColumnType::Fixed4),
+                                           kept_column(ColumnType::Bytes, ValueOrder::Bytes, 2)};
+
+KeptRow row(int32_t number, const char* text) {
+    return {kept_integer(number), text ? KeptValue(text) : KeptValue()};
+}
+
+Status append(KeptChunk& chunk, uint32_t first_block, const std::vector<uint16_t>& block_rows,
+              const std::vector<KeptRow>& rows) {
+    return chunk.append(KeptBatch(kColumns, rows).view(), first_block, block_rows);
+}
+
+std::string bytes_of(const KeptValues& values, uint32_t row) {
+    const auto* ends = values.values.as<uint32_t>();
+    const uint32_t start = row > 0 ? ends[row - 1] : 0;
+    return {values.data.as<char>() + start, ends[row] - start};
+}
+
+}  // namespace
+
+TEST(KeptChunk, HasTheRowsOfItsBlocks) {
+    Ledger ledger(1u << 20);
+    KeptChunk chunk(kColumns, &ledger);
+    EXPECT_TRUE(append(chunk, 3, {}, {}).ok());
+    EXPECT_TRUE(append(chunk, 3, {0, 1}, {row(1, "one")}).ok());
+    EXPECT_TRUE(append(chunk, 10, {2, 0, 1}, {row(2, ""), row(3, "three"), row(4, nullptr)}).ok());
+    EXPECT_TRUE(append(chunk, kChunkBlocks - 1, {1}, {row(5, "five")}).ok());
+    chunk.seal();
+    EXPECT_EQ(chunk.rows(), 5u);
+    const std::pair<uint32_t, uint64_t> first_rows[] = {
+        {0, 0},           {3, 0}, {4, 0}, {5, 1}, {10, 1}, {11, 3}, {12, 3}, {13, 4}, {kChunkBlocks - 1, 4},
+        {kChunkBlocks, 5}};
+    for (auto [block, first] : first_rows) EXPECT_EQ(chunk.first_row(block), first) << block;
+    for (int32_t i = 0; i < 5; i++) EXPECT_EQ(chunk.columns()[0].values.as<int32_t>()[i], i + 1);
+    EXPECT_EQ(chunk.columns()[0].validity_bits(), nullptr);
+    const KeptValues& texts = chunk.columns()[1];
+    const char* expected[] = {"one", "", "three", "", "five"};
+    for (uint32_t i = 0; i < 5; i++) EXPECT_EQ(bytes_of(texts, i), expected[i]);
+    EXPECT_EQ(texts.validity_bits()[0] & 31, 0b10111);
+    EXPECT_GE(ledger.used(), chunk.bytes());
+}
+
+TEST(KeptChunk, NullsMayBeginAndEndInAnyBatch) {
+    Ledger ledger(1u << 24);
+    for (uint32_t first_null : {0u, 1u, 7u, 8u, 9u, 100u}) {
+        KeptChunk chunk(kColumns, &ledger);
+        uint32_t next = 0;
+        for (uint32_t batch = 0; batch < 40; batch++) {
+            std::vector<KeptRow> rows;
+            for (uint32_t i = 0; i < batch % 13; i++, next++)
+                rows.push_back(next >= first_null && next < 200 && next % 3 == 0
+                                   ? KeptRow(2)
+                                   : row(static_cast<int32_t>(next), "x"));
+            ASSERT_TRUE(append(chunk, batch, {static_cast<uint16_t>(rows.size())}, rows).ok());
+        }
+        chunk.seal();
+        for (const KeptValues& values : chunk.columns())
+            for (uint32_t i = 0; i < next; i++)
+                ASSERT_EQ(values.validity_bits()[i / 8] >> i % 8 & 1,
+                          !(i >= first_null && i < 200 && i % 3 == 0))
+                    << i;
+        for (uint32_t i = 0; i < next; i++)
+            ASSERT_EQ(bytes_of(chunk.columns()[1], i), i >= first_null && i < 200 && i % 3 == 0 ? "" : "x");
+    }
+    EXPECT_EQ(ledger.used(), 0u);
+}
+
+TEST(KeptChunk, WhatDoesNotAddUpIsRefused) {
+    Ledger ledger(1u << 24);
+    auto is_refused = [&](uint32_t first_block, const std::vector<uint16_t>& block_rows,
+                          const std::vector<KeptRow>& rows) {
+        KeptChunk chunk(kColumns, &ledger);
+        EXPECT_TRUE(append(chunk, 5, {1}, {row(1, "one")}).ok());
+        return std::string(append(chunk, first_block, block_rows, rows).sqlstate) == "08P01";
+    };
+    EXPECT_FALSE(is_refused(6, {1}, {row(2, "two")}));
+    EXPECT_TRUE(is_refused(5, {1}, {row(2, "two")}));
+    EXPECT_TRUE(is_refused(0, {}, {}));
+    EXPECT_TRUE(is_refused(6, {2}, {row(2, "two")}));
+    EXPECT_TRUE(is_refused(6, {}, {row(2, "two")}));
+    EXPECT_TRUE(is_refused(kChunkBlocks, {0}, {}));
+    EXPECT_TRUE(is_refused(kChunkBlocks - 1, {0, 0}, {}));
+    EXPECT_TRUE(is_refused(UINT32_MAX, {0}, {}));
+    EXPECT_FALSE(is_refused(kChunkBlocks, {}, {}));
+    KeptChunk chunk({kColumns.data(), 1}, &ledger);
+    EXPECT_STREQ(append(chunk, 0, {1}, {row(1, "one")}).sqlstate, "08P01");
+}
+
+TEST(KeptChunk, RefusalsLeaveNothing) {
+    std::vector<KeptRow> rows(1000, row(7, "seven"));
+    rows[500] = KeptRow(2);
+    int refused = 0, taken = 0;
+    for (uint64_t room = 0; room < 60000; room += 1777) {
+        Ledger ledger(KeptChunk::kFixedBytes - 1777 + room);
+        {
+            KeptChunk chunk(kColumns, &ledger);
+            EXPECT_EQ(chunk.has_failed(), room < 1777);
+            Status status;
+            for (uint32_t block = 0; block < 3 && status.ok(); block++)
+                status = append(chunk, block, {1000}, rows);
+            (status.ok() ? taken : refused)++;
+            EXPECT_STREQ(status.sqlstate, status.ok() ? "00000" : "53200");
+            EXPECT_LE(ledger.used(), ledger.limit());
+            chunk.seal();
+        }
+        EXPECT_EQ(ledger.used(), 0u);
+    }
+    EXPECT_GT(refused, 5);
+    EXPECT_GT(taken, 5);
+}
+
+}  // namespace gpujoin::test

@@ -1,0 +1,166 @@
+// KeptStore: what is found of a chunk, which columns join those that are there, and who makes room for whom.
+#include <gtest/gtest.h>
+
+#include "kept_rows.h"
+#include "server/kept_store.h"
+
+namespace gpujoin::test {
+
+namespace {
+
+constexpr ChunkKey kKey = {1, 2, 3, 0};
+
+ChunkColumn named(uint8_t name, ColumnType type = ColumnType::Fixed4) {
+    return kept_column(type, ValueOrder::Signed, name);
+}
+
+std::shared_ptr<KeptChunk> make(KeptStore& store, const ChunkKey& key,
+                                const std::vector<ChunkColumn>& columns, uint16_t rows,
+                                uint64_t expected = 0) {
+    auto chunk = store.make(key, columns, expected);
+    if (!chunk) return nullptr;
+    const std::vector<KeptRow> some(rows, KeptRow(columns.size(), kept_integer(int32_t{rows})));
+    if (!chunk->append(KeptBatch(columns, some).view(), 0, std::vector<uint16_t>{rows}).ok()) chunk->fail();
+    chunk->seal();
+    return chunk;
+}
+
+ChunkMap map_of(uint32_t blocks) {
+    ChunkMap map{};
+    for (uint32_t block = 0; block < blocks; block++) map.add(block);
+    return map;
+}
+
+void keep(KeptStore& store, const ChunkKey& key, const std::vector<ChunkColumn>& columns, uint64_t version,
+          uint32_t blocks = 1, uint16_t rows = 10) {
+    auto chunk = make(store, key, columns, rows);
+    ASSERT_TRUE(chunk && !chunk->has_failed());
+    store.put(key, version, map_of(blocks), std::move(chunk));
+}
+
+bool has(KeptStore& store, const ChunkKey& key, const std::vector<ChunkColumn>& columns) {
+    KeptStore::Found found = store.find(key, columns);
+    EXPECT_EQ(!found.view.chunks.empty(), found.view.columns.size() == columns.size() && found.exists);
+    return !found.view.chunks.empty();
+}
+
+KeptTablesBody describe(const KeptStore& store) {
+    KeptTablesBody body{};
+    store.describe(&body);
+    return body;
+}
+
+}  // namespace
+
+TEST(KeptStore, FindsColumnsByWhatTheyAre) {
+    KeptStore store(1u << 24);
+    EXPECT_FALSE(store.find(kKey, std::vector{named(1)}).exists);
+    keep(store, kKey, {named(1), named(2)}, 7);
+    EXPECT_TRUE(has(store, kKey, {named(2), named(1)}));
+    EXPECT_TRUE(has(store, kKey, {}));
+    EXPECT_FALSE(has(store, kKey, {named(1), named(3)}));
+    EXPECT_FALSE(has(store, kKey, {named(1, ColumnType::Fixed8)}));
+    EXPECT_FALSE(has(store, {1, 2, 3, 1}, {named(1)}));
+    EXPECT_FALSE(has(store, {1, 2, 4, 0}, {named(1)}));
+    KeptStore::Found found = store.find(kKey, std::vector{named(3), named(2)});
+    EXPECT_TRUE(found.exists);
+    EXPECT_EQ(found.has, (std::vector<bool>{false, true}));
+    EXPECT_EQ(found.version, 7u);
+    EXPECT_TRUE(found.map->has(0) && !found.map->has(1));
+}
+
+TEST(KeptStore, ColumnsJoinThoseOfTheSameVersionMapAndRows) {
+    struct Case {
+        uint64_t version;
+        uint32_t blocks;
+        uint16_t rows;
+        bool joins;
+    };
+    for (const Case& second :
+         {Case{7, 1, 10, true}, Case{8, 1, 10, false}, Case{7, 2, 10, false}, Case{7, 1, 11, false}}) {
+        KeptStore store(1u << 24);
+        keep(store, kKey, {named(1)}, 7);
+        keep(store, kKey, {named(2)}, second.version, second.blocks, second.rows);
+        EXPECT_EQ(has(store, kKey, {named(1), named(2)}), second.joins);
+        EXPECT_EQ(has(store, kKey, {named(1)}), second.joins);
+        EXPECT_TRUE(has(store, kKey, {named(2)}));
+        EXPECT_EQ(store.find(kKey, std::vector{named(2)}).version, second.version);
+    }
+}
+
+TEST(KeptStore, OneMakerAtATime) {
+    KeptStore store(1u << 24);
+    auto first = store.make(kKey, std::vector{named(1)}, 0);
+    ASSERT_TRUE(first);
+    EXPECT_FALSE(store.make(kKey, std::vector{named(2)}, 0));
+    EXPECT_TRUE(store.make({1, 2, 3, 1}, std::vector{named(2)}, 0));
+    EXPECT_FALSE(has(store, kKey, {named(1)}));
+    store.give_up(kKey);
+    auto second = make(store, kKey, {named(2)}, 5);
+    ASSERT_TRUE(second);
+    store.put(kKey, 1, map_of(1), std::move(second));
+    EXPECT_TRUE(store.make(kKey, std::vector{named(3)}, 0));
+}
+
+TEST(KeptStore, WhatWasUsedLeastLatelyMakesRoom) {
+    // Each has some 40 kB beside what every chunk has.
+    const uint64_t each = KeptChunk::kFixedBytes + 4 * 10000;
+    KeptStore store(3 * each + each / 2);
+    for (uint32_t relation : {1, 2, 3}) keep(store, {1, 1, relation, 0}, {named(1)}, 1, 1, 10000);
+    EXPECT_TRUE(has(store, {1, 1, 1, 0}, {named(1)}));
+    auto chunk = make(store, {1, 1, 4, 0}, {named(1)}, 10000, 4 * 10000);
+    ASSERT_TRUE(chunk && !chunk->has_failed());
+    store.put({1, 1, 4, 0}, 1, map_of(1), std::move(chunk));
+    EXPECT_FALSE(has(store, {1, 1, 2, 0}, {named(1)}));
+    for (uint32_t relation : {1, 3, 4}) EXPECT_TRUE(has(store, {1, 1, relation, 0}, {named(1)})) << relation;
+    EXPECT_LE(describe(store).used, describe(store).limit);
+    EXPECT_FALSE(store.make({1, 1, 5, 0}, std::vector{named(1)}, 4 * each));
+    EXPECT_FALSE(store.make({1, 1, 5, 0}, std::vector{named(1)}, UINT64_MAX));
+}
+
+TEST(KeptStore, ChunksInUseStayUntilTheirUsersHaveDone) {
+    KeptStore store(KeptChunk::kFixedBytes + 100000);
+    keep(store, kKey, {named(1)}, 1, 1, 10000);
+    {
+        KeptStore::Found found = store.find(kKey, std::vector{named(1)});
+        EXPECT_FALSE(store.make({1, 1, 4, 0}, std::vector{named(1)}, 90000));
+        EXPECT_FALSE(has(store, kKey, {named(1)}));
+        EXPECT_EQ(found.view.columns[0]->values.as<int32_t>()[9999], 10000);
+        EXPECT_GT(describe(store).used, 0u);
+    }
+    EXPECT_EQ(describe(store).used, 0u);
+    EXPECT_TRUE(store.make({1, 1, 4, 0}, std::vector{named(1)}, 90000));
+}
+
+TEST(KeptStore, WithoutMemoryNothingIsMade) {
+    for (uint64_t limit : {uint64_t{0}, KeptChunk::kFixedBytes - 1}) {
+        KeptStore store(limit);
+        EXPECT_FALSE(store.make(kKey, std::vector{named(1)}, 0));
+        EXPECT_EQ(describe(store).used, 0u);
+    }
+}
+
+TEST(KeptStore, ForgetsAndDescribesTables) {
+    KeptStore store(1u << 24);
+    keep(store, {1, 1, 7, 0}, {named(1), named(2)}, 1);
+    keep(store, {1, 1, 7, 1}, {named(1)}, 1, 1, 5);
+    keep(store, {1, 1, 8, 0}, {named(1)}, 1);
+    EXPECT_TRUE(has(store, {1, 1, 7, 0}, {named(1)}));
+    KeptTablesBody body = describe(store);
+    ASSERT_EQ(body.count, 2u);
+    EXPECT_EQ(body.table[0].table, (ChunkKey{1, 1, 7, 2}));
+    EXPECT_EQ(body.table[0].rows, 15u);
+    EXPECT_EQ(body.table[0].columns, 2u);
+    EXPECT_EQ(body.table[0].uses, 1u);
+    EXPECT_EQ(body.used, body.table[0].bytes + body.table[1].bytes);
+    store.forget({1, 1, 7, 99});
+    EXPECT_FALSE(has(store, {1, 1, 7, 0}, {named(1)}));
+    EXPECT_TRUE(has(store, {1, 1, 8, 0}, {named(1)}));
+    store.forget({});
+    EXPECT_EQ(describe(store).count, 0u);
+    EXPECT_EQ(describe(store).used, 0u);
+    for (uint32_t relation = 1; relation <= 100; relation++) keep(store, {1, 1, relation, 0}, {}, 1, 1, 0);
+    EXPECT_EQ(describe(store).count, 100u);
+}
+
+}  // namespace gpujoin::test
