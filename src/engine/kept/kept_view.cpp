@@ -11,6 +11,7 @@ namespace {
 
 constexpr uint32_t kRowsAtATime = 8192;
 constexpr uint32_t kFewestRows = 128;
+constexpr uint64_t kShareOfJoin = 4;       // a batch takes a fourth at most of the memory there is
 constexpr uint64_t kMostBytes = 4u << 20;  // of the Bytes columns of a batch, about
 
 Status malformed_scan(const char* detail) {
@@ -154,16 +155,22 @@ uint32_t KeptRows::most_rows() const {
     return rows;
 }
 
+// Whether there is as much again, several times, for what the engine does with a batch.
+bool KeptRows::has_room(uint64_t bytes) const {
+    if (!ledger_->charge(kShareOfJoin * bytes)) return false;
+    ledger_->release(kShareOfJoin * bytes);
+    return true;
+}
+
 // For as many rows at a time as there is memory for.
 Status KeptRows::set_aside() {
     uint64_t row_bytes = sizeof(uint32_t);
     for (const ColumnSpec& spec : source_)
         row_bytes += 1 + (spec.type == ColumnType::Bytes ? sizeof(uint32_t) : fixed_width(spec.type));
-    for (capacity_ = most_rows(); !charge(capacity_ * row_bytes); capacity_ /= 2)
-        if (capacity_ == kFewestRows) {
-            capacity_ = 0;
-            return out_of_memory_for_scan();
-        }
+    uint32_t rows = most_rows();
+    while (rows > kFewestRows && !has_room(rows * row_bytes)) rows /= 2;
+    if (!charge(rows * row_bytes)) return out_of_memory_for_scan();
+    capacity_ = rows;
     rows_at_a_time_ = std::min(capacity_, kRowsAtATime);
     selected_.resize(rows_at_a_time_);
     for (Output& output : outputs_) {

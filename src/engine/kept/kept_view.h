@@ -60,6 +60,7 @@ class KeptRows {
     };
 
     uint32_t most_rows() const;
+    bool has_room(uint64_t bytes) const;
     Status set_aside();
     uint32_t select(uint64_t first, uint64_t end);
     uint32_t select_wanted(uint64_t first, uint64_t end);
