@@ -4,6 +4,7 @@
 // client's business: a version and one bit a block, which the server gives back as they came.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 
 #include "wire/column_spec.h"

@@ -73,6 +73,7 @@ uint32_t test(const KeptValues& values, const KeptCondition& condition, uint32_t
 
 template <typename From, typename To>
 void gather_as(const From* from, const uint32_t* rows, uint32_t count, To* to) {
+    // NOLINTNEXTLINE(bugprone-signed-char-misuse): integers of one byte keep their sign
     for (uint32_t i = 0; i < count; i++) to[i] = static_cast<To>(from[rows[i]]);
 }
 
