@@ -77,6 +77,9 @@ QUERIES = [
     "SELECT d, count(*), sum(id) FROM {0} WHERE k <> {2} GROUP BY d",
     "SELECT name, count(*), sum(p) FROM {0} JOIN dim USING (k) WHERE id > {3} GROUP BY name",
     "SELECT k, count(e), sum(e) FROM {0} GROUP BY k",
+    "SELECT k % 4, count(*) FILTER (WHERE v < 0), sum(v * 2) FROM {0} WHERE t LIKE 't%' GROUP BY k % 4",
+    "SELECT t, count(*), sum(CASE WHEN p > 50 THEN w ELSE 0 END) FROM {0} WHERE p < {2}.5 GROUP BY t",
+    "SELECT extract(month FROM d), count(*), max(v) FROM {0} WHERE coalesce(t, 'none') <> 't3' GROUP BY extract(month FROM d)",
     "SELECT v, count(*), max(id) FROM {0} WHERE id BETWEEN {3} AND {4} GROUP BY v",
 ]
 # What may happen to a reader: it cannot be serialized, or has to give way; the server or the cluster is lost; a column or table
