@@ -45,7 +45,7 @@ KeptStore::Found KeptStore::find(const ChunkKey& key, std::span<const ChunkColum
         bool is_used = false;
         for (size_t i = 0; i < columns.size(); i++)
             if (!found.has[i] && find_column(*part.chunk, columns[i])) is_used = found.has[i] = true;
-        if (!is_used) continue;
+        if (!is_used && !columns.empty()) continue;
         part.used_at = clock_;
         part.uses++;
         view.chunks.push_back(part.chunk);

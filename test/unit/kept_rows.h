@@ -81,11 +81,14 @@ inline std::vector<KeptRow> rows_of(const BatchView& batch, std::span<const Colu
     return rows;
 }
 
+inline constexpr uint32_t kRowsOfBatch = 64u << 10;
+
 // All of a scan's rows, and the most in a batch; a failure of the scan in *status.
 inline std::vector<KeptRow> scan_rows(const KeptScan& scan, std::span<const ColumnSpec> source,
                                       Ledger* ledger, Status* status, uint64_t* most = nullptr) {
     std::vector<KeptRow> all;
-    KeptRows rows(scan, source, ledger);
+    KeptPosition position;
+    KeptRows rows(scan, position, source, kRowsOfBatch, ledger);
     for (;;) {
         BatchView batch;
         *status = rows.next(&batch);
