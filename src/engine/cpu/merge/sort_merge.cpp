@@ -1,6 +1,7 @@
 // The sort_merge algorithm: both sides sorted on (equality key, range key), then one sweep over both. The
 // build side is sorted at seal; a probe batch when its probe starts, and its candidates are found in one go.
-// The sweep gallops, so that a small batch does not pay for the whole build side.
+// The sweep gallops, so that a small batch does not pay for the whole build side. A batch for which there is
+// no memory is not sorted: its rows are looked up one by one.
 //
 // An equality key is the packed key where it fits into 64 bits, else a hash, and then the equalities are
 // tested on the candidates.
@@ -63,12 +64,20 @@ class SortMergeMatcher final : public Matcher {
 
     // Writes the candidates of every probe row: first[i], count[i].
     Status sweep(const BatchView& batch, const KeyReader& reader, uint32_t* first, uint32_t* count) const;
+    // Those of a block of rows.
+    void look_up(const KeyReader& reader, const RangeBounds& bounds, uint64_t begin, uint32_t rows,
+                 CandidateRanges* ranges) const;
+    RangeBounds bounds_of(const BatchView& batch) const {
+        return plan_ ? RangeBounds(join_.spec, plan_->driving, batch) : RangeBounds();
+    }
 
   private:
     struct ProbeRow {
         Rank low;
         uint64_t high;
     };
+    void read_block(const KeyReader& reader, const RangeBounds& bounds, uint64_t first, uint32_t rows,
+                    ProbeRow* out) const;
     template <typename Key>
     Status sort_probe_rows(uint64_t rows, const Key& key, SortedRows* sorted) const;
     Status sort_by_equality_keys(SortedRows* sorted) const;
@@ -82,20 +91,39 @@ class SortMergeMatcher final : public Matcher {
 
 class SortMergeSearch final : public Search {
   public:
-    Status run(const SortMergeMatcher& matcher, Ledger* ledger, const BatchView& batch,
-               const KeyReader& reader) {
-        GPUJOIN_RETURN_IF_FAILED(first_.allocate(ledger, (batch.rows + 1) * sizeof(uint32_t)));
-        GPUJOIN_RETURN_IF_FAILED(count_.allocate(ledger, (batch.rows + 1) * sizeof(uint32_t)));
-        return matcher.sweep(batch, reader, first_.as<uint32_t>(), count_.as<uint32_t>());
+    SortMergeSearch(const SortMergeMatcher& matcher, const BatchView& batch, const KeyReader& reader)
+        : matcher_(matcher), reader_(reader), bounds_(matcher.bounds_of(batch)) {}
+
+    Status run(Ledger* ledger, const BatchView& batch) {
+        const Status swept = sweep(ledger, batch);
+        is_swept_ = swept.ok();
+        if (is_swept_ || swept.fault != Fault::HostMemory) return swept;
+        first_.reset();
+        count_.reset();
+        return {};
     }
 
     Status find(uint64_t begin, uint32_t rows, CandidateRanges* ranges) override {
-        std::copy_n(first_.as<uint32_t>() + begin, rows, ranges->first);
-        std::copy_n(count_.as<uint32_t>() + begin, rows, ranges->count);
+        if (is_swept_) {
+            std::copy_n(first_.as<uint32_t>() + begin, rows, ranges->first);
+            std::copy_n(count_.as<uint32_t>() + begin, rows, ranges->count);
+        } else {
+            matcher_.look_up(reader_, bounds_, begin, rows, ranges);
+        }
         return {};
     }
 
   private:
+    Status sweep(Ledger* ledger, const BatchView& batch) {
+        GPUJOIN_RETURN_IF_FAILED(first_.allocate(ledger, (batch.rows + 1) * sizeof(uint32_t)));
+        GPUJOIN_RETURN_IF_FAILED(count_.allocate(ledger, (batch.rows + 1) * sizeof(uint32_t)));
+        return matcher_.sweep(batch, reader_, first_.as<uint32_t>(), count_.as<uint32_t>());
+    }
+
+    const SortMergeMatcher& matcher_;
+    const KeyReader& reader_;
+    const RangeBounds bounds_;
+    bool is_swept_ = false;
     HostArray first_;
     HostArray count_;
 };
@@ -151,24 +179,45 @@ Status SortMergeMatcher::build() {
 
 Status SortMergeMatcher::start(const BatchView& batch, const KeyReader& reader,
                                std::unique_ptr<Search>* search) {
-    auto made = std::make_unique<SortMergeSearch>();
-    GPUJOIN_RETURN_IF_FAILED(made->run(*this, join_.limits.host_memory, batch, reader));
+    auto made = std::make_unique<SortMergeSearch>(*this, batch, reader);
+    GPUJOIN_RETURN_IF_FAILED(made->run(join_.limits.host_memory, batch));
     *search = std::move(made);
     return {};
 }
 
 Status SortMergeMatcher::read_probe(const BatchView& batch, const KeyReader& reader, ProbeRow* rows) const {
-    const RangeBounds bounds = plan_ ? RangeBounds(join_.spec, plan_->driving, batch) : RangeBounds();
+    const RangeBounds bounds = bounds_of(batch);
     return for_blocks(join_, batch.rows, [&](uint64_t begin, uint64_t end) {
-        uint64_t equality[kBlockRows] = {}, low[kBlockRows], high[kBlockRows];
         for (uint64_t first = begin; first < end; first += kBlockRows) {
             uint32_t block = static_cast<uint32_t>(std::min<uint64_t>(kBlockRows, end - first));
-            if (join_.spec.equalities > 0)
-                read_equality_keys(reader, join_.layout.bytes, first, nullptr, block, equality);
-            bounds.read(first, block, low, high);
-            for (uint32_t i = 0; i < block; i++) rows[first + i] = {{equality[i], low[i]}, high[i]};
+            read_block(reader, bounds, first, block, rows + first);
         }
     });
+}
+
+void SortMergeMatcher::read_block(const KeyReader& reader, const RangeBounds& bounds, uint64_t first,
+                                  uint32_t rows, ProbeRow* out) const {
+    uint64_t equality[kBlockRows] = {}, low[kBlockRows], high[kBlockRows];
+    if (join_.spec.equalities > 0)
+        read_equality_keys(reader, join_.layout.bytes, first, nullptr, rows, equality);
+    bounds.read(first, rows, low, high);
+    for (uint32_t i = 0; i < rows; i++) out[i] = {{equality[i], low[i]}, high[i]};
+}
+
+void SortMergeMatcher::look_up(const KeyReader& reader, const RangeBounds& bounds, uint64_t begin,
+                               uint32_t rows, CandidateRanges* ranges) const {
+    ProbeRow probe[kBlockRows];
+    read_block(reader, bounds, begin, rows, probe);
+    const Rank* ranks = ranks_.as<Rank>();
+    for (uint32_t i = 0; i < rows; i++) {
+        const Rank low = probe[i].low;
+        const Rank high = {low.equality, probe[i].high};
+        const Rank* first = std::lower_bound(ranks, ranks + positions, low);
+        const Rank* end = first;
+        if (low.range <= high.range) end = std::upper_bound(first, ranks + positions, high);
+        ranges->first[i] = static_cast<uint32_t>(first - ranks);
+        ranges->count[i] = static_cast<uint32_t>(end - first);
+    }
 }
 
 // Sorts all rows of a probe batch, or those sorted before, by key(row).
