@@ -17,6 +17,10 @@ const StageSpec* spec_of(const GpuJoinState* state, const JoinStage* stage) {
     return &state->stage_specs[stage - state->stages];
 }
 
+bool is_of_probe_input(const StageSpec* spec, int equality) {
+    return spec->probe[spec->join.equality[equality].probe_column].origin == kFromSource;
+}
+
 void allocate_row(KeyHasher* hasher, uint64 bytes) {
     hasher->allocated = allocate<char>(hasher->context, bytes + kBufferAlignment, 0, MCXT_ALLOC_HUGE);
     hasher->memory = reinterpret_cast<std::byte*>(
@@ -36,24 +40,24 @@ uint64 hash_value(const InputColumn* column, uint64 seed) {
 bool can_hash_keys(const GpuJoinState* state, const JoinStage* stage) {
     const StageSpec* spec = spec_of(state, stage);
     for (int i = 0; i < spec->join.equalities; i++)
-        if (spec->probe[spec->join.equality[i].probe_column].origin != kFromSource) return false;
-    return spec->join.equalities > 0;
+        if (is_of_probe_input(spec, i)) return true;
+    return false;
 }
 
 KeyHasher make_key_hasher(const GpuJoinState* state, const JoinStage* stage, bool is_probe_side) {
     const StageSpec* spec = spec_of(state, stage);
     const Side* side = is_probe_side ? &state->probe.side : &stage->build;
-    int keys = spec->join.equalities;
     KeyHasher hasher = {side->writer, nullptr, nullptr, 0, state->css.ss.ps.state->es_query_cxt};
     BatchWriter* writer = &hasher.writer;
-    writer->columns = zeroed_in<InputColumn>(hasher.context, keys);
-    for (int i = 0; i < keys; i++) {
+    writer->columns = zeroed_in<InputColumn>(hasher.context, spec->join.equalities);
+    writer->column_count = 0;
+    for (int i = 0; i < spec->join.equalities; i++) {
+        if (!is_of_probe_input(spec, i)) continue;
         const Term& term = spec->join.equality[i];
         int column = is_probe_side ? spec->probe[term.probe_column].column : term.build_column;
-        writer->columns[i] = side->writer.columns[column];
+        writer->columns[writer->column_count++] = side->writer.columns[column];
     }
-    writer->column_count = keys;
-    if (side->writer.equality_columns > 0) writer->equality_columns = keys;
+    if (side->writer.equality_columns > 0) writer->equality_columns = writer->column_count;
     allocate_row(&hasher, kFirstBytes);
     return hasher;
 }

@@ -1,5 +1,5 @@
-// KeyHasher: hashes rows of an input by the keys of one join's equalities, from their canonical bytes, so
-// that rows of both sides that are equal in them have equal hashes.
+// KeyHasher: hashes rows of an input by the keys of one join's equalities, as far as their probe keys are of
+// the probe input, from their canonical bytes: rows of both sides that are equal in them have equal hashes.
 #pragma once
 
 #include "pg/executor/batch_writer.h"
@@ -15,7 +15,7 @@ struct KeyHasher {
     MemoryContext context;
 };
 
-// Whether a stage has equalities whose probe keys are all of the probe input.
+// Whether a stage has such equalities.
 bool can_hash_keys(const GpuJoinState* state, const JoinStage* stage);
 
 // For the rows of its build side, or of the probe input. To be called only where can_hash_keys().

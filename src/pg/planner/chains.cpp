@@ -111,26 +111,32 @@ bool is_bare_column(const Node* expression) {
     return expression && IsA(expression, Var);
 }
 
-// A key of the probe side, or a value that conditions read. before: nullptr for a chain's first stage, of
-// which it is over the probe input.
-bool may_be_computed_early(PlannerInfo* root, const Chain* before, Node* expression) {
-    int child;
-    return (!before || find_child(root, before, expression, &child)) && cannot_fail(expression) &&
-           !may_overflow(expression);
-}
-
-bool are_computed_early(PlannerInfo* root, const Chain* before, const JoinClauses* clauses) {
+// Keys of the probe side, and values that conditions read.
+List* searched_by(const JoinClauses* clauses) {
+    List* expressions = list_copy(filter_of(clauses).probe.expressions);
     for (const List* terms : {clauses->equalities, clauses->ranges, clauses->filters}) {
         ListCell* cell;
         foreach (cell, terms)
-            if (!may_be_computed_early(
-                    root, before,
-                    static_cast<Node*>(linitial(static_cast<JoinTerm*>(lfirst(cell))->clause->args))))
-                return false;
+            expressions = lappend(expressions, linitial(static_cast<JoinTerm*>(lfirst(cell))->clause->args));
     }
+    return expressions;
+}
+
+// Each where it is read. before: nullptr for a chain's first stage, of which all are over the probe input.
+// Where memory is short (executor/pieces.h), rows of one input must tell whether rows of other joins than
+// inner ones have a match.
+bool are_computed_early(PlannerInfo* root, const Chain* before, JoinKind kind, const JoinClauses* clauses) {
+    int input = kProbeChild;
     ListCell* cell;
-    foreach (cell, filter_of(clauses).probe.expressions)
-        if (!may_be_computed_early(root, before, static_cast<Node*>(lfirst(cell)))) return false;
+    List* expressions = searched_by(clauses);
+    foreach (cell, expressions) {
+        auto* expression = static_cast<Node*>(lfirst(cell));
+        int child = kProbeChild;
+        if (before && !find_child(root, before, expression, &child)) return false;
+        if (!cannot_fail(expression) || may_overflow(expression)) return false;
+        if (cell != list_head(expressions) && child != input && kind != JoinKind::Inner) return false;
+        input = child;
+    }
     return true;
 }
 
@@ -190,7 +196,7 @@ void keep_cheap_steps(const JoinCall& call, ChainSteps* steps) {
 void add_chain(const JoinCall& call, const JoinInputs& step) {
     const JoinClauses* clauses = step.facts->clauses;
     if (!is_decided_by_engine(clauses)) return;
-    if (!are_computed_early(call.root, step.before, clauses)) return;
+    if (!are_computed_early(call.root, step.before, step.facts->kind, clauses)) return;
     ChainCosts costs = estimate_chain(call.root, step, call.engine);
     if (!fits_server(call, costs.server_bytes)) return;
     const Chain* known = cheapest_chain(call.joinrel, step.workers > 0);

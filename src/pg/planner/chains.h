@@ -6,9 +6,10 @@
 //
 // A stage may be a chain's where the engine decides about every pair (no residual, no condition above the
 // join that filters its rows, nothing that may be undecided), and where each of its keys is over the probe
-// input or the build side of one earlier stage alone. Such a key is computed when that input is read: for
-// rows, too, that no earlier stage finds a partner for. So it cannot fail. And after an outer join it is a
-// bare column, which is NULL in rows without a partner, as it must be.
+// input or the build side of one earlier stage alone: of one and the same, unless it is an inner join. Such a
+// key is computed when that input is read: for rows, too, that no earlier stage finds a partner for. So it
+// cannot fail. And after an outer join it is a bare column, which is NULL in rows without a partner, as it
+// must be.
 #pragma once
 
 #include "pg/planner/join_call.h"
