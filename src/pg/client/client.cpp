@@ -628,7 +628,7 @@ bool client_receive_result(Client* client, bool wait, ResultView* result) {
     client->handed_out = nullptr;
     if (!client->first_result) take_messages(client);
     while (!client->first_result) {
-        if (!wait || client->unfinished_count == 0) return false;
+        if (!wait || client->was_refused || client->unfinished_count == 0) return false;
         wait_for_messages(client);
     }
     QueuedResult* first = client->first_result;
@@ -652,11 +652,12 @@ void client_skip(Client* client, uint32_t probe_row) {
 void client_mark_matched(Client* client, const uint64_t* build_rows, uint64_t count) {
     while (count > 0) {
         take_messages(client);
+        if (client->was_refused) return;
         // Never waits for a block: those of probes come back only when results are received.
         InputBlock* found = find_takeable(client, 0);
         if (!found) {
             if (client->block_count == kInputBlocks) elog(ERROR, "too many reports of matches are under way");
-            if (!reserve_block(client, 0)) report_failure(client->answer.refusal);
+            if (!reserve_block(client, 0) && !client->was_refused) fail(client, client->answer.refusal);
             continue;
         }
         Block block;

@@ -74,7 +74,8 @@ void client_seal(Client* client, uint32_t stage, SealReport* report);
 // For participants that do not seal: waits for the answer that all get.
 void client_wait_sealed(Client* client, uint32_t stage, SealReport* report);
 
-// The next result, oldest batch first. Without wait: false when none has arrived yet. The block must be given
+// The next result, oldest batch first. False when none comes after a refusal; without wait, when none has
+// arrived yet. The block must be given
 // back with client_release().
 bool client_receive_result(Client* client, bool wait, ResultView* result);
 void client_release(Client* client, const Block* block);

@@ -264,6 +264,7 @@ void begin_node(CustomScanState* node, EState* estate, int eflags) {
     else
         init_emitter(state);
     probe->reads_on_demand = reads_with_effects(probe->side.plan);
+    probe->can_be_reread = !probe->reads_on_demand && !shares_scans(probe->side.plan);
     if (!probe->reads_on_demand && !state->plan.has_dear_conditions) side_choose_source(&probe->side);
     if (state->plan.groups && probe->side.heap)
         probe->side.kept = kept_source_create(probe->side.heap, &probe->side.writer, estate);

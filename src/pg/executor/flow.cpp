@@ -165,6 +165,23 @@ bool looks_for_probe_row(const GpuJoinState* state) {
             state->probe.side.plan->plan->startup_cost < first->build.plan->plan->total_cost);
 }
 
+// Nothing of the open join has been handed out, or what was is left out the next time.
+bool may_begin_again(const GpuJoinState* state) {
+    const MatchFlags* matches = &state->partitions.matches;
+    bool can_repeat = matches->is_silent || matches->leaves_out || state->counts.result_rows == 0;
+    bool can_reread = is_partitioned(state) || state->probe.can_be_reread;
+    return can_repeat && can_reread && !runs_together(state);
+}
+
+// After the server has refused memory for probing: makes partitions, of which the first is to be joined next.
+void begin_again(GpuJoinState* state) {
+    Status refusal = *client_refusal(state->client);
+    close_join(state);
+    if (!is_partitioned(state)) side_rescan(&state->probe.side);
+    partition_join(state, &refusal);
+    state->phase = Phase::Initial;
+}
+
 // False, with the reason and nothing open, where there is too little memory.
 bool build_join(GpuJoinState* state, Status* refusal) {
     if (!open_join(state, refusal)) return false;
@@ -177,7 +194,7 @@ bool build_join(GpuJoinState* state, Status* refusal) {
         close_join(state);
         return false;
     }
-    client_keep_refusal(state->client, false);
+    client_keep_refusal(state->client, may_begin_again(state));
     return true;
 }
 
@@ -271,13 +288,17 @@ bool next_result(GpuJoinState* state) {
     }
     if (state->phase == Phase::Probing) {
         while (probe->in_flight < batches_allowed(&probe->pace) && send_probe_batch(state)) continue;
-        if (probe->in_flight == 0) return false;
+        if (probe->in_flight == 0 && !client_refusal(state->client)) return false;
         emitter_bind_batch(&state->emitter, oldest_batch(state));
     }
-    client_receive_result(state->client, true, &state->view);
-    state->has_view = true;
+    state->has_view = client_receive_result(state->client, true, &state->view);
+    if (client_refusal(state->client)) {
+        begin_again(state);
+        return false;
+    }
     state->next_row = 0;
     state->counts.result_rows += state->view.rows;
+    client_keep_refusal(state->client, may_begin_again(state));
     check_probe_rows(state);
     if (state->partitions.lone.runs) return true;
     if (state->plan.groups && state->view.undecided) {

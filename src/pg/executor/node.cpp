@@ -113,11 +113,11 @@ bool next_row(GpuJoinState* state) {
                 break;
             case Phase::Probing:
                 if (next_probing_row(state)) return true;
-                finish_probing(state);
+                if (state->phase == Phase::Probing) finish_probing(state);
                 break;
             case Phase::Scanning:
                 if (next_server_row(state)) return true;
-                finish_scanning(state);
+                if (state->phase == Phase::Scanning) finish_scanning(state);
                 break;
             case Phase::Done:
                 return false;

@@ -42,6 +42,12 @@ bool has_other_nodes(PlanState* plan, void* context) {
     return !can_be_reset(plan) || walk_plan_states(plan, has_other_nodes, context);
 }
 
+// What is below a Gather is shared with nobody above it.
+bool is_shared(PlanState* plan, void* context) {
+    if (IsA(plan, GatherState) || IsA(plan, GatherMergeState)) return false;
+    return plan->plan->parallel_aware || walk_plan_states(plan, is_shared, context);
+}
+
 // Nodes below one that only has parts of its own are reset too: they may be parallel.
 bool reset_node(PlanState* plan, void* reset_join) {
     bool is_parallel = plan->plan->parallel_aware;
@@ -71,6 +77,10 @@ bool reset_node(PlanState* plan, void* reset_join) {
 }
 
 }  // namespace
+
+bool shares_scans(PlanState* plan) {
+    return is_shared(plan, nullptr);
+}
 
 bool can_reset_shared_scans(PlanState* plan) {
     return !has_other_nodes(plan, nullptr);

@@ -12,6 +12,9 @@ namespace gpujoin {
 // Resets what is shared of a GPU Join below.
 using ResetJoin = void (*)(CustomScanState* node);
 
+// Whether it shares scans with other participants of the query.
+bool shares_scans(PlanState* plan);
+
 // False where the plan has nodes that only Gather can reset.
 bool can_reset_shared_scans(PlanState* plan);
 

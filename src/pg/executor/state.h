@@ -62,6 +62,7 @@ struct ProbeInput {
     Side side;
     Bitmapset* emitted;    // attributes of the child that rows of the join have
     bool reads_on_demand;  // no more rows are read than are needed for the next result (pace.h)
+    bool can_be_reread;    // from the start, in the middle of a run
     bool carries;          // what is emitted of it goes through the engine and comes back with the results
     int* result_of;        // then [attribute - 1]: which column of results an emitted one is
     bool keeps;            // otherwise, if rows of the joins come out: what of it waits here for the results
@@ -224,7 +225,8 @@ void wait_until_sealed(GpuJoinState* state);
 void start_join(GpuJoinState* state);
 
 // Makes the next result of the current phase current (state->view), keeping batches in flight meanwhile.
-// False when there is none left.
+// False when there is none left; and when memory is short, with the phase Initial, where the join begins
+// again.
 bool next_result(GpuJoinState* state);
 
 // Probing is over: goes on to the build rows that have (not) matched or the groups that are left, or to Done.
