@@ -74,8 +74,21 @@ for my $term (sort keys %conditions)
 		compare("an antijoin on $term, searched by rows of a $first", $chain, "SELECT c.n, a.id FROM $two WHERE NOT EXISTS (SELECT FROM {B} b WHERE $on AND b.t > '')");
 	}
 }
+# By what two earlier inputs have given: an inner join is in the chain and divided by a part of its keys, or cut.
+for my $on ('b.id = a.id AND b.n <> c.n', 'b.id > a.id AND b.id < a.id + 3 AND b.n <> c.n', 'b.n = c.n AND b.id = a.id')
+{
+	my $two = 'small c JOIN probe a ON a.n = c.n';
+	compare("an inner join on $on", 'SET gpujoin.chain = on', "SELECT c.n, a.id, b.id, b.t FROM $two JOIN {B} b ON $on");
+	compare("a left join on $on", 'SET gpujoin.chain = on', "SELECT c.n, a.id, b.id, b.t FROM $two LEFT JOIN {B} b ON $on");
+	compare("a semijoin on $on", 'SET gpujoin.chain = on', "SELECT c.n, a.id FROM $two WHERE EXISTS (SELECT FROM {B} b WHERE $on AND b.t || b.k <> a.t)");
+	compare("an antijoin on $on", 'SET gpujoin.chain = on', "SELECT c.n, a.id FROM $two WHERE NOT EXISTS (SELECT FROM {B} b WHERE $on AND b.t || b.k <> a.t)");
+}
 compare('two left joins of which no build side fits', 'SET gpujoin.chain = on',
 	"SELECT a.id, b.id, d.id, d.t FROM probe a LEFT JOIN {B} b ON $conditions{'a range'} LEFT JOIN {B} d ON d.id > a.id AND d.id < a.id + 2");
+# Whose batches no memory is left to sort.
+$node->safe_psql('postgres', "CREATE TABLE late AS SELECT g AS id, 'x' || g AS t FROM generate_series(-40000, 200) g; ANALYZE late");
+compare("a forced $_", 'SET gpujoin.chain = off; SET gpujoin.algorithm = sort_merge', "SELECT a.id, a.t, b.id, b.t FROM late a $_ {B} b ON b.id > a.id AND b.id < a.id + 3")
+  for ('JOIN', 'LEFT JOIN');
 compare('a limit', 'SET gpujoin.chain = off', "SELECT count(t) FROM (SELECT a.t FROM probe a LEFT JOIN {B} b ON $conditions{'a range'} AND b.t > '' LIMIT 9000) s");
 compare('a subquery that is run again', 'SET gpujoin.chain = off',
 	"SELECT x, (SELECT sum(a.id + coalesce(b.id, 0)) FROM probe a LEFT JOIN {B} b ON $conditions{'a range'} AND b.n <> x AND b.t > '') FROM generate_series(1, 3) x");
