@@ -32,6 +32,7 @@ Status make_matcher(Algorithm algorithm, JoinContext& join, std::unique_ptr<Matc
 // What a matcher takes at most that sorts by a range. Who is refused memory while probing cannot partition
 // the join any more: so what is sorted late has its memory from the start.
 constexpr uint64_t kLateBytesPerRow = 48;
+constexpr uint64_t kLateBytesPerKey = 48;  // more, with equalities: of a table of keys
 
 class CpuJoin final : public Join {
   public:
@@ -127,8 +128,9 @@ class CpuJoin final : public Join {
         } else if (!sorts_by_range || !has_range_choice(context.spec)) {
             GPUJOIN_RETURN_IF_FAILED(build_matcher(chosen));
         } else {
+            const uint64_t per_row = kLateBytesPerRow + (context.spec.equalities > 0 ? kLateBytesPerKey : 0);
             GPUJOIN_RETURN_IF_FAILED(
-                late_memory_.allocate(context.limits.host_memory, context.build.rows() * kLateBytesPerRow));
+                late_memory_.allocate(context.limits.host_memory, context.build.rows() * per_row));
         }
         join_.counters.algorithm = chosen;
         if (rows_of(context.spec.kind).scans_build())
