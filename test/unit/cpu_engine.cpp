@@ -103,6 +103,46 @@ TEST(CpuEngine, ManyJoinsOfManyColumnsAreOpenAtOnce) {
 }
 #endif
 
+// A client may partition a join that is refused memory at seal, but not one that has given rows: whatever is
+// left of the memory, what was sealed can be probed. Of several ranges the sort waits for the first batch.
+void probe_with_little_memory(const std::vector<int32_t>& widths, bool has_equality, Algorithm algorithm) {
+    constexpr uint64_t kBuildRows = 20000, kProbeRows = 3000, kStep = 64 << 10;
+    TablePair tables = make_band_tables(widths, kProbeRows, kBuildRows, 0);
+    JoinSpec spec = make_spec(JoinKind::Inner, algorithm, tables.probe, tables.build);
+    if (has_equality) add_equality(spec, 0, 0);
+    for (uint16_t i = has_equality; i < widths.size(); i++) add_band(spec, i);
+    std::unique_ptr<Engine> engine = make_cpu_engine(1);
+    OwnedBatch build(tables.build, 0, kBuildRows), probe(tables.probe, 0, kProbeRows);
+    int refused = 0, probed = 0;
+    for (uint64_t bytes = kStep; bytes < 64 * kStep; bytes += kStep) {
+        Ledger ledger(bytes);
+        std::unique_ptr<Join> join;
+        std::unique_ptr<Cursor> cursor;
+        SealReport report;
+        std::vector<ResultRow> rows;
+        ASSERT_OK(engine->open(spec, {&ledger, nullptr, nullptr}, &join));
+        if (!join->append(build.view(), 0).ok() || !join->seal(&report).ok()) {
+            refused++;
+            continue;
+        }
+        ASSERT_OK(join->probe(probe.view(), &cursor));
+        drain(*cursor, spec, 1u << 20, 0, &rows);
+        ASSERT_FALSE(testing::Test::HasFatalFailure()) << "with " << bytes << " bytes";
+        probed++;
+    }
+    EXPECT_GT(refused, 0);
+    EXPECT_GT(probed, 0);
+}
+
+TEST(CpuEngine, WhatIsSealedCanBeProbedWithLittleMemory) {
+    for (Algorithm algorithm : {Algorithm::Auto, Algorithm::SortMerge}) {
+        probe_with_little_memory({40}, false, algorithm);
+        probe_with_little_memory({5000, 40}, false, algorithm);
+        probe_with_little_memory({1, 5000, 4000}, true, algorithm);
+    }
+    probe_with_little_memory({1}, true, Algorithm::Hash);
+}
+
 // Over many keys it takes a while.
 TEST(CpuEngine, CancelStopsTheMakingOfTrees) {
     Ledger ledger(1u << 30);
