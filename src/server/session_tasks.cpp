@@ -37,7 +37,7 @@ Status Session::check_phase(const Task& task) const {
 }
 
 TaskContext Session::context(const Task& task) {
-    Ledger* reserve = task.type == MessageType::Probe ? resources_.reserve : nullptr;
+    Ledger* reserve = task.builds() ? nullptr : resources_.reserve;
     return {spec_.view(), resources_.arena, &host_memory_,
             reserve,      fragment_.get(),  stages_.empty() ? 0 : stages_[task.stage].report.build_rows};
 }

@@ -1,7 +1,6 @@
 // Executing tasks, on worker threads.
 #include "server/task.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "engine/turn.h"
@@ -10,8 +9,6 @@
 namespace gpujoin {
 
 namespace {
-
-constexpr uint64_t kRowsMarked = 4096;  // at a time
 
 Status view_column(const TaskContext& context, const ColumnSpec& column, const ColumnBuffers& buffers,
                    const std::byte* block, uint64_t rows, PrivateCopies* copies, ColumnView* view) {
@@ -69,19 +66,17 @@ Status append(const TaskContext& context, Task& task) {
 }
 
 Status mark_matched(const TaskContext& context, Task& task) {
+    uint64_t count = task.marks.rows;
+    auto* rows = task.copies.add<uint64_t>(count, context.host_memory, context.reserve);
+    if (!rows) return out_of_host_memory();
     const auto* shared =
         reinterpret_cast<const volatile uint64_t*>(context.arena->at(task.marks.block.offset));
-    uint64_t rows[kRowsMarked];
-    for (uint64_t begin = 0; begin < task.marks.rows; begin += kRowsMarked) {
-        const uint64_t count = std::min(kRowsMarked, task.marks.rows - begin);
-        bool valid = true;
-        for (uint64_t i = 0; i < count; i++) valid &= (rows[i] = shared[begin + i]) < context.build_rows;
-        if (!valid)
-            return failure(Fault::Protocol, "08P01", "malformed report of matches")
-                .with_detail("It names build rows that do not exist.");
-        GPUJOIN_RETURN_IF_FAILED(context.fragment->join(task.stage).mark_matched({rows, count}));
-    }
-    return {};
+    bool valid = true;
+    for (uint64_t i = 0; i < count; i++) valid &= (rows[i] = shared[i]) < context.build_rows;
+    if (!valid)
+        return failure(Fault::Protocol, "08P01", "malformed report of matches")
+            .with_detail("It names build rows that do not exist.");
+    return context.fragment->join(task.stage).mark_matched({rows, count});
 }
 
 Status open_cursor(const TaskContext& context, Task& task) {

@@ -1,6 +1,6 @@
 // Task: one message that needs the engine, from its arrival until it is answered. The event thread queues it
 // and answers; a worker executes it. What the engine shall rely on is copied out of the shared block first:
-// the offsets of Bytes columns, and the numbers of matched build rows, some at a time.
+// the offsets of Bytes columns, and the numbers of matched build rows.
 #pragma once
 
 #include <atomic>
@@ -109,7 +109,7 @@ struct TaskContext {
     FragmentView spec;
     const Arena* arena;
     Ledger* host_memory;
-    Ledger* reserve;  // for probes: a join that has used up its memory can still be probed
+    Ledger* reserve;  // once sealed: a join that has used up its memory can still be probed. Else nullptr
     Fragment* fragment;
     uint64_t build_rows;  // of the task's stage, once sealed
 };
