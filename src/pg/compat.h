@@ -32,6 +32,10 @@ extern "C" {
 #include "utils/wait_event.h"
 }
 
+#if PG_VERSION_NUM < 150000
+#error "gpujoin needs PostgreSQL 15 or later"
+#endif
+
 // Everything is compiled with hidden visibility; what PostgreSQL looks up by name is exported with this. The
 // server's own definition is empty before 16.
 #undef PGDLLEXPORT
@@ -49,34 +53,6 @@ inline Page gpujoin_buffer_page(Buffer buffer) {
 }
 
 namespace gpujoin {
-
-// Warns about settings "gpujoin.*" that do not exist, and refuses new ones.
-inline void reserve_setting_prefix(const char* prefix) {
-#if PG_VERSION_NUM >= 150000
-    MarkGUCPrefixReserved(prefix);
-#else
-    EmitWarningsOnPlaceholders(prefix);
-#endif
-}
-
-// While shared_preload_libraries are loaded: asks for shared memory, or will when PostgreSQL is ready for
-// that.
-inline void request_shared_memory(Size bytes) {
-#if PG_VERSION_NUM >= 150000
-    static Size requested = 0;
-    static shmem_request_hook_type previous;
-    bool is_first = requested == 0;
-    requested += bytes;
-    if (!is_first) return;
-    previous = shmem_request_hook;
-    shmem_request_hook = [] {
-        if (previous) previous();
-        RequestAddinShmemSpace(requested);
-    };
-#else
-    RequestAddinShmemSpace(bytes);
-#endif
-}
 
 // expression_tree_walker() and expression_tree_mutator(), which take callbacks without parameters before 16.
 inline bool walk_expression(Node* node, bool (*walker)(Node*, void*), void* context) {
@@ -141,13 +117,6 @@ inline void copy_nulling([[maybe_unused]] Node* to, [[maybe_unused]] const Node*
 // The difference of two timestamps that is no bigint of microseconds: an error from 17 on, before 2^64 more
 // or less than it is.
 constexpr bool kTimestampDifferencesWrap = PG_VERSION_NUM < 170000;
-
-// The flag of a path whose node computes its target list, as all custom nodes do before 15.
-#if PG_VERSION_NUM >= 150000
-constexpr uint32 kProjects = CUSTOMPATH_SUPPORT_PROJECTION;
-#else
-constexpr uint32 kProjects = 0;
-#endif
 
 // Pseudoconstant conditions of a join are tested above it; before 17, only above joins of core's own.
 constexpr bool kTestsPseudoconstants = PG_VERSION_NUM >= 170000;
@@ -353,11 +322,7 @@ inline bool read_next_heap_page(HeapScanDesc scan, [[maybe_unused]] const NextBl
 
 // Counts rows that a sequential scan has fetched, for the statistics views.
 inline void count_rows_fetched(Relation relation, int64 rows) {
-#if PG_VERSION_NUM >= 150000
     if (!pgstat_should_count_relation(relation)) return;
-#else
-    if (!relation->pgstat_info) return;
-#endif
 #if PG_VERSION_NUM >= 160000
     relation->pgstat_info->counts.tuples_returned += rows;
 #else

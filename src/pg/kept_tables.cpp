@@ -40,7 +40,13 @@ struct KnownTables {
 };
 
 KnownTables* known = nullptr;
+shmem_request_hook_type previous_request_hook = nullptr;
 shmem_startup_hook_type previous_startup_hook = nullptr;
+
+void on_shmem_request() {
+    if (previous_request_hook) previous_request_hook();
+    RequestAddinShmemSpace(MAXALIGN(sizeof(KnownTables)));
+}
 
 void on_shmem_startup() {
     if (previous_startup_hook) previous_startup_hook();
@@ -81,7 +87,8 @@ KnownTable* find_or_add(const ChunkKey& key) {
 }  // namespace
 
 void install_kept_tables() {
-    request_shared_memory(MAXALIGN(sizeof(KnownTables)));
+    previous_request_hook = shmem_request_hook;
+    shmem_request_hook = on_shmem_request;
     previous_startup_hook = shmem_startup_hook;
     shmem_startup_hook = on_shmem_startup;
 }

@@ -172,7 +172,7 @@ void define_server_settings() {
 void define_settings() {
     define_planner_settings();
     define_server_settings();
-    reserve_setting_prefix("gpujoin");
+    MarkGUCPrefixReserved("gpujoin");
 }
 
 }  // namespace gpujoin

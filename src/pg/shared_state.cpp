@@ -38,6 +38,7 @@ struct SharedState {
 };
 
 SharedState* shared = nullptr;
+shmem_request_hook_type previous_request_hook = nullptr;
 shmem_startup_hook_type previous_startup_hook = nullptr;
 
 void initialise(SharedState* state) {
@@ -62,10 +63,16 @@ void on_shmem_startup() {
     LWLockRelease(AddinShmemInitLock);
 }
 
+void on_shmem_request() {
+    if (previous_request_hook) previous_request_hook();
+    RequestAddinShmemSpace(MAXALIGN(sizeof(SharedState)));
+}
+
 }  // namespace
 
 void install_shared_state() {
-    request_shared_memory(MAXALIGN(sizeof(SharedState)));
+    previous_request_hook = shmem_request_hook;
+    shmem_request_hook = on_shmem_request;
     previous_startup_hook = shmem_startup_hook;
     shmem_startup_hook = on_shmem_startup;
 }

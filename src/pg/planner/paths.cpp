@@ -332,7 +332,7 @@ GpuJoinPath* make_chain_path(const Chain* chain) {
     custom->path.pathtype = T_CustomScan;
     custom->path.parallel_aware = chain->sharing == Sharing::OneBuild;
     custom->path.parallel_workers = chain->workers;
-    custom->flags = kProjects;
+    custom->flags = CUSTOMPATH_SUPPORT_PROJECTION;
     custom->methods = &path_methods;
     result->chain = chain;
     for (; chain; chain = chain->before) {
