@@ -140,8 +140,11 @@ SELECT * FROM compare_all(ARRAY[
     'SELECT fact.id, s.y, s.lit FROM fact LEFT JOIN (SELECT k, coalesce(x, 7) AS y, ''lit'' AS lit FROM d1) s ON a = s.k LEFT JOIN d2 ON b = d2.k',
     'SELECT fact.id, s.y, d6.label FROM fact LEFT JOIN (SELECT k, coalesce(x, 7) AS y FROM d1) s ON a = s.k LEFT JOIN d6 ON d6.x = s.y', 'SELECT fact.id, s.m1, s.found FROM fact LEFT JOIN (SELECT d1.k, d6.m + 1 AS m1, true AS found FROM d1 JOIN d6 USING (x)) s ON a = s.k JOIN d2 ON b = d2.k WHERE s.found IS NULL OR d2.w > 50',
     'SELECT fact.id, s, d2 FROM fact LEFT JOIN (SELECT k, 1 AS one FROM d1 WHERE x > 2) s ON a = s.k LEFT JOIN d2 ON b = d2.k', 'SELECT fact.id, d1, d2, d1 IS NULL FROM fact LEFT JOIN d1 ON a = d1.k LEFT JOIN d2 ON b = d2.k',
-    'SELECT fact.id, s.y FROM fact LEFT JOIN (SELECT d1.k, d2.w, coalesce(d2.w, d1.x, -1) AS y FROM d1 LEFT JOIN d2 ON d1.x = d2.k) s ON a = s.k JOIN d3 USING (t)', 'SELECT fact.id, s.y FROM fact JOIN d2 ON b = d2.k LEFT JOIN LATERAL (SELECT k, x + fact.e AS y FROM d1) s ON a = s.k WHERE coalesce(s.y, 1) < 9',
+    'SELECT fact.id, s.y FROM fact LEFT JOIN (SELECT d1.k, d2.w, coalesce(d2.w, d1.x, -1) AS y FROM d1 LEFT JOIN d2 ON d1.x = d2.k) s ON a = s.k JOIN d3 USING (t)',
     'SELECT s.id, s.n, d1.x FROM (SELECT id, a, plain(b) AS n FROM fact OFFSET 0) s JOIN d1 ON a = d1.k LEFT JOIN d2 ON s.n = d2.k']);
+-- Of other tables too: 16 computes them within a nested loop.
+SELECT joins + core_joins AS joins, rows, missing, extra
+FROM compare_nodes('SELECT fact.id, s.y FROM fact JOIN d2 ON b = d2.k LEFT JOIN LATERAL (SELECT k, x + fact.e AS y FROM d1) s ON a = s.k WHERE coalesce(s.y, 1) < 9');
 -- What is volatile, in keys, conditions and columns.
 SELECT * FROM compare_all(ARRAY[
     'SELECT fact.id, d1.x FROM fact JOIN d1 ON a = d1.k JOIN d2 ON b = d2.k WHERE random() >= 0', 'SELECT fact.id, random() < 2 FROM fact JOIN d1 ON a = d1.k JOIN d2 ON b = d2.k', 'SELECT fact.id FROM fact JOIN d1 ON opaque(a) = d1.k JOIN d2 ON b = d2.k',

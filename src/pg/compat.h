@@ -2,6 +2,13 @@
 // Include it after C++ headers.
 #pragma once
 
+// What PostgreSQL's headers include of ICU is its C interface, as newer minor versions say themselves: C++ is
+// not for inside extern "C".
+#undef U_SHOW_CPLUSPLUS_API
+#define U_SHOW_CPLUSPLUS_API 0
+#undef U_SHOW_CPLUSPLUS_HEADER_API
+#define U_SHOW_CPLUSPLUS_HEADER_API 0
+
 extern "C" {
 #include "postgres.h"
 #include "access/heapam.h"
