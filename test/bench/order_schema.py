@@ -1,6 +1,7 @@
 """The order benchmark's tables and queries, in the manner of the published TPC-H benchmark: its tables, columns, sizes and
 kinds of questions, with values made by hash functions of row numbers, so that every run everywhere has the same rows. Each
-order has four lines; a part has four suppliers; every third customer has no orders."""
+order has four lines; a part has four suppliers; every third customer has no orders. Foreign keys have indexes, as users make
+them: without one on the lines' parts Q17 and Q20 take minutes."""
 from schemas import Table
 from star_schema import padded, uniform
 
@@ -28,12 +29,13 @@ def tables(scale, numeric):
         {uniform(25, 1)} AS s_nationkey, ((10 + {uniform(25, 1)}) || '-' || {uniform(10**7, 2)})::char(15) AS s_phone,
         {money(f"{uniform(1_100_000, 3)} - 100000")} AS s_acctbal,
         (md5(i::text) || CASE WHEN i % 200 = 0 THEN ' many complaints of customers ' ELSE ' ' END || i)::varchar(101) AS s_comment""",
-                "s_suppkey")
+                "s_suppkey", ("s_nationkey",))
     yield Table("customer", customers, f"""
         i::int4 AS c_custkey, ({padded('customer', 'i', 9)})::varchar(25) AS c_name, left(md5(i::text), 20)::varchar(40) AS c_address,
         {uniform(25, 4)} AS c_nationkey, ((10 + {uniform(25, 4)}) || '-' || {uniform(10**7, 5)})::char(15) AS c_phone,
         {money(f"{uniform(1_100_000, 6)} - 100000")} AS c_acctbal, ('segment ' || {uniform(5, 7)})::char(10) AS c_mktsegment,
-        (md5(i::text) || md5((i + 1)::text))::varchar(117) AS c_comment""", "c_custkey")
+        (md5(i::text) || md5((i + 1)::text))::varchar(117) AS c_comment""", "c_custkey",
+                ("c_nationkey",))
     yield Table("part", parts, f"""
         i::int4 AS p_partkey, (({WORDS})[1 + {uniform(12, 8)}] || ' ' || ({WORDS})[1 + {uniform(12, 9)}])::varchar(55) AS p_name,
         ('maker ' || 1 + {uniform(5, 10)})::char(25) AS p_mfgr, ('brand ' || 1 + {uniform(5, 10)} || 1 + {uniform(5, 11)})::char(10) AS p_brand,
@@ -44,14 +46,15 @@ def tables(scale, numeric):
     yield Table("partsupp", 4 * parts, f"""
         (i / 4)::int4 AS ps_partkey, ((i / 4 + i % 4 * {suppliers // 4}) % {suppliers})::int4 AS ps_suppkey, 1 + {uniform(9999, 18)} AS ps_availqty,
         {money(f"100 + {uniform(99_900, 19)}")} AS ps_supplycost, (md5(i::text) || md5((i + 7)::text) || md5((i + 9)::text))::varchar(199) AS ps_comment""",
-                "ps_partkey, ps_suppkey")
+                "ps_partkey, ps_suppkey", ("ps_suppkey",))
     order_day = f"{FIRST_DAY} + {uniform(ORDER_DAYS, 20, '{of}')}"
     yield Table("orders", orders, f"""
         i::int8 AS o_orderkey, ({uniform(customers // 3 * 2, 21)} * 3 / 2 + 1)::int4 AS o_custkey,
         {one_of(('F', 'O', 'F', 'O', 'P'), 22)}::char(1) AS o_orderstatus, {money(f"100000 + {uniform(40_000_000, 23)}")} AS o_totalprice,
         {order_day.format(of='i')} AS o_orderdate, (1 + {uniform(5, 24)} || '-priority')::char(15) AS o_orderpriority,
         ({padded('clerk', uniform(1000, 25), 9)})::char(15) AS o_clerk, 0 AS o_shippriority,
-        (md5(i::text) || CASE WHEN i % 90 = 0 THEN ' special wrapping requests ' ELSE '' END)::varchar(79) AS o_comment""", "o_orderkey")
+        (md5(i::text) || CASE WHEN i % 90 = 0 THEN ' special wrapping requests ' ELSE '' END)::varchar(79) AS o_comment""", "o_orderkey",
+                ("o_custkey",))
     order, part = "i / 4", uniform(parts, 26)
     quantity, ordered = f"(1 + {uniform(50, 27)})", order_day.format(of=order)
     shipped = f"({ordered} + 1 + {uniform(121, 28)})"
@@ -66,7 +69,8 @@ def tables(scale, numeric):
         ({ordered} + 30 + {uniform(61, 34)}) AS l_commitdate, {received} AS l_receiptdate,
         {one_of(('deliver in person', 'collect', 'none', 'take back'), 35)}::char(25) AS l_shipinstruct,
         {one_of(('air', 'air reg', 'rail', 'ship', 'truck', 'mail', 'fob'), 36)}::char(10) AS l_shipmode,
-        left(md5(i::text), 27)::varchar(44) AS l_comment""", "l_orderkey, l_linenumber", is_fact=True)
+        left(md5(i::text), 27)::varchar(44) AS l_comment""", "l_orderkey, l_linenumber",
+                ("l_partkey, l_suppkey", "l_suppkey"))
 
 
 DISCOUNTED = "l_extendedprice * (1 - l_discount)"
