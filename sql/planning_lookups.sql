@@ -51,7 +51,7 @@ SET enable_bitmapscan = off;
 SELECT nodes_of('SELECT sum(amount) FROM sale JOIN customer c ON c.id = sale.customer WHERE pick < 7');
 RESET enable_indexscan;
 RESET enable_bitmapscan;
--- Core has no plan of its own for the upper join, and looks nothing up for the lower one, if only just.
+-- Core has no plan of its own for the upper join, and would look nothing up for the lower one, if only just.
 SELECT nodes_of('SELECT count(*) FROM (SELECT amount FROM sale JOIN customer c ON c.id = sale.customer WHERE pick < 10) s
                  FULL JOIN (VALUES (1), (2)) v (least) ON s.amount < v.least');
 -- Forced joins are made whatever core would do.

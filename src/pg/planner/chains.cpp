@@ -23,9 +23,6 @@ namespace {
 // cheapest path will not make up for it later.
 constexpr double kWorthRemembering = 1.25;
 
-// A chain of kept rows that costs so many times less than looking rows up is not left to lookups.
-constexpr double kFarCheaper = 2;
-
 // Below so many rows of the probe input nothing is gained by keeping them in the engine.
 constexpr double kFewestProbeRows = 10000;
 
@@ -181,16 +178,6 @@ ChainSteps chain_steps(const JoinCall& call, const Proposal& proposal, const Joi
     step.rows = clamp_row_est(call.joinrel->rows / parallel_shares(step.workers));
     if (step.build && step.workers > 0) add_step(call, &steps, step);
     return steps;
-}
-
-void keep_cheap_steps(const JoinCall& call, ChainSteps* steps) {
-    const Cost rival = cheapest_cost(call.joinrel->pathlist);
-    auto is_dear = [&](const JoinInputs& step) {
-        const ChainCosts costs = estimate_chain(call.root, step, call.engine);
-        return costs.kept == 0 || kFarCheaper * least_cost(step.probe, costs) > rival;
-    };
-    steps->count = static_cast<int>(std::remove_if(steps->inputs, steps->inputs + steps->count, is_dear) -
-                                    steps->inputs);
 }
 
 void add_chain(const JoinCall& call, const JoinInputs& step) {

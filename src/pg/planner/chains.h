@@ -32,10 +32,6 @@ struct ChainSteps {
 ChainSteps chain_steps(const JoinCall& call, const Proposal& proposal, const JoinInputs& inputs,
                        RelOptInfo* build_rel);
 
-// Of a join that is left to lookups, keeps the steps of chains whose source need not be read, and that cost
-// far less than all paths there are.
-void keep_cheap_steps(const JoinCall& call, ChainSteps* steps);
-
 // Remembers the chain if it is the relation's cheapest, and gives the relation a path of it.
 void add_chain(const JoinCall& call, const JoinInputs& step);
 

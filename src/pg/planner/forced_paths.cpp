@@ -2,7 +2,7 @@
 #include "pg/planner/forced_paths.h"
 
 #include "pg/allocate.h"
-#include "pg/planner/join_path.h"
+#include "pg/planner/path_copy.h"
 
 extern "C" {
 #include "utils/memutils.h"
@@ -48,22 +48,11 @@ ForcedPaths* find(const RelOptInfo* joinrel) {
     return forced;
 }
 
-template <typename PathType>
-Path* copy_of(const Path* path) {
-    auto* copy = unset<PathType>();
-    *copy = *reinterpret_cast<const PathType*>(path);
-    return reinterpret_cast<Path*>(copy);
-}
-
-// The originals must not be freed. Above one of ours may be an Append (row_identity.h).
+// The originals must not be freed.
 List* copies(const List* paths) {
     List* result = NIL;
     ListCell* cell;
-    foreach (cell, paths) {
-        const auto* path = static_cast<const Path*>(lfirst(cell));
-        result =
-            lappend(result, IsA(path, AppendPath) ? copy_of<AppendPath>(path) : copy_of<GpuJoinPath>(path));
-    }
+    foreach (cell, paths) result = lappend(result, copy_of(static_cast<const Path*>(lfirst(cell))));
     return result;
 }
 

@@ -11,6 +11,7 @@
 #include "pg/planner/chains.h"
 #include "pg/error_free.h"
 #include "pg/planner/filters.h"
+#include "pg/planner/rivals.h"
 #include "pg/server_state.h"
 #include "pg/settings.h"
 
@@ -514,7 +515,8 @@ Path* quickest_to_read(const GroupCall& call, RelOptInfo* input) {
 }
 
 const Chain* chain_for(const GroupCall& call, RelOptInfo* input, bool is_partial) {
-    if (const Chain* chain = cheapest_chain(input, is_partial)) return chain;
+    const Chain* chain = cheapest_chain(input, is_partial);
+    if (chain && (setting_force || !is_left_to_others(call.root, input, chain))) return chain;
     if (!is_partial) return source_of(call, input, quickest_to_read(call, input));
     if (input->partial_pathlist == NIL) return nullptr;
     return source_of(call, input, static_cast<Path*>(linitial(input->partial_pathlist)));

@@ -13,11 +13,13 @@
 #include "pg/compat.h"
 #include "pg/entry_points.h"
 #include "pg/planner/chains.h"
+#include "pg/planner/core_paths.h"
 #include "pg/planner/forced_paths.h"
 #include "pg/planner/lookups.h"
 #include "pg/planner/plan.h"
 #include "pg/planner/records.h"
 #include "pg/planner/recursion.h"
+#include "pg/planner/rivals.h"
 #include "pg/planner/row_identity.h"
 #include "pg/server_state.h"
 #include "pg/settings.h"
@@ -99,14 +101,6 @@ bool is_for_lookups(const JoinCall& call, const Proposal& proposal, const JoinIn
     bool may_loop_outer = proposal.jointype != JOIN_RIGHT && proposal.jointype != JOIN_FULL;
     return (may_loop_outer && is_beaten_by_lookups(&cost, call.outer, call.inner)) ||
            (may_loop_inner && is_beaten_by_lookups(&cost, call.inner, call.outer));
-}
-
-// A join that would read all rows of a table of which core would look up a few, while there is another way to
-// run it.
-bool is_left_to_lookups(const JoinCall& call) {
-    if (setting_force || !call.has_core_paths) return false;
-    return reads_what_core_looks_up(call.root, call.joinrel, call.outer) ||
-           reads_what_core_looks_up(call.root, call.joinrel, call.inner);
 }
 
 // The ways to run one proposal that are worth a look at its conditions, which are not known yet: those whose
@@ -203,11 +197,6 @@ void propose(const JoinCall& call, const Proposal& proposal) {
     Ways ways = call.may_win ? ways_to_run(call, proposal, inputs, probe_rel, build_rel) : Ways{};
     ChainSteps steps = chain_steps(call, proposal, inputs, build_rel);
     if (ways.count + steps.count == 0 || hides_names(call)) return;
-    if (is_left_to_lookups(call)) {
-        ways.count = 0;
-        keep_cheap_steps(call, &steps);
-        if (steps.count == 0) return;
-    }
 
     facts.clauses = classify_clauses(
         call.extra->restrictlist,
@@ -275,17 +264,24 @@ void propose_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outer
     call.outer_columns = wanted_shape(outerrel->reltarget);
     call.inner_columns = wanted_shape(innerrel->reltarget);
     ForcedPaths* forced = setting_force ? take_forced_paths(joinrel) : nullptr;
+    CorePaths* core = setting_force ? nullptr : copy_core_paths(joinrel);
     for (const Proposal& proposal : kProposals)
         if (proposal.jointype == jointype) propose(call, proposal);
     if (forced) keep_forced_paths(forced);
+    if (core) keep_core_paths(root, joinrel, core);
 }
 
 void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel, RelOptInfo* innerrel,
                    JoinType jointype, JoinPathExtraData* extra) {
     if (previous_hook) previous_hook(root, joinrel, outerrel, innerrel, jointype, extra);
-    if (!setting_enabled || !server_is_ready()) return;
+    if (!setting_enabled || !server_is_ready() || are_core_paths_made()) return;
+    if (!setting_force) {
+        const JoinPair pair = {root, joinrel, outerrel, innerrel, jointype, extra};
+        follow_core_paths(pair);
+        call_rivals_back(pair);
+    }
     propose_gpu_joins(root, joinrel, outerrel, innerrel, jointype, extra);
-    if (!setting_force) leave_to_lookups(root, joinrel);
+    if (!setting_force) set_rivals_aside(root, joinrel);
 }
 
 }  // namespace

@@ -17,10 +17,27 @@ struct NotesEntry {
     RelationNotes notes;
 };
 
+struct FactsEntry {
+    const Path* path;  // key
+    char status;
+    PathFacts facts;
+};
+
 #define SH_PREFIX notes_table
 #define SH_ELEMENT_TYPE NotesEntry
 #define SH_KEY_TYPE const RelOptInfo*
 #define SH_KEY rel
+#define SH_HASH_KEY(table, key) murmurhash32(static_cast<uint32>(reinterpret_cast<uintptr_t>(key) >> 3))
+#define SH_EQUAL(table, a, b) ((a) == (b))
+#define SH_SCOPE static inline
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+#define SH_PREFIX facts_table
+#define SH_ELEMENT_TYPE FactsEntry
+#define SH_KEY_TYPE const Path*
+#define SH_KEY path
 #define SH_HASH_KEY(table, key) murmurhash32(static_cast<uint32>(reinterpret_cast<uintptr_t>(key) >> 3))
 #define SH_EQUAL(table, a, b) ((a) == (b))
 #define SH_SCOPE static inline
@@ -34,6 +51,7 @@ struct ContextNotes {
     ContextNotes* next;
     MemoryContext context;
     notes_table_hash* table;
+    facts_table_hash* facts;  // of paths
     MemoryContextCallback on_reset;
 };
 
@@ -55,11 +73,17 @@ ContextNotes* make_notes_in(MemoryContext context) {
     auto* made = zeroed_in<ContextNotes>(context);
     made->context = context;
     made->table = notes_table_create(context, 64, nullptr);
+    made->facts = facts_table_create(context, 64, nullptr);
     made->on_reset = {forget_notes, made, nullptr};
     made->next = all_notes;
     all_notes = made;
     MemoryContextRegisterResetCallback(context, &made->on_reset);
     return made;
+}
+
+ContextNotes* notes_for(MemoryContext context) {
+    ContextNotes* notes = notes_in(context);
+    return notes ? notes : make_notes_in(context);
 }
 
 }  // namespace
@@ -73,12 +97,18 @@ RelationNotes* find_notes(const RelOptInfo* rel) {
 
 RelationNotes* make_notes(RelOptInfo* rel) {
     MemoryContext context = GetMemoryChunkContext(rel);
-    ContextNotes* notes = notes_in(context);
-    if (!notes) notes = make_notes_in(context);
     bool is_known;
-    NotesEntry* entry = notes_table_insert(notes->table, rel, &is_known);
+    NotesEntry* entry = notes_table_insert(notes_for(context)->table, rel, &is_known);
     if (!is_known) entry->notes = {};
     return &entry->notes;
+}
+
+PathFacts* noted_facts(const Path* path) {
+    bool is_known;
+    FactsEntry* entry =
+        facts_table_insert(notes_for(GetMemoryChunkContext(const_cast<Path*>(path)))->facts, path, &is_known);
+    if (!is_known) entry->facts = {};
+    return &entry->facts;
 }
 
 }  // namespace gpujoin

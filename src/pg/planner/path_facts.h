@@ -1,0 +1,13 @@
+// What a path's plan would do, as far as it matters for the choice between core's plans and ours.
+#pragma once
+
+#include "pg/planner/relation_notes.h"
+
+namespace gpujoin {
+
+PathFacts facts_of(const Path* path);
+
+// As of a path with both inputs.
+void add_facts(PathFacts* facts, const PathFacts& more);
+
+}  // namespace gpujoin

@@ -1,0 +1,277 @@
+// Two kinds of paths are set aside.
+//
+// Readers. Core charges each row that it looks up by an index for a page at random_page_cost, 4 units, where
+// it takes half a microsecond to two if the page is in memory, as it is in a database of the size that one
+// can hope to be quick with. What is read in sequence is charged 1 unit for a page of some hundred rows,
+// which is about what it takes. So a GPU Join that reads a million rows may look cheaper than 10,000 lookups,
+// and takes three times as long. But core weighs its lookups against its own reading by the same costs: where
+// its own plan looks a table's rows up, they are few, and paths with a GPU Join that read all of the table
+// have to be much cheaper.
+//
+// Loops. Above a GPU Join, which is cheap for many rows, core may look rows of a small table up rather than
+// read it, to save the little that this takes. Where more rows come than were expected, the loop takes many
+// times as long as all the rest. If there is a path for hardly more that does not depend on that, it is
+// taken.
+//
+// What is set aside comes back when the next pair of relations has been tried: it is judged by core's best
+// plan, which may then be another one. Loops that are kept for want of anything better may hide other paths
+// that core makes for that pair, so that these are made once more without them.
+#include "pg/planner/rivals.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "pg/allocate.h"
+#include "pg/compat.h"
+#include "pg/planner/cost.h"
+#include "pg/planner/path_copy.h"
+#include "pg/planner/path_facts.h"
+
+extern "C" {
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "utils/memutils.h"
+}
+
+namespace gpujoin {
+
+// Of one kind of paths each: serial and partial ones.
+struct PathsAside {
+    List* readers[2];
+    List* loops[2];         // also of those that stay
+    GpuJoinPath safest[2];  // copies of the cheapest of ours so far that are neither
+    bool keeps_loops;       // in the relation, for want of anything better so far
+};
+
+namespace {
+
+// By how much lookups may be overcharged, next to reading.
+constexpr double kMostOfReading = 2;
+
+// Of how often loops are run.
+constexpr double kMuchLess = 2;
+
+// A share of a plan's cost that is not worth a risk.
+constexpr double kHardly = 0.05;
+
+List*& paths_of(RelOptInfo* rel, bool is_partial) {
+    return is_partial ? rel->partial_pathlist : rel->pathlist;
+}
+
+void add(RelOptInfo* rel, Path* path, bool is_partial) {
+    if (is_partial)
+        add_partial_path(rel, path);
+    else
+        add_path(rel, path);
+}
+
+bool is_candidate(const Path* path) {
+    return !PATH_REQ_OUTER(path) && !has_disabled_nodes(path);
+}
+
+const Path* cheapest_of(const List* paths) {
+    const Path* cheapest = nullptr;
+    ListCell* cell;
+    foreach (cell, paths) {
+        const auto* path = static_cast<const Path*>(lfirst(cell));
+        if (is_candidate(path) && (!cheapest || path->total_cost < cheapest->total_cost)) cheapest = path;
+    }
+    return cheapest;
+}
+
+// The tables that core looks rows of up for its own plan, where it takes more to read them.
+Relids looked_up_by(const PlannerInfo* root, const Path* core) {
+    Relids looked_up = bms_difference(core->parent->relids, facts_of(core).read);
+    for (int table = -1; (table = bms_next_member(looked_up, table)) >= 0;) {
+        const RelOptInfo* rel = root->simple_rel_array[table];
+        if (!rel || rel->cheapest_total_path->total_cost <= kHardly * core->total_cost)
+            looked_up = bms_del_member(looked_up, table);
+    }
+    return looked_up;
+}
+
+bool is_beaten(const Path* core, Relids looked_up, Relids read, Cost cost) {
+    return bms_overlap(looked_up, read) && core->total_cost <= kMostOfReading * cost;
+}
+
+bool is_loop(const Path* path) {
+    PathFacts facts = facts_of(path);
+    return is_candidate(path) && facts.has_gpu_join && facts.loops > 0;
+}
+
+// Unless there is one that costs as little and loops as little, in the same order.
+void add_loop(List** loops, Path* loop) {
+    double often = facts_of(loop).loops;
+    ListCell* cell;
+    foreach (cell, *loops) {
+        const auto* other = static_cast<const Path*>(lfirst(cell));
+        double other_often = facts_of(other).loops;
+        if (compare_pathkeys(other->pathkeys, loop->pathkeys) != PATHKEYS_EQUAL) continue;
+        if (other->total_cost <= loop->total_cost && other_often <= often) return;
+        if (loop->total_cost <= other->total_cost && often <= other_often)
+            *loops = foreach_delete_current(*loops, cell);
+    }
+    *loops = lappend(*loops, loop);
+}
+
+// Takes all of them out.
+void take_loops(List** paths, List** loops) {
+    ListCell* cell;
+    foreach (cell, *paths) {
+        auto* path = static_cast<Path*>(lfirst(cell));
+        if (!is_loop(path)) continue;
+        add_loop(loops, path);
+        *paths = foreach_delete_current(*paths, cell);
+    }
+}
+
+// Takes the readers out that core's own plan is to be preferred to.
+List* take_readers(List** paths, const Path* core, Relids looked_up) {
+    List* readers = NIL;
+    ListCell* cell;
+    foreach (cell, *paths) {
+        auto* path = static_cast<Path*>(lfirst(cell));
+        PathFacts facts = facts_of(path);
+        if (!facts.has_gpu_join || !is_candidate(path)) continue;
+        if (!is_beaten(core, looked_up, facts.read, path->total_cost)) continue;
+        readers = lappend(readers, path);
+        *paths = foreach_delete_current(*paths, cell);
+    }
+    return readers;
+}
+
+PathsAside* aside_of(RelOptInfo* joinrel) {
+    RelationNotes* notes = make_notes(joinrel);
+    if (!notes->aside) notes->aside = zeroed_in<PathsAside>(GetMemoryChunkContext(joinrel));
+    return notes->aside;
+}
+
+bool is_noted(const GpuJoinPath* path) {
+    return path->chain != nullptr;
+}
+
+void note_safest(GpuJoinPath* noted, const List* paths) {
+    ListCell* cell;
+    foreach (cell, paths) {
+        const auto* path = static_cast<const Path*>(lfirst(cell));
+        if (!is_gpu_join(path) || !is_candidate(path) || facts_of(path).loops > 0) continue;
+        if (is_noted(noted) && noted->path.path.total_cost <= path->total_cost) continue;
+        *noted = *reinterpret_cast<const GpuJoinPath*>(path);
+    }
+}
+
+void settle(const PlannerInfo* root, RelOptInfo* joinrel, const CorePaths* core, PathsAside* aside,
+            bool is_partial) {
+    List*& paths = paths_of(joinrel, is_partial);
+    note_safest(&aside->safest[is_partial], paths);
+    const Path* own = cheapest_of(is_partial ? core->partial_pathlist : core->pathlist);
+    if (!own) return;
+    Relids looked_up = looked_up_by(root, own);
+    if (bms_is_empty(looked_up)) return;
+    aside->readers[is_partial] = list_concat(take_readers(&paths, own, looked_up),
+                                             take_readers(&aside->loops[is_partial], own, looked_up));
+}
+
+Cost sorting_cost(double rows) {
+    return 2 * cpu_operator_cost * rows * std::log2(std::max(rows, 2.0));
+}
+
+// What is compared with other paths: one of a relation, or a chain.
+struct Loop {
+    Cost cost;
+    double rows;
+    double loops;
+    const List* pathkeys;
+};
+
+// Whether one of the paths costs hardly more than this loop, and loops much less. gathering: what it costs
+// beyond that to have its rows.
+bool has_steadier(const List* paths, const Loop& loop, Cost gathering = 0) {
+    ListCell* cell;
+    foreach (cell, paths) {
+        const auto* path = static_cast<const Path*>(lfirst(cell));
+        if (!is_candidate(path)) continue;
+        Cost cost = path->total_cost + gathering;
+        if (!pathkeys_contained_in(const_cast<List*>(loop.pathkeys), path->pathkeys))
+            cost += sorting_cost(loop.rows);
+        if (cost <= (1 + kHardly) * loop.cost && facts_of(path).loops <= loop.loops / kMuchLess) return true;
+    }
+    return false;
+}
+
+bool has_steadier(RelOptInfo* joinrel, const List* all_loops, const Path* path, bool is_partial) {
+    const Loop loop = {path->total_cost, path->rows, facts_of(path).loops, path->pathkeys};
+    if (has_steadier(paths_of(joinrel, is_partial), loop) || has_steadier(all_loops, loop)) return true;
+    Cost gathering = parallel_setup_cost + parallel_tuple_cost * joinrel->rows;
+    return !is_partial && has_steadier(joinrel->partial_pathlist, loop, gathering);
+}
+
+// Those that stay do so as copies: core may find better ones, which are then set aside.
+void settle_loops(RelOptInfo* joinrel, PathsAside* aside, bool is_partial) {
+    List* kept = NIL;
+    ListCell* cell;
+    foreach (cell, aside->loops[is_partial]) {
+        const auto* loop = static_cast<const Path*>(lfirst(cell));
+        if (has_steadier(joinrel, aside->loops[is_partial], loop, is_partial)) continue;
+        kept = lappend(kept, copy_of(loop));
+    }
+    aside->keeps_loops |= kept != NIL;
+    foreach (cell, kept) add(joinrel, static_cast<Path*>(lfirst(cell)), is_partial);
+}
+
+}  // namespace
+
+void call_rivals_back(const JoinPair& pair) {
+    RelOptInfo* joinrel = pair.joinrel;
+    const RelationNotes* notes = find_notes(joinrel);
+    if (!notes || !notes->core) return;
+    PathsAside* aside = aside_of(joinrel);
+    CorePaths hidden = {};
+    if (aside->keeps_loops) make_core_paths(pair, &hidden);
+    aside->keeps_loops = false;
+    for (bool is_partial : {false, true}) {
+        List* back =
+            list_concat(aside->readers[is_partial], is_partial ? hidden.partial_pathlist : hidden.pathlist);
+        aside->readers[is_partial] = NIL;
+        take_loops(&paths_of(joinrel, is_partial), &aside->loops[is_partial]);
+        if (is_noted(&aside->safest[is_partial]))
+            back = lappend(back, copy_of(&aside->safest[is_partial].path.path));
+        ListCell* cell;
+        foreach (cell, back) {
+            auto* path = static_cast<Path*>(lfirst(cell));
+            if (is_loop(path))
+                add_loop(&aside->loops[is_partial], path);
+            else
+                add(joinrel, path, is_partial);
+        }
+    }
+    if (joinrel->pathlist == NIL) restore_core_paths(joinrel);
+}
+
+void set_rivals_aside(const PlannerInfo* root, RelOptInfo* joinrel) {
+    const CorePaths* core = core_paths_of(joinrel);
+    if (!core) return;
+    PathsAside* aside = aside_of(joinrel);
+    for (bool is_partial : {false, true}) settle(root, joinrel, core, aside, is_partial);
+    restore_core_paths(joinrel);
+    for (bool is_partial : {false, true}) settle_loops(joinrel, aside, is_partial);
+}
+
+bool is_left_to_others(const PlannerInfo* root, const RelOptInfo* rel, const Chain* chain) {
+    const CorePaths* core = core_paths_of(rel);
+    if (!core) return false;
+    const bool is_partial = chain->workers > 0;
+    PathFacts facts = {};
+    for (const Chain* stage = chain; stage; stage = stage->before) {
+        if (stage->build) add_facts(&facts, facts_of(stage->build));
+        if (!stage->before) add_facts(&facts, facts_of(stage->probe));
+    }
+    const Loop loop = {least_cost(chain->probe, chain->costs), chain->costs.rows, facts.loops, NIL};
+    if (facts.loops > 0 && has_steadier(is_partial ? rel->partial_pathlist : rel->pathlist, loop))
+        return true;
+    const Path* own = cheapest_of(is_partial ? core->partial_pathlist : core->pathlist);
+    return own && is_beaten(own, looked_up_by(root, own), facts.read, loop.cost);
+}
+
+}  // namespace gpujoin

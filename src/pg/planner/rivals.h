@@ -1,0 +1,17 @@
+// Which paths with a GPU Join stay beside core's own in a join relation. The cheaper one is not always the
+// quicker: costs are blind to where pages are, and count on estimates that may be wrong (see rivals.cpp).
+#pragma once
+
+#include "pg/planner/core_paths.h"
+
+namespace gpujoin {
+
+// Around what is done for a pair of relations, when core has added its paths for it: before paths of ours are
+// added, and after.
+void call_rivals_back(const JoinPair& pair);
+void set_rivals_aside(const PlannerInfo* root, RelOptInfo* joinrel);
+
+// Whether rows of a relation are better left to its paths, or core's, than to this chain.
+bool is_left_to_others(const PlannerInfo* root, const RelOptInfo* rel, const Chain* chain);
+
+}  // namespace gpujoin
