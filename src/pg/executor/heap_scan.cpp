@@ -166,26 +166,38 @@ void prefetch_half(const char* page, const HeapTupleHeader* tuples, uint32 rows,
     }
 }
 
+// Tests the visible rows of the current page, and returns how many are left.
+uint32 test_rows(HeapScan* scan, HeapScanDesc heap, uint32 visible, uint16* passed) {
+    uint32 count =
+        scan_conditions_rows(scan->conditions, &heap->rs_base, heap->rs_vistuples, visible, passed);
+    if (count < visible) InstrCountFiltered1(&scan->node->ss.ps, visible - count);
+    return count;
+}
+
 // Reads the visible rows of the current page that meet the scan's conditions.
 void read_rows(HeapScan* scan, HeapScanDesc heap) {
-    uint32 visible = static_cast<uint32>(heap->rs_ntuples);
+    const uint32 visible = static_cast<uint32>(heap->rs_ntuples);
     Page page = BufferGetPage(heap->rs_cbuf);
     HeapTupleHeader tuples[MaxHeapTuplesPerPage];
+    uint16 passed[MaxHeapTuplesPerPage];
     for (uint32 i = 0; i < visible; i++)
         tuples[i] =
             reinterpret_cast<HeapTupleHeader>(PageGetItem(page, PageGetItemId(page, heap->rs_vistuples[i])));
     const char* ahead = page_ahead(heap);
     prefetch_half(ahead, tuples, visible, false);
-    heap_deform(scan->deformer, tuples, visible);
-    prefetch_half(ahead, tuples, visible, true);
-    scan->count = visible;
     count_rows_fetched(heap->rs_base.rs_rd, visible);
-    if (!scan->conditions || visible == 0) return;
-    uint16 passed[MaxHeapTuplesPerPage];
-    scan->count = scan_conditions_rows(scan->conditions, &heap->rs_base, heap->rs_vistuples, visible, passed);
-    if (scan->count == visible) return;
-    InstrCountFiltered1(&scan->node->ss.ps, visible - scan->count);
-    heap_keep_rows(scan->deformer, passed, scan->count);
+    const bool has_conditions = scan->conditions && visible > 0;
+    const bool tests_first = has_conditions && !scan_conditions_read_columns(scan->conditions);
+    scan->count = visible;
+    if (tests_first) {
+        scan->count = test_rows(scan, heap, visible, passed);
+        for (uint32 i = 0; i < scan->count; i++) tuples[i] = tuples[passed[i]];
+    }
+    heap_deform(scan->deformer, tuples, scan->count);
+    prefetch_half(ahead, tuples, visible, true);
+    if (!has_conditions || tests_first) return;
+    scan->count = test_rows(scan, heap, visible, passed);
+    if (scan->count < visible) heap_keep_rows(scan->deformer, passed, scan->count);
 }
 
 // Goes on to the next page with rows to give. False at the end.

@@ -157,6 +157,10 @@ void scan_conditions_reset(ScanConditions* conditions) {
     for (int i = 0; i < conditions->test_count; i++) conditions->tests[i].prepared = false;
 }
 
+bool scan_conditions_read_columns(const ScanConditions* conditions) {
+    return conditions->test_count > 0;
+}
+
 uint32 scan_conditions_rows(ScanConditions* conditions, TableScanDesc scan, const OffsetNumber* lines,
                             uint32 rows, uint16* passed) {
     for (uint32 row = 0; row < rows; row++) passed[row] = static_cast<uint16>(row);

@@ -23,8 +23,11 @@ ScanConditions* scan_conditions_create(SeqScanState* node, const HeapDeformer* d
 // To be called when a scan starts: values of Params may have changed.
 void scan_conditions_reset(ScanConditions* conditions);
 
+// Whether some are tested on the deformer's columns. Where none are, rows need not be deformed before.
+bool scan_conditions_read_columns(const ScanConditions* conditions);
+
 // Writes the numbers of the rows that meet all conditions, ascending, and returns how many they are. The
-// deformer holds `rows` rows of the scan's current page, the lines of which are given.
+// deformer holds `rows` rows of the scan's current page, if it is read, the lines of which are given.
 uint32 scan_conditions_rows(ScanConditions* conditions, TableScanDesc scan, const OffsetNumber* lines,
                             uint32 rows, uint16* passed);
 
