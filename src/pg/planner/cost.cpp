@@ -7,7 +7,8 @@
 //               that other sessions use
 //   workers     the same round trips once more, where workers attach
 //   read        what core charges for the input, less what is saved where tables are read from their pages
-//   encode      gpujoin.encode_cost a value, and kCopyCost for the bytes of values that have no fixed width
+//   encode      gpujoin.encode_cost a value, kCopyCost for the bytes of values that have no fixed width, and
+//               kComputing for those that conditions of both sides compute
 //   transfer    gpujoin.transfer_cost a megabyte, to the engine and back; of the columns that later stages
 //   and
 //               groups read, for rows that come so far (a GPU has all sent, which takes little)
@@ -30,8 +31,9 @@
 // docs/measurements/tried.md.
 //
 // A row that is read from its page is charged kDirectReadShare of cpu_tuple_cost, which stands for core's
-// scan. Pages cost as core says: nothing is saved on them, or a serial GPU Join would seem to read as quickly
-// as eight of core's workers.
+// scan; where all its conditions are tested as core tests them, all of it if it does not meet them. Pages
+// cost as core says: nothing is saved on them, or a serial GPU Join would seem to read as quickly as eight of
+// core's workers.
 //
 // Rows whose columns are kept (docs/design.md) are neither read nor encoded: below aggregates they are
 // charged kKeptRow, whether they meet the conditions or not.
@@ -63,12 +65,13 @@ namespace {
 
 constexpr double kMegabyte = 1024.0 * 1024.0;
 constexpr double kNanosecondsPerUnit = 5000;
-constexpr double kDirectReadShare = 0.35;       // of cpu_tuple_cost, for a row that is read from its page
-constexpr double kKeptRow = 0.0006;             // a row of a table whose columns are kept
-constexpr double kCopyCost = 10;                // a megabyte copied by the executor
-constexpr double kExposed = 0.25;               // of transfer and probing: the rest is hidden behind reading
-constexpr double kTrustedFanout = 32;           // results an input row
-constexpr double kLevelsPerHash = 5;            // levels of a sort or a search that cost as much as a hash
+constexpr double kDirectReadShare = 0.35;  // of cpu_tuple_cost, for a row that is read from its page
+constexpr double kKeptRow = 0.0006;        // a row of a table whose columns are kept
+constexpr double kCopyCost = 10;           // a megabyte copied by the executor
+constexpr double kExposed = 0.25;          // of transfer and probing: the rest is hidden behind reading
+constexpr double kComputing = 2;           // times what core charges an expression: a call and a value each
+constexpr double kTrustedFanout = 32;      // results an input row
+constexpr double kLevelsPerHash = 5;       // levels of a sort or a search that cost as much as a hash
 constexpr double kServerBytesPerBuildRow = 48;  // table or tree, at its peak while sealing
 
 // Of the CPU engine on the two processors of docs/performance.md: for a device that was not measured, for
@@ -184,7 +187,8 @@ double tested_pairs(const JoinInputs& inputs, double shares) {
 }
 
 Cost encode_cost(double rows, const RowShape& shape) {
-    return rows * (shape.values * setting_encode_cost + shape.copied_bytes / kMegabyte * kCopyCost);
+    return rows * (shape.values * setting_encode_cost + shape.copied_bytes / kMegabyte * kCopyCost +
+                   shape.computing);
 }
 
 // How many times the work of a hash lookup a row takes.
@@ -203,10 +207,41 @@ bool is_read_directly(const Path* child) {
     return true;
 }
 
+const Node* strip_relabelling(const Node* expression) {
+    while (IsA(expression, RelabelType))
+        expression = reinterpret_cast<const Node*>(reinterpret_cast<const RelabelType*>(expression)->arg);
+    return expression;
+}
+
+// Whether a condition is one that the executor tests on all rows of a page at once, about: a comparison of a
+// column with a constant.
+bool is_tested_by_page(const RestrictInfo* condition) {
+    if (!IsA(condition->clause, OpExpr)) return false;
+    int columns = 0;
+    ListCell* cell;
+    foreach (cell, reinterpret_cast<const OpExpr*>(condition->clause)->args) {
+        const Node* operand = strip_relabelling(static_cast<const Node*>(lfirst(cell)));
+        int width = type_length(type_of(operand));
+        if (width != 2 && width != 4 && width != 8) return false;
+        columns += IsA(operand, Var);
+        if (!IsA(operand, Var) && !IsA(operand, Const) && !IsA(operand, Param)) return false;
+    }
+    return columns == 1;
+}
+
+// Rows that are read from their page without going through a slot before: all, unless core tests all
+// conditions.
+double rows_read_directly(const Path* child) {
+    bool is_tested_by_core = child->parent->baserestrictinfo != NIL;
+    ListCell* cell;
+    foreach (cell, child->parent->baserestrictinfo)
+        if (is_tested_by_page(lfirst_node(RestrictInfo, cell))) is_tested_by_core = false;
+    return is_tested_by_core ? child->rows : child->parent->tuples / parallel_shares(child->parallel_workers);
+}
+
 Cost read_saving(const Path* child) {
     if (!is_read_directly(child)) return 0;
-    return (1 - kDirectReadShare) * cpu_tuple_cost * child->parent->tuples /
-           parallel_shares(child->parallel_workers);
+    return (1 - kDirectReadShare) * cpu_tuple_cost * rows_read_directly(child);
 }
 
 Cost condition_cost(PlannerInfo* root, const JoinClauses* clauses, QualCost* condition) {
@@ -259,13 +294,24 @@ RowShape wanted_shape(const PathTarget* target) {
     return shape;
 }
 
-RowShape key_shape(const JoinClauses* clauses, bool of_build) {
+// Of what filter programs read. Core computes it for those pairs only that earlier conditions let through.
+Cost computing_cost(PlannerInfo* root, Node* expression) {
+    if (IsA(expression, Var)) return 0;
+    QualCost cost;
+    cost_qual_eval_node(&cost, expression, root);
+    return kComputing * cost.per_tuple;
+}
+
+RowShape key_shape(PlannerInfo* root, const JoinClauses* clauses, bool of_build) {
     RowShape shape;
     const JoinFilter& filter = filter_of(clauses);
-    const PlanValues& values = of_build ? filter.build.values : filter.probe.values;
-    shape.values = values.count;
-    for (int i = 0; i < values.count; i++)
-        shape.bytes += fixed_width(column_of(values.value[i].encoding).type);
+    const FilterValues& values = of_build ? filter.build : filter.probe;
+    shape.values = values.values.count;
+    for (int i = 0; i < values.values.count; i++)
+        shape.bytes += fixed_width(column_of(values.values.value[i].encoding).type);
+    ListCell* value;
+    foreach (value, values.expressions)
+        shape.computing += computing_cost(root, static_cast<Node*>(lfirst(value)));
     for (const List* terms : {clauses->equalities, clauses->ranges, clauses->filters}) {
         ListCell* cell;
         foreach (cell, terms) {

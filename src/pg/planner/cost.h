@@ -9,7 +9,7 @@ namespace gpujoin {
 // The columns that are wanted above an input, and the values that conditions compare. Of conditions that are
 // not known there is a value of each side at least.
 RowShape wanted_shape(const PathTarget* target);
-RowShape key_shape(const JoinClauses* clauses, bool of_build);
+RowShape key_shape(PlannerInfo* root, const JoinClauses* clauses, bool of_build);
 inline constexpr RowShape kSomeKey = {1, 0, 0};
 
 // What all ways to run a join in one direction have in common.

@@ -25,11 +25,13 @@ struct RowShape {
     int values = 0;
     double bytes = 0;
     double copied_bytes = 0;  // of values without a fixed width
+    Cost computing = 0;       // of values that are no columns, a row
 
     RowShape& operator+=(const RowShape& other) {
         values += other.values;
         bytes += other.bytes;
         copied_bytes += other.copied_bytes;
+        computing += other.computing;
         return *this;
     }
 };

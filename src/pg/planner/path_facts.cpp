@@ -62,7 +62,8 @@ PathFacts find_facts(const Path* path) {
 // Of an input of a path of `above`.
 PathFacts known_facts(const Path* path, const RelOptInfo* above) {
     if (path->parent == above || is_of_one_relation(path)) return find_facts(path);
-    if (noted_facts(path)->read) return *noted_facts(path);
+    const PathFacts* known = noted_facts(path);
+    if (known->read) return *known;
     PathFacts found = find_facts(path);
     *noted_facts(path) = found;  // whose place has moved, perhaps
     return found;

@@ -202,8 +202,8 @@ void propose(const JoinCall& call, const Proposal& proposal) {
         call.extra->restrictlist,
         {call.root, proposal.jointype, call.joinrel->relids, probe_rel->relids, build_rel->relids});
     if (!facts.clauses || !fits_batches(inputs)) return;
-    facts.probe_keys = key_shape(facts.clauses, false);
-    facts.build_keys = key_shape(facts.clauses, true);
+    facts.probe_keys = key_shape(call.root, facts.clauses, false);
+    facts.build_keys = key_shape(call.root, facts.clauses, true);
     if (is_for_lookups(call, proposal, inputs)) return;
     for (const JoinInputs& way : std::span(ways.inputs, ways.count)) add_join_path(call, way);
     for (const JoinInputs& step : std::span(steps.inputs, steps.count)) add_chain(call, step);
