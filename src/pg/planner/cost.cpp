@@ -66,7 +66,7 @@ namespace {
 constexpr double kMegabyte = 1024.0 * 1024.0;
 constexpr double kNanosecondsPerUnit = 5000;
 constexpr double kDirectReadShare = 0.35;  // of cpu_tuple_cost, for a row that is read from its page
-constexpr double kKeptRow = 0.0006;        // a row of a table whose columns are kept
+constexpr double kKeptRow = 0.0003;        // a row of a table whose columns are kept
 constexpr double kCopyCost = 10;           // a megabyte copied by the executor
 constexpr double kExposed = 0.25;          // of transfer and probing: the rest is hidden behind reading
 constexpr double kComputing = 2;           // times what core charges an expression: a call and a value each
