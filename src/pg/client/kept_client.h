@@ -30,8 +30,4 @@ bool client_seal_kept(Client* client, uint32_t handle, const ChunkMap* map);
 uint64_t client_probe_kept(Client* client, uint32_t handle, std::span<const KeptCondition> conditions,
                            const ChunkMap* map);
 
-// On a connection of its own: forgets a table's chunks (relation 0: those of all tables; nullptr: none), and
-// tells what is kept. False, with the reason in *why, when the server cannot be reached.
-bool client_kept_tables(const ChunkKey* forget, KeptTablesBody* tables, Status* why);
-
 }  // namespace gpujoin

@@ -5,7 +5,6 @@
 
 #include "pg/allocate.h"
 #include "pg/compat.h"
-#include "pg/decimal.h"
 #include "pg/executor/encoders.h"
 #include "pg/executor/output_column.h"
 #include "pg/kept_expression.h"
@@ -117,43 +116,6 @@ void identify(Relation relation, const KeptForm* form, ChunkColumn* column) {
     column->spec.nullable = 1;
 }
 
-// The encoding of a type's values as keys; None: of no use.
-KeyEncoding usual_encoding(Form_pg_attribute attribute, Oid* declared_type) {
-    *declared_type = attribute->atttypid;
-    switch (attribute->atttypid) {
-        case BOOLOID:
-            return KeyEncoding::Bool;
-        case CHAROID:
-            return KeyEncoding::Char1;
-        case INT2OID:
-            return KeyEncoding::Int16;
-        case INT4OID:
-        case DATEOID:
-            return KeyEncoding::Int32;
-        case INT8OID:
-        case TIMEOID:
-        case TIMESTAMPOID:
-        case TIMESTAMPTZOID:
-            return KeyEncoding::Int64;
-        case OIDOID:
-            return KeyEncoding::Oid32;
-        case FLOAT4OID:
-        case FLOAT8OID:
-            return KeyEncoding::Float64;
-        case UUIDOID:
-            return KeyEncoding::Uuid;
-        case VARCHAROID:
-            *declared_type = TEXTOID;
-            return KeyEncoding::Text;
-        case TEXTOID:
-            return KeyEncoding::Text;
-        case BPCHAROID:
-            return KeyEncoding::Bpchar;
-        default:
-            return KeyEncoding::None;
-    }
-}
-
 bool is_same(const ChunkColumn* a, const ChunkColumn* b) {
     return memcmp(a->identity, b->identity, sizeof a->identity) == 0;
 }
@@ -206,20 +168,6 @@ Bitmapset* attributes_of_form(const KeptForm* form, Bitmapset* attributes) {
     for (int member = -1; (member = bms_next_member(shifted, member)) >= 0;)
         attributes = bms_add_member(attributes, member + FirstLowInvalidHeapAttributeNumber);
     return attributes;
-}
-
-bool usual_kept_form(Form_pg_attribute attribute, KeptForm* form) {
-    if (attribute->atttypid == NUMERICOID) {
-        int scale = decimal_scale(attribute->atttypmod);
-        if (scale < 0) return false;
-        *form = encoded_form(attribute->attnum, KeyEncoding::Decimal64, NUMERICOID, scale);
-        return true;
-    }
-    Oid declared_type;
-    KeyEncoding encoding = usual_encoding(attribute, &declared_type);
-    if (encoding == KeyEncoding::None) return false;
-    *form = encoded_form(attribute->attnum, encoding, declared_type, 0);
-    return true;
 }
 
 int add_kept_column(KeptColumns* columns, Relation relation, const KeptForm* form) {

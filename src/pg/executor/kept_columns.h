@@ -41,8 +41,6 @@ bool kept_form(const InputColumn* sent, AttrNumber attribute, Node* expression, 
 bool kept_form_of_condition(const RangeCondition* condition, KeptForm* form);
 // The one that says whether a condition is true.
 KeptForm kept_form_of_truth(Node* expression);
-// The one that most queries will want of a type; false where there is none.
-bool usual_kept_form(Form_pg_attribute attribute, KeptForm* form);
 
 // The table's attributes that a column is made of, added to `attributes`.
 Bitmapset* attributes_of_form(const KeptForm* form, Bitmapset* attributes);
