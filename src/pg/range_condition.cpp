@@ -195,6 +195,10 @@ bool find_range_condition(const Node* clause, bool wants_numerics, RangeConditio
            is_range_type(encoding.right_type);
 }
 
+bool has_integers(const RangeCondition* condition) {
+    return condition->column_type != FLOAT4OID && condition->column_type != FLOAT8OID;
+}
+
 ValueRange range_of(const RangeCondition* condition, Datum constant) {
     if (condition->constant_type == NUMERICOID) return range_of_numerics(condition, constant);
     return range_of_integers(condition->comparison, integer_of(condition->constant_type, constant));

@@ -27,6 +27,9 @@ struct RangeCondition {
 // where wants_numerics.
 bool find_range_condition(const Node* clause, bool wants_numerics, RangeCondition* found);
 
+// Whether the column's values are integers as they are encoded: all but floats.
+bool has_integers(const RangeCondition* condition);
+
 // The values that pass are between low and low + span, which may go beyond the largest integer to the
 // smallest; or, `outside`, are not. Or no value passes.
 struct ValueRange {

@@ -16,13 +16,6 @@ constexpr uint32_t kRowsOfLane = 64u << 10;  // that stay in a processor's cache
 constexpr uint32_t kRowsOfGpu = 512u << 10;
 constexpr uint64_t kLanesOfGpu = 8;
 
-std::unique_ptr<Task> make_task(const Message& message) {
-    auto task = std::make_unique<Task>();
-    task->type = message.header->type;
-    task->sequence = message.header->sequence;
-    return task;
-}
-
 }  // namespace
 
 Status Session::receive_kept(Participant& participant, const Message& message) {

@@ -9,14 +9,6 @@ namespace gpujoin {
 
 namespace {
 
-std::unique_ptr<Task> make_task(const Message& message) {
-    auto task = std::make_unique<Task>();
-    task->type = message.header->type;
-    task->stage = message.header->stage;
-    task->sequence = message.header->sequence;
-    return task;
-}
-
 bool is_for_build_side(MessageType type) {
     return type == MessageType::Append || type == MessageType::Seal || type == MessageType::MarkMatched ||
            type == MessageType::ScanBuild;

@@ -106,6 +106,14 @@ void* PrivateCopies::allocate(uint64_t bytes, Ledger* ledger, Ledger* reserve) {
     return arrays_.emplace_back(Array{ledger, bytes, std::move(memory)}).memory.get();
 }
 
+std::unique_ptr<Task> make_task(const Message& message) {
+    auto task = std::make_unique<Task>();
+    task->type = message.header->type;
+    task->stage = message.header->stage;
+    task->sequence = message.header->sequence;
+    return task;
+}
+
 const BlockRange* Task::block() const {
     if (type == MessageType::Append || type == MessageType::Probe || type == MessageType::AppendKept)
         return &batch.block;

@@ -104,6 +104,9 @@ struct Task {
     const BlockRange* block() const;
 };
 
+// The task of a message, but for what its type has of its own.
+std::unique_ptr<Task> make_task(const Message& message);
+
 // What tasks are executed with.
 struct TaskContext {
     FragmentView spec;

@@ -146,7 +146,7 @@ bool kept_form(const InputColumn* sent, AttrNumber attribute, Node* expression, 
 
 bool kept_form_of_condition(const RangeCondition* condition, KeptForm* form) {
     Oid type = condition->column_type;
-    if (type == FLOAT4OID || type == FLOAT8OID) return false;
+    if (!has_integers(condition)) return false;
     KeyEncoding encoding = type == NUMERICOID      ? KeyEncoding::Decimal64
                            : type == OIDOID        ? KeyEncoding::Oid32
                            : get_typlen(type) == 8 ? KeyEncoding::Int64

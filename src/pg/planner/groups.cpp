@@ -387,26 +387,17 @@ GroupsInput* collect_groups(const GroupCall& call, const Chain* chain) {
     return collector.finish() ? groups : nullptr;
 }
 
-// Of the values that are read those that are the probe input's, and how much there is to do for a row.
-// Whether the probe input's columns, or values that are computed of them, may be kept.
-bool reads_what_may_be_kept(const GroupCall& call, const Chain* chain, const GroupsInput* groups) {
-    for (GroupExprs which : {kKeyExprs, kValueExprs, kAnyExprs}) {
-        ListCell* cell;
-        foreach (cell, groups->exprs[which]) {
-            int child;
-            auto* expression = static_cast<Node*>(lfirst(cell));
-            find_child(call.root, chain, expression, &child);
-            while (IsA(expression, RelabelType))
-                expression = reinterpret_cast<Node*>(reinterpret_cast<RelabelType*>(expression)->arg);
-            if (child == kProbeChild && !IsA(expression, Var) && !may_keep_expression(expression))
-                return false;
-        }
-    }
-    return true;
+// Whether a value of the probe input may come from kept columns.
+bool may_be_kept(Node* expression) {
+    while (IsA(expression, RelabelType))
+        expression = reinterpret_cast<Node*>(reinterpret_cast<RelabelType*>(expression)->arg);
+    return IsA(expression, Var) || may_keep_expression(expression);
 }
 
+// Of the values that are read those that are the probe input's, and how much there is to do for a row.
 GroupsShape shape_of(const GroupCall& call, const Chain* chain, const GroupsInput* groups) {
     GroupsShape shape = {};
+    shape.may_be_kept = true;
     for (GroupExprs which : {kKeyExprs, kValueExprs, kAnyExprs}) {
         ListCell* cell;
         foreach (cell, groups->exprs[which]) {
@@ -414,6 +405,7 @@ GroupsShape shape_of(const GroupCall& call, const Chain* chain, const GroupsInpu
             auto* expression = static_cast<Node*>(lfirst(cell));
             find_child(call.root, chain, expression, &child);
             if (child != kProbeChild) continue;
+            shape.may_be_kept = shape.may_be_kept && may_be_kept(expression);
             shape.source.values++;
             shape.source.bytes += get_typavgwidth(exprType(expression), exprTypmod(expression));
         }
@@ -421,7 +413,6 @@ GroupsShape shape_of(const GroupCall& call, const Chain* chain, const GroupsInpu
     shape.work = 1 + groups->plan.keys + groups->plan.aggregates;
     shape.columns = groups->plan.states;
     shape.groups = clamp_row_est(call.groups / parallel_shares(chain->workers));
-    shape.may_be_kept = reads_what_may_be_kept(call, chain, groups);
     return shape;
 }
 

@@ -5,12 +5,12 @@
 #include "pg/compat.h"
 #include "pg/kept_expression.h"
 #include "pg/kept_tables.h"
+#include "pg/planner/relation_notes.h"
 #include "pg/range_condition.h"
 #include "pg/settings.h"
 
 extern "C" {
 #include "access/table.h"
-#include "catalog/pg_type.h"
 #include "nodes/pathnodes.h"
 #include "parser/parsetree.h"
 #include "utils/rel.h"
@@ -22,20 +22,12 @@ namespace {
 
 bool is_tested_on_kept_columns(const ChunkKey& table, Node* clause) {
     RangeCondition found;
-    if (find_range_condition(clause, true, &found) && found.column_type != FLOAT4OID &&
-        found.column_type != FLOAT8OID)
-        return true;
+    if (find_range_condition(clause, true, &found) && has_integers(&found)) return true;
     return may_keep_expression(clause) &&
            is_expression_noted(hash_of_expression(table, canonical_expression(clause)));
 }
 
-}  // namespace
-
-double kept_share_of(PlannerInfo* root, const Path* path) {
-    const RelOptInfo* rel = path->parent;
-    if (!kKeepsColumns || setting_keep_memory == 0 || path->pathtype != T_SeqScan ||
-        path->parallel_workers > 0 || rel->rtekind != RTE_RELATION)
-        return 0;
+double find_kept_share(PlannerInfo* root, const RelOptInfo* rel) {
     Relation relation = table_open(planner_rt_fetch(rel->relid, root)->relid, NoLock);
     RelationFiles files = relation_files(relation);
     table_close(relation, NoLock);
@@ -48,6 +40,24 @@ double kept_share_of(PlannerInfo* root, const Path* path) {
         if (!is_tested_on_kept_columns(table, clause)) return 0;
     }
     return share;
+}
+
+}  // namespace
+
+// Asked for each pair of relations that a chain may begin with.
+double kept_share_of(PlannerInfo* root, const Path* path) {
+    RelOptInfo* rel = path->parent;
+    if (!kKeepsColumns || setting_keep_memory == 0 || path->pathtype != T_SeqScan ||
+        path->parallel_workers > 0 || rel->rtekind != RTE_RELATION)
+        return 0;
+    RelationNotes* notes = make_notes(rel);
+    if (!notes->knows_kept) {
+        double share = find_kept_share(root, rel);
+        notes = make_notes(rel);
+        notes->knows_kept = true;
+        notes->kept_share = share;
+    }
+    return notes->kept_share;
 }
 
 }  // namespace gpujoin

@@ -13,6 +13,8 @@ struct RelationNotes {
     CorePaths* core;         // as it would be without ours, where that may differ (see core_paths.h)
     List* differing;         // of a base relation: Relids of join relations with such paths
     PathsAside* aside;       // of ours that are left out at present (see rivals.h)
+    bool knows_kept;         // of a base relation: whether it was asked for
+    double kept_share;       // what came of it (see kept.h)
 };
 
 // See path_facts.h.
