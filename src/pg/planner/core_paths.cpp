@@ -5,6 +5,7 @@
 
 #include "pg/allocate.h"
 #include "pg/compat.h"
+#include "pg/planner/lookups.h"
 #include "pg/planner/path_copy.h"
 
 extern "C" {
@@ -17,14 +18,6 @@ namespace gpujoin {
 namespace {
 
 bool is_made_for_core;
-
-List* copies_of(const List* paths) {
-    List* result = NIL;
-    ListCell* cell;
-    foreach (cell, paths)
-        if (Path* copy = copy_of(static_cast<const Path*>(lfirst(cell)))) result = lappend(result, copy);
-    return result;
-}
 
 void exchange(RelOptInfo* rel, CorePaths* core) {
     std::swap(rel->pathlist, core->pathlist);
@@ -49,42 +42,71 @@ void complete(PlannerInfo* root, RelOptInfo* rel, CorePaths* core) {
     core->is_complete = true;
 }
 
-// Whether core has no path for an input, which it has none to join with then.
-bool is_missing(PlannerInfo* root, RelOptInfo* rel, CorePaths* core) {
-    if (!core) return rel->cheapest_total_path == nullptr;
-    if (core->pathlist == NIL) return true;
-    if (!core->is_complete) complete(root, rel, core);
-    return false;
-}
+CorePaths* ensure_core_paths(RelOptInfo* joinrel);
 
-// Whether core's own paths of a relation within this one are others than those that it has.
-bool contains_differing(const PlannerInfo* root, const RelOptInfo* joinrel) {
-    for (int member = -1; (member = bms_next_member(joinrel->relids, member)) >= 0;) {
-        const RelOptInfo* first = root->simple_rel_array[member];
-        const RelationNotes* notes = first ? find_notes(first) : nullptr;
-        if (!notes) continue;
-        ListCell* cell;
-        foreach (cell, notes->differing)
-            if (bms_is_subset(static_cast<Relids>(lfirst(cell)), joinrel->relids)) return true;
-    }
-    return false;
-}
-
-// With the first of its base relations, which lives longest.
-void note_differing(const PlannerInfo* root, const RelOptInfo* joinrel) {
-    if (contains_differing(root, joinrel)) return;
-    RelOptInfo* first = root->simple_rel_array[bms_next_member(joinrel->relids, -1)];
-    if (!first) return;
-    MemoryContext before = MemoryContextSwitchTo(GetMemoryChunkContext(first));
-    RelationNotes* notes = make_notes(first);
-    notes->differing = lappend(notes->differing, bms_copy(joinrel->relids));
-    MemoryContextSwitchTo(before);
-}
-
-CorePaths* begin(RelOptInfo* joinrel) {
-    auto* core = zeroed_in<CorePaths>(GetMemoryChunkContext(joinrel));
-    make_notes(joinrel)->core = core;
+// Core's own paths of an input. nullptr: those that it has.
+CorePaths* core_paths_of_input(PlannerInfo* root, RelOptInfo* rel) {
+    const RelationNotes* notes = find_notes(rel);
+    if (!notes || !notes->differs) return nullptr;
+    CorePaths* core = ensure_core_paths(rel);
+    if (core->pathlist != NIL && !core->is_complete) complete(root, rel, core);
     return core;
+}
+
+bool is_missing(const RelOptInfo* rel, const CorePaths* core) {
+    return core ? core->pathlist == NIL : rel->cheapest_total_path == nullptr;
+}
+
+void add_core_paths(const JoinPair& pair, CorePaths* core) {
+    CorePaths* outer = core_paths_of_input(pair.root, pair.outer);
+    CorePaths* inner = core_paths_of_input(pair.root, pair.inner);
+    if (is_missing(pair.outer, outer) || is_missing(pair.inner, inner)) return;
+    if (outer) exchange(pair.outer, outer);
+    if (inner) exchange(pair.inner, inner);
+    make_core_paths(pair, core);
+    if (inner) exchange(pair.inner, inner);
+    if (outer) exchange(pair.outer, outer);
+}
+
+CorePaths* ensure_core_paths(RelOptInfo* joinrel) {
+    if (CorePaths* known = noted(joinrel)) return known;
+    auto* core = zeroed_in<CorePaths>(GetMemoryChunkContext(joinrel));
+    RelationNotes* notes = make_notes(joinrel);
+    notes->wants_core = true;
+    notes->core = core;
+    core->pathlist = notes->foreign;
+    ListCell* cell;
+    const List* pairs = notes->pairs;
+    foreach (cell, pairs) add_core_paths(*static_cast<const JoinPair*>(lfirst(cell)), core);
+    return core;
+}
+
+// What is noted outlives the call. Of a join of partitions it is freed.
+SpecialJoinInfo* lasting_copy(const SpecialJoinInfo* sjinfo, const RelOptInfo* joinrel) {
+    if (IS_OTHER_REL(joinrel)) return static_cast<SpecialJoinInfo*>(copyObjectImpl(sjinfo));
+    auto* copy = unset<SpecialJoinInfo>();
+    *copy = *sjinfo;
+    return copy;
+}
+
+void add_pair(RelationNotes* notes, const JoinPair& pair) {
+    auto* copy = unset<JoinPair>();
+    *copy = pair;
+    const JoinPair* last = notes->pairs == NIL ? nullptr : static_cast<const JoinPair*>(llast(notes->pairs));
+    const bool is_turned = last && last->outer == pair.inner && last->inner == pair.outer;
+    copy->sjinfo = is_turned ? last->sjinfo : lasting_copy(pair.sjinfo, pair.joinrel);
+    notes->pairs = lappend(notes->pairs, copy);
+}
+
+// A foreign data wrapper is asked for joins on its server once for each relation.
+List* foreign_paths_of(const RelOptInfo* joinrel) {
+    List* copies = NIL;
+    ListCell* cell;
+    foreach (cell, joinrel->pathlist) {
+        const auto* path = static_cast<const Path*>(lfirst(cell));
+        if (IsA(path, ForeignPath)) copies = lappend(copies, copy_of(path));
+    }
+    return copies;
 }
 
 bool is_ours(const Path* path) {
@@ -98,6 +120,41 @@ bool has_ours(const List* paths) {
     return false;
 }
 
+bool has_loop(const List* paths) {
+    ListCell* cell;
+    foreach (cell, paths)
+        if (IsA(lfirst(cell), NestPath)) return true;
+    return false;
+}
+
+// Nothing is to be found out of relations without a path of ours in them or above.
+void judge_pairs(RelationNotes* notes) {
+    const int count = list_length(notes->pairs);
+    while (notes->judged_pairs < count) {
+        const auto* pair = static_cast<const JoinPair*>(list_nth(notes->pairs, notes->judged_pairs++));
+        for (const RelOptInfo* input : {pair->outer, pair->inner}) {
+            RelationNotes* below = find_notes(input);
+            if (!below || below->pairs == NIL) continue;
+            judge_pairs(below);
+            notes->wants_core |= below->wants_core;
+            notes->is_above_loops |=
+                below->is_above_loops || has_loop(input->pathlist) || has_loop(input->partial_pathlist);
+        }
+        notes->wants_core = notes->wants_core || may_look_up(*pair);
+    }
+}
+
+void make_core_paths_if_wanted(RelOptInfo* joinrel, RelationNotes* notes) {
+    if (!notes->differs) return;
+    judge_pairs(notes);
+    if (notes->wants_core) ensure_core_paths(joinrel);
+}
+
+bool has_differing(const RelOptInfo* input) {
+    const RelationNotes* notes = find_notes(input);
+    return notes && notes->differs;
+}
+
 }  // namespace
 
 bool are_core_paths_made() {
@@ -109,8 +166,8 @@ void make_core_paths(const JoinPair& pair, CorePaths* paths) {
     is_made_for_core = true;
     PG_TRY();
     {
-        add_paths_to_joinrel(pair.root, pair.joinrel, pair.outer, pair.inner, pair.jointype,
-                             pair.extra->sjinfo, pair.extra->restrictlist);
+        add_paths_to_joinrel(pair.root, pair.joinrel, pair.outer, pair.inner, pair.jointype, pair.sjinfo,
+                             pair.restrictlist);
     }
     PG_FINALLY();
     { is_made_for_core = false; }
@@ -118,32 +175,27 @@ void make_core_paths(const JoinPair& pair, CorePaths* paths) {
     exchange(pair.joinrel, paths);
 }
 
-void follow_core_paths(const JoinPair& pair) {
-    CorePaths* core = noted(pair.joinrel);
-    if (!core && contains_differing(pair.root, pair.joinrel)) core = begin(pair.joinrel);
-    if (!core) return;
-    CorePaths* outer = noted(pair.outer);
-    CorePaths* inner = noted(pair.inner);
-    if (is_missing(pair.root, pair.outer, outer) || is_missing(pair.root, pair.inner, inner)) return;
-    if (outer) exchange(pair.outer, outer);
-    if (inner) exchange(pair.inner, inner);
-    make_core_paths(pair, core);
-    if (inner) exchange(pair.inner, inner);
-    if (outer) exchange(pair.outer, outer);
+void note_pair(const JoinPair& pair) {
+    RelationNotes* notes = make_notes(pair.joinrel);
+    if (notes->pairs == NIL) notes->foreign = foreign_paths_of(pair.joinrel);
+    add_pair(notes, pair);
+    notes->differs = notes->differs || has_differing(pair.outer) || has_differing(pair.inner);
+    if (notes->core)
+        add_core_paths(pair, notes->core);
+    else
+        make_core_paths_if_wanted(pair.joinrel, notes);
 }
 
-CorePaths* copy_core_paths(const RelOptInfo* joinrel) {
-    if (noted(joinrel)) return nullptr;
-    auto* core = zeroed_in<CorePaths>(GetMemoryChunkContext(const_cast<RelOptInfo*>(joinrel)));
-    core->pathlist = copies_of(joinrel->pathlist);
-    core->partial_pathlist = copies_of(joinrel->partial_pathlist);
-    return core;
+void note_ours(RelOptInfo* joinrel) {
+    RelationNotes* notes = make_notes(joinrel);
+    notes->differs = notes->differs || has_ours(joinrel->pathlist) || has_ours(joinrel->partial_pathlist);
+    make_core_paths_if_wanted(joinrel, notes);
 }
 
-void keep_core_paths(const PlannerInfo* root, RelOptInfo* joinrel, CorePaths* paths) {
-    if (!paths || (!has_ours(joinrel->pathlist) && !has_ours(joinrel->partial_pathlist))) return;
-    note_differing(root, joinrel);
-    make_notes(joinrel)->core = paths;
+void want_core_paths(RelOptInfo* joinrel) {
+    RelationNotes* notes = make_notes(joinrel);
+    notes->wants_core = true;
+    make_core_paths_if_wanted(joinrel, notes);
 }
 
 void restore_core_paths(RelOptInfo* joinrel) {

@@ -1,8 +1,11 @@
 // What core's planner would do without us. Once a path of ours has pushed core's out of a relation, what
-// core would have built on those is not tried, and nobody knows what its plan would have cost. So of each
-// join relation that has, or contains, paths of ours core's own are made a second time, on core's own inputs.
+// core would have built on those is not tried, and nobody knows what its plan would have cost. Where that is
+// of interest, core's own paths of a join relation, and of those that it is made of, are made a second time,
+// on core's own inputs. The pairs that they are made of are noted for that: it is seldom wanted, and takes as
+// long as core's planning.
 #pragma once
 
+#include "pg/planner/join_pair.h"
 #include "pg/planner/relation_notes.h"
 
 namespace gpujoin {
@@ -21,31 +24,23 @@ struct CorePaths {
 // Whether the hook is called for core's own paths, which ours are to keep out of.
 bool are_core_paths_made();
 
-// What the hook is called with.
-struct JoinPair {
-    PlannerInfo* root;
-    RelOptInfo* joinrel;
-    RelOptInfo* outer;
-    RelOptInfo* inner;
-    JoinType jointype;
-    JoinPathExtraData* extra;
-};
+// When core has added its paths for a pair of relations: notes the pair, and makes core's own paths if they
+// are wanted.
+void note_pair(const JoinPair& pair);
 
-// When core has added its paths for a pair of relations: makes them on core's own inputs, too.
-void follow_core_paths(const JoinPair& pair);
+// After paths of ours were added to a relation, perhaps.
+void note_ours(RelOptInfo* joinrel);
+
+// From now on core's own paths of the relation are wanted, if others are in it.
+void want_core_paths(RelOptInfo* joinrel);
 
 // Adds the paths that core makes on a pair's inputs, whatever they are, to these instead of the relation's.
 void make_core_paths(const JoinPair& pair, CorePaths* paths);
 
-// Before paths of ours are added to a relation that so far has core's alone; and after, if some were.
-// nullptr: it is not such a relation.
-CorePaths* copy_core_paths(const RelOptInfo* joinrel);
-void keep_core_paths(const PlannerInfo* root, RelOptInfo* joinrel, CorePaths* paths);
-
 // Puts those into the relation again that its present paths are not better than.
 void restore_core_paths(RelOptInfo* joinrel);
 
-// nullptr: those that the relation has.
+// nullptr: those that the relation has, or they are not wanted.
 const CorePaths* core_paths_of(const RelOptInfo* joinrel);
 
 }  // namespace gpujoin

@@ -264,11 +264,9 @@ void propose_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outer
     call.outer_columns = wanted_shape(outerrel->reltarget);
     call.inner_columns = wanted_shape(innerrel->reltarget);
     ForcedPaths* forced = setting_force ? take_forced_paths(joinrel) : nullptr;
-    CorePaths* core = setting_force ? nullptr : copy_core_paths(joinrel);
     for (const Proposal& proposal : kProposals)
         if (proposal.jointype == jointype) propose(call, proposal);
     if (forced) keep_forced_paths(forced);
-    if (core) keep_core_paths(root, joinrel, core);
 }
 
 void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel, RelOptInfo* innerrel,
@@ -276,8 +274,15 @@ void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel,
     if (previous_hook) previous_hook(root, joinrel, outerrel, innerrel, jointype, extra);
     if (!setting_enabled || !server_is_ready() || are_core_paths_made()) return;
     if (!setting_force) {
-        const JoinPair pair = {root, joinrel, outerrel, innerrel, jointype, extra};
-        follow_core_paths(pair);
+        const JoinPair pair = {root,
+                               joinrel,
+                               outerrel,
+                               innerrel,
+                               jointype,
+                               extra->sjinfo,
+                               extra->restrictlist,
+                               extra->inner_unique};
+        note_pair(pair);
         call_rivals_back(pair);
     }
     propose_gpu_joins(root, joinrel, outerrel, innerrel, jointype, extra);

@@ -14,7 +14,7 @@ namespace {
 struct NotesEntry {
     const RelOptInfo* rel;  // key
     char status;
-    RelationNotes notes;
+    RelationNotes* notes;
 };
 
 struct FactsEntry {
@@ -57,7 +57,16 @@ struct ContextNotes {
 
 ContextNotes* all_notes;
 
+// The relations that are asked for again and again while a pair is planned.
+constexpr int kRecent = 16;
+NotesEntry recent[kRecent];
+
+NotesEntry& recent_place(const RelOptInfo* rel) {
+    return recent[murmurhash32(static_cast<uint32>(reinterpret_cast<uintptr_t>(rel) >> 3)) % kRecent];
+}
+
 void forget_notes(void* argument) {
+    for (NotesEntry& entry : recent) entry = {};
     auto** place = &all_notes;
     while (*place != argument) place = &(*place)->next;
     *place = (*place)->next;
@@ -89,18 +98,22 @@ ContextNotes* notes_for(MemoryContext context) {
 }  // namespace
 
 RelationNotes* find_notes(const RelOptInfo* rel) {
+    NotesEntry& place = recent_place(rel);
+    if (place.rel == rel) return place.notes;
     const ContextNotes* notes = notes_in(GetMemoryChunkContext(const_cast<RelOptInfo*>(rel)));
-    if (!notes) return nullptr;
-    NotesEntry* entry = notes_table_lookup(notes->table, rel);
-    return entry ? &entry->notes : nullptr;
+    const NotesEntry* entry = notes ? notes_table_lookup(notes->table, rel) : nullptr;
+    if (!entry) return nullptr;
+    place = *entry;
+    return entry->notes;
 }
 
 RelationNotes* make_notes(RelOptInfo* rel) {
+    if (RelationNotes* known = find_notes(rel)) return known;
     MemoryContext context = GetMemoryChunkContext(rel);
     bool is_known;
-    NotesEntry* entry = notes_table_insert(notes_for(context)->table, rel, &is_known);
-    if (!is_known) entry->notes = {};
-    return &entry->notes;
+    auto* made = zeroed_in<RelationNotes>(context);
+    notes_table_insert(notes_for(context)->table, rel, &is_known)->notes = made;
+    return made;
 }
 
 PathFacts* noted_facts(const Path* path) {

@@ -10,8 +10,14 @@ struct PathsAside;
 
 struct RelationNotes {
     const Chain* chains[2];  // the cheapest ones, serial and partial (see chains.h)
-    CorePaths* core;         // as it would be without ours, where that may differ (see core_paths.h)
-    List* differing;         // of a base relation: Relids of join relations with such paths
+    List* pairs;             // JoinPair, that it has been made of so far
+    int judged_pairs;        // the first of them, which the next two say something about
+    bool wants_core;         // what core's own paths would be is of interest
+    bool is_above_loops;     // paths of what it is made of may have nested loops in them
+    bool differs;            // has paths that are, or contain, ours
+    CorePaths* core;         // those, once they were asked for (see core_paths.h)
+    List* foreign;           // copies of paths that core makes but once
+    List* lookup_keys;       // LookupKeys, of its paths that look rows up (see lookups.cpp)
     PathsAside* aside;       // of ours that are left out at present (see rivals.h)
     bool knows_kept;         // of a base relation: whether it was asked for
     double kept_share;       // what came of it (see kept.h)
@@ -24,7 +30,7 @@ struct PathFacts {
     double loops;  // how often inner sides of nested loops are expected to run
 };
 
-// nullptr: nothing is noted. Until notes are made of another relation.
+// nullptr: nothing is noted.
 RelationNotes* find_notes(const RelOptInfo* rel);
 // Empty ones where there are none.
 RelationNotes* make_notes(RelOptInfo* rel);

@@ -220,10 +220,25 @@ void settle_loops(RelOptInfo* joinrel, PathsAside* aside, bool is_partial) {
     foreach (cell, kept) add(joinrel, static_cast<Path*>(lfirst(cell)), is_partial);
 }
 
+// Core's own paths may be steadier than loops with a GPU Join.
+void watch_loops(RelOptInfo* joinrel) {
+    const RelationNotes* notes = find_notes(joinrel);
+    if (!notes || !notes->differs || notes->wants_core) return;
+    for (const List* paths : {joinrel->pathlist, joinrel->partial_pathlist}) {
+        ListCell* cell;
+        foreach (cell, paths) {
+            const auto* path = static_cast<const Path*>(lfirst(cell));
+            if ((notes->is_above_loops || IsA(path, NestPath)) && is_loop(path))
+                return want_core_paths(joinrel);
+        }
+    }
+}
+
 }  // namespace
 
 void call_rivals_back(const JoinPair& pair) {
     RelOptInfo* joinrel = pair.joinrel;
+    watch_loops(joinrel);
     const RelationNotes* notes = find_notes(joinrel);
     if (!notes || !notes->core) return;
     PathsAside* aside = aside_of(joinrel);
@@ -250,6 +265,8 @@ void call_rivals_back(const JoinPair& pair) {
 }
 
 void set_rivals_aside(const PlannerInfo* root, RelOptInfo* joinrel) {
+    note_ours(joinrel);
+    watch_loops(joinrel);
     const CorePaths* core = core_paths_of(joinrel);
     if (!core) return;
     PathsAside* aside = aside_of(joinrel);
@@ -259,8 +276,6 @@ void set_rivals_aside(const PlannerInfo* root, RelOptInfo* joinrel) {
 }
 
 bool is_left_to_others(const PlannerInfo* root, const RelOptInfo* rel, const Chain* chain) {
-    const CorePaths* core = core_paths_of(rel);
-    if (!core) return false;
     const bool is_partial = chain->workers > 0;
     PathFacts facts = {};
     for (const Chain* stage = chain; stage; stage = stage->before) {
@@ -270,6 +285,8 @@ bool is_left_to_others(const PlannerInfo* root, const RelOptInfo* rel, const Cha
     const Loop loop = {least_cost(chain->probe, chain->costs), chain->costs.rows, facts.loops, NIL};
     if (facts.loops > 0 && has_steadier(is_partial ? rel->partial_pathlist : rel->pathlist, loop))
         return true;
+    const CorePaths* core = core_paths_of(rel);
+    if (!core) return false;
     const Path* own = cheapest_of(is_partial ? core->partial_pathlist : core->pathlist);
     return own && is_beaten(own, looked_up_by(root, own), facts.read, loop.cost);
 }
