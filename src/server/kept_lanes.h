@@ -12,6 +12,10 @@
 
 namespace gpujoin {
 
+// That stay in a processor's cache between stages; or that a GPU is busy with while others come.
+inline constexpr uint32_t kKeptRowsOfCpu = 64u << 10;
+inline constexpr uint32_t kKeptRowsOfGpu = 512u << 10;
+
 struct KeptLane {
     explicit KeptLane(Ledger* ledger) : memory(ledger) {}
 

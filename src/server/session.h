@@ -89,7 +89,7 @@ class Session {
     enum class Phase { Opening, Building, Sealed, Over };
 
     struct Stage {
-        uint64_t next_row = 0;  // number of the build row that comes next
+        std::atomic<uint64_t> next_row{0};  // number of the build row that comes next
         bool is_sealed = false;
         SealReport report{};
         SealReport fresh_report{};
@@ -125,7 +125,8 @@ class Session {
     Status make_kept(Participant& participant, const Message& message);
     Status append_kept(Participant& participant, const Message& message);
     Status seal_kept(Participant& participant, const Message& message);
-    Status probe_kept(Participant& participant, const Message& message);
+    Status scan_kept(Participant& participant, const Message& message);
+    void answer_build_kept(Participant& participant, const Task& task);
     void answer_seal_kept(Participant& participant, const Task& task);
     struct Round;
     void start_lanes(Participant& participant, Task& task);

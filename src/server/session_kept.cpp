@@ -1,5 +1,5 @@
 // What a session does with kept columns: finds chunks for its participants and holds them as long as it
-// lives, has new ones filled, and probes with them.
+// lives, has new ones filled, and probes with them or appends them to build sides.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -10,10 +10,7 @@ namespace gpujoin {
 
 namespace {
 
-constexpr size_t kMostHandles = 1u << 16;    // of a session
-constexpr uint32_t kRowsOfLane = 64u << 10;  // that stay in a processor's cache between stages
-// Enough for a GPU to be busy with while others come.
-constexpr uint32_t kRowsOfGpu = 512u << 10;
+constexpr size_t kMostHandles = 1u << 16;  // of a session
 constexpr uint64_t kLanesOfGpu = 8;
 
 }  // namespace
@@ -29,7 +26,7 @@ Status Session::receive_kept(Participant& participant, const Message& message) {
         case MessageType::SealKept:
             return seal_kept(participant, message);
         default:
-            return probe_kept(participant, message);
+            return scan_kept(participant, message);
     }
 }
 
@@ -132,20 +129,31 @@ void Session::answer_seal_kept(Participant& participant, const Task& task) {
     send_found(participant, task.sequence, answer, nullptr);
 }
 
-Status Session::probe_kept(Participant& participant, const Message& message) {
-    const auto& body = message.as<ProbeKeptBody>();
+// A scan whose rows the source is probed with, or which a build side is made of.
+Status Session::scan_kept(Participant& participant, const Message& message) {
+    const auto& body = message.as<ScanKeptBody>();
     if (body.handle == 0 || body.handle > kept_.size() || kept_[body.handle - 1].view.chunks.empty())
-        return unexpected("There is no such chunk to probe with.");
-    if (spec_.spec->sink != SinkKind::Groups)
-        return unexpected("Rows of the source are wanted, which kept columns do not have.");
+        return unexpected("There is no such chunk to be scanned.");
     auto task = make_task(message);
+    if (task->probes() && spec_.spec->sink != SinkKind::Groups)
+        return unexpected("Rows of the source are wanted, which kept columns do not have.");
     task->scan = std::make_unique<KeptScan>();
     task->scan->view = kept_[body.handle - 1].view;
     task->scan->conditions.assign(message.conditions.begin(), message.conditions.end());
     task->scan->map = *message.map;
-    GPUJOIN_RETURN_IF_FAILED(
-        validate_kept_scan(*task->scan, {spec_.spec->source, spec_.spec->source_columns}));
+    std::span<const ColumnSpec> wanted(spec_.spec->source, spec_.spec->source_columns);
+    if (task->builds()) {
+        const JoinSpec& join = spec_.stages[task->stage].join;
+        wanted = {join.build, join.build_columns};
+    }
+    GPUJOIN_RETURN_IF_FAILED(validate_kept_scan(*task->scan, wanted));
     return queue(participant, std::move(task));
+}
+
+void Session::answer_build_kept(Participant& participant, const Task& task) {
+    FoundKeptBody answer{};
+    answer.rows = task.build->rows_appended;
+    send_found(participant, task.sequence, answer, nullptr);
 }
 
 // A round: each lane goes on once.
@@ -158,8 +166,8 @@ void Session::start_lanes(Participant& participant, Task& task) {
     if (!task.lanes) {
         const uint64_t rows = task.scan->view.rows_of().rows();
         KeptLanes::Measure most = device_->is_cpu()
-                                      ? KeptLanes::Measure{resources_.workers->places(), kRowsOfLane}
-                                      : KeptLanes::Measure{kLanesOfGpu, kRowsOfGpu};
+                                      ? KeptLanes::Measure{resources_.workers->places(), kKeptRowsOfCpu}
+                                      : KeptLanes::Measure{kLanesOfGpu, kKeptRowsOfGpu};
         most.lanes = std::min(most.lanes, rows / most.rows + 1);
         Status status = KeptLanes::make(most, *task.scan, &host_memory_, &task.lanes);
         if (!status.ok()) return fail(status);

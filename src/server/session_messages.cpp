@@ -10,8 +10,8 @@ namespace gpujoin {
 namespace {
 
 bool is_for_build_side(MessageType type) {
-    return type == MessageType::Append || type == MessageType::Seal || type == MessageType::MarkMatched ||
-           type == MessageType::ScanBuild;
+    return type == MessageType::Append || type == MessageType::BuildKept || type == MessageType::Seal ||
+           type == MessageType::MarkMatched || type == MessageType::ScanBuild;
 }
 
 template <size_t size>
@@ -52,6 +52,7 @@ Status Session::receive(Participant& participant, const Message& message) {
         case MessageType::AppendKept:
         case MessageType::SealKept:
         case MessageType::ProbeKept:
+        case MessageType::BuildKept:
             status = receive_kept(participant, message);
             break;
         case MessageType::Release:

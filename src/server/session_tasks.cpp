@@ -38,8 +38,15 @@ Status Session::check_phase(const Task& task) const {
 
 TaskContext Session::context(const Task& task) {
     Ledger* reserve = task.builds() ? nullptr : resources_.reserve;
-    return {spec_.view(), resources_.arena, &host_memory_,
-            reserve,      fragment_.get(),  stages_.empty() ? 0 : stages_[task.stage].report.build_rows};
+    Stage* stage = stages_.empty() ? nullptr : &stages_[task.stage];
+    return {spec_.view(),
+            resources_.arena,
+            &host_memory_,
+            reserve,
+            fragment_.get(),
+            stage ? stage->report.build_rows : 0,
+            stage ? &stage->next_row : nullptr,
+            device_->is_cpu() ? kKeptRowsOfCpu : kKeptRowsOfGpu};
 }
 
 void Session::start_task(Participant& participant) {
@@ -50,8 +57,7 @@ void Session::start_task(Participant& participant) {
     if (task.type == MessageType::Rewind) lost_groups_ = false;  // who goes from now on loses new ones
     if (task.type == MessageType::Append && !task.first_row) {
         Stage& stage = stages_[task.stage];
-        task.first_row = stage.next_row;
-        stage.next_row += task.batch.rows;
+        task.first_row = stage.next_row.fetch_add(task.batch.rows);
     }
     SealReport* report = task.type == MessageType::Seal ? &stages_[task.stage].fresh_report : nullptr;
     run([context = context(task), report, &task] { return execute(context, task, report); },
@@ -92,7 +98,7 @@ void Session::park(Participant& participant) {
 // Whether what a task did is lost, because it did it on the device that the session is about to leave: of a
 // join that moves only the build rows come along, and chunks are none of its.
 bool Session::is_lost(const Task& task) const {
-    return wants_move_ && task.type != MessageType::Append && !task.keeps() && !task.dropped;
+    return wants_move_ && !task.appends() && !task.keeps() && !task.dropped;
 }
 
 // Results in the middle of a task.
@@ -118,7 +124,7 @@ void Session::finish_task(Participant& participant, const Status& status) {
     if (phase_ == Phase::Over || (participant.gone && !task.first_row)) return;
     if (task.dropped && status.fault != Fault::DeviceLost) return pop_task(participant);
     if (!status.ok()) return handle_failure(status);
-    if (is_lost(task)) return;
+    if (is_lost(task) || task.goes_on()) return;
     answer(participant, task);
     pop_task(participant);
 }
@@ -145,6 +151,8 @@ void Session::answer(Participant& participant, const Task& task) {
             return send(participant, MessageType::Appended, task.sequence);
         case MessageType::SealKept:
             return answer_seal_kept(participant, task);
+        case MessageType::BuildKept:
+            return answer_build_kept(participant, task);
         case MessageType::MarkMatched:
             answered_ = true;
             return send(participant, MessageType::Marked, task.sequence);

@@ -55,6 +55,18 @@ struct Delivery {
     ResultBatch batch;
 };
 
+// Kept rows on their way to a build side.
+struct KeptBuild {
+    KeptBuild(const KeptScan& scan, std::span<const ColumnSpec> columns, uint32_t most_rows, Ledger* ledger)
+        : rows(scan, position, columns, most_rows, ledger) {}
+
+    KeptPosition position;
+    KeptRows rows;
+    BatchView batch;  // that has its numbers, where the task has a first row
+    uint64_t rows_appended = 0;
+    bool is_done = false;
+};
+
 struct Task {
     MessageType type;
     uint32_t stage = 0;
@@ -67,20 +79,23 @@ struct Task {
     std::shared_ptr<KeptChunk> making;   // AppendKept, SealKept: what is filled
     SealKeptBody kept_seal{};            // SealKept
     ChunkMap map{};                      // SealKept
-    std::unique_ptr<KeptScan> scan;      // ProbeKept
+    std::unique_ptr<KeptScan> scan;      // ProbeKept, BuildKept
     std::unique_ptr<KeptLanes> lanes;    // ProbeKept, once it has begun
 
     // Of the event thread.
-    std::optional<uint64_t> first_row;  // number of the first row of an Append, from its first start on
-    bool dropped = false;               // rewound meanwhile: to be finished without an answer
-    uint64_t bytes_needed = 0;          // of the next result block; 0: any
+    // Number of the first row of an Append, from its first start on. A worker sets and resets it for each
+    // batch of a BuildKept.
+    std::optional<uint64_t> first_row;
+    bool dropped = false;       // rewound meanwhile: to be finished without an answer
+    uint64_t bytes_needed = 0;  // of the next result block; 0: any
     // Set by the event thread while a worker may be reading: results of this probe row are not wanted.
     std::atomic<int64_t> skipped_row{-1};
 
     // Of the worker.
     PrivateCopies copies;
     std::vector<ColumnView> views;
-    std::unique_ptr<Cursor> cursor;  // destroyed before what it reads
+    std::unique_ptr<KeptBuild> build;  // BuildKept, once it has begun
+    std::unique_ptr<Cursor> cursor;    // destroyed before what it reads
 
     bool gives_results() const {
         return probes() || type == MessageType::ScanBuild || type == MessageType::Flush;
@@ -89,7 +104,10 @@ struct Task {
     bool holds_cursor() const { return cursor || lanes; }
     // Fills a chunk, whatever becomes of the fragment.
     bool keeps() const { return type == MessageType::AppendKept || type == MessageType::SealKept; }
-    bool builds() const { return type == MessageType::Append || type == MessageType::Seal; }
+    bool appends() const { return type == MessageType::Append || type == MessageType::BuildKept; }
+    bool builds() const { return appends() || type == MessageType::Seal; }
+    // Its turn is over, but it is not done.
+    bool goes_on() const { return type == MessageType::BuildKept && !build->is_done; }
     // Needs the fragment to itself, or in a Seal its stage.
     bool is_exclusive() const {
         return type == MessageType::Seal || type == MessageType::Rewind || type == MessageType::ScanBuild ||
@@ -114,11 +132,13 @@ struct TaskContext {
     Ledger* host_memory;
     Ledger* reserve;  // once sealed: a join that has used up its memory can still be probed. Else nullptr
     Fragment* fragment;
-    uint64_t build_rows;  // of the task's stage, once sealed
+    uint64_t build_rows;              // of the task's stage, once sealed
+    std::atomic<uint64_t>* next_row;  // number of its build row that comes next
+    uint32_t kept_rows;               // that the device is best given at a time
 };
 
 // Executes an Append, MarkMatched, Rewind, AppendKept or SealKept; or a Seal, filling report, which is for
-// that alone.
+// that alone; or goes on with a BuildKept until its turn is over.
 Status execute(const TaskContext& context, Task& task, SealReport* report);
 
 // Starts or goes on with a Probe, ScanBuild or Flush, filling one block after the other until its

@@ -66,7 +66,8 @@ TailCounts tail_counts(const Message& message) {
             counts.has_map = message.as<SealKeptBody>().keep != 0;
             break;
         case MessageType::ProbeKept:
-            counts.conditions = message.as<ProbeKeptBody>().conditions;
+        case MessageType::BuildKept:
+            counts.conditions = message.as<ScanKeptBody>().conditions;
             counts.has_map = true;
             break;
         default:
@@ -205,7 +206,8 @@ uint32_t body_bytes(MessageType type) {
         case MessageType::SealKept:
             return sizeof(SealKeptBody);
         case MessageType::ProbeKept:
-            return sizeof(ProbeKeptBody);
+        case MessageType::BuildKept:
+            return sizeof(ScanKeptBody);
         case MessageType::ForgetKept:
             return sizeof(ForgetKeptBody);
         case MessageType::KeptTables:
@@ -233,6 +235,7 @@ uint32_t body_bytes(MessageType type) {
 bool names_stage(MessageType type) {
     switch (type) {
         case MessageType::Append:
+        case MessageType::BuildKept:
         case MessageType::Seal:
         case MessageType::Sealed:
         case MessageType::MarkMatched:

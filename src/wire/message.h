@@ -43,13 +43,14 @@
 //   AppendKept (a block, rows)     Appended: the block is the client's again
 //   SealKept (map of the blocks)   FoundKept: the handle if all can find it now; or none, when it was given
 //   up ProbeKept (handle, conditions) Result ... Result (last = 1), as of a Probe of the rows that meet them
+//   BuildKept (handle, conditions) FoundKept: how many rows met them and were appended to the build side
 //   GetKept                        KeptTables (no session needed)
 //   ForgetKept (a table, or all)   KeptTables: what is left (no session needed)
 //
-// Append, Seal, MarkMatched, ScanBuild, GetStats, Sealed and Stats name a stage of the fragment in their
-// header. What a Result has: in a plain join what its spec says; else, where the sink takes rows, the numbers
-// of source rows and the sink's inputs; where it has groups, their columns (group_column()), or, if it is
-// flagged as undecided, the sink's inputs of escaped rows.
+// Append, BuildKept, Seal, MarkMatched, ScanBuild, GetStats, Sealed and Stats name a stage of the fragment in
+// their header. What a Result has: in a plain join what its spec says; else, where the sink takes rows, the
+// numbers of source rows and the sink's inputs; where it has groups, their columns (group_column()), or, if
+// it is flagged as undecided, the sink's inputs of escaped rows.
 //
 // The server handles a participant's messages in order. It never waits for a client: without a result block
 // the cursor is parked until one is released. Neither side blocks in send.
@@ -108,6 +109,7 @@ enum class MessageType : uint16_t {
     AppendKept,
     SealKept,
     ProbeKept,
+    BuildKept,
     GetKept,
     ForgetKept,
     KeptTables,
@@ -271,8 +273,8 @@ struct SealKeptBody {
     uint32_t keep;  // 0: gives up
 };
 
-// Followed by the conditions, then the map of the blocks whose rows are wanted.
-struct ProbeKeptBody {
+// ProbeKept, BuildKept. Followed by the conditions, then the map of the blocks whose rows are wanted.
+struct ScanKeptBody {
     uint32_t handle;
     uint32_t conditions;
 };
@@ -308,8 +310,8 @@ struct Message {
     std::span<const ColumnBuffers> columns;     // Append, Probe, Result, AppendKept
     std::span<const std::byte> packed;          // Open, OpenPart
     std::span<const ChunkColumn> kept_columns;  // FindKept, MakeKept
-    std::span<const KeptCondition> conditions;  // ProbeKept
-    const ChunkMap* map = nullptr;              // FoundKept, SealKept, ProbeKept; nullptr: there is none
+    std::span<const KeptCondition> conditions;  // ProbeKept, BuildKept
+    const ChunkMap* map = nullptr;  // FoundKept, SealKept, ProbeKept, BuildKept; nullptr: there is none
 
     template <typename Body>
     const Body& as() const {

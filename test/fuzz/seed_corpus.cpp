@@ -87,9 +87,10 @@ void write_kept(const std::string& folder) {
     write_packet(folder, MessageType::FoundKept, &found, map, "-map");
     const SealKeptBody seal{1, 1};
     write_packet(folder, MessageType::SealKept, &seal, map, "-map");
-    const ProbeKeptBody all{1, 0}, some{1, 1};
+    const ScanKeptBody all{1, 0}, some{1, 1};
     write_packet(folder, MessageType::ProbeKept, &all, map, "-map");
     write_packet(folder, MessageType::ProbeKept, &some, tail, "-condition");
+    write_packet(folder, MessageType::BuildKept, &some, tail, "-condition");
     const ColumnBuffers buffers[] = {{kNoBuffer, 0, 0, 0}, {64, 128, 256, 512}};
     const AppendKeptBody rows{{0, 4096}, 8, 2, 0, 1, 0, 3, 0, 1024};
     write_packet(folder, MessageType::AppendKept, &rows, std::as_bytes(std::span(buffers)), "-rows");

@@ -1,5 +1,5 @@
-// Kept columns over real sockets: chunks are made, found and probed with, in and out of order, by several
-// participants and sessions, some of which leave in the middle or move.
+// Kept columns over real sockets: chunks are made, found, probed with and built from, in and out of order, by
+// several participants and sessions, some of which leave in the middle or move.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -42,6 +42,14 @@ FoundKeptBody ask(TestClient& client, MessageType question, const ChunkKey& key 
     return client.expect(MessageType::FoundKept).message.as<FoundKeptBody>();
 }
 
+// The column twice, as key and as value of a build side.
+uint32_t find_pairs(TestClient& client) {
+    const ChunkColumn columns[] = {kColumn, kColumn};
+    const ChunkBody body{kKey, 0, 0, 2, 0};
+    client.send(MessageType::FindKept, 0, &body, std::as_bytes(std::span(columns)));
+    return client.expect(MessageType::FoundKept).message.as<FoundKeptBody>().handle;
+}
+
 void send_rows(TestClient& client, uint32_t handle, uint32_t first_block,
                const std::vector<uint16_t>& block_rows, const std::vector<int64_t>& keys) {
     const BlockRange block = client.opened.input[0];
@@ -77,16 +85,40 @@ void keep_rows(TestClient& client) {
     EXPECT_EQ(seal(client, handle), handle);
 }
 
-uint64_t probe(TestClient& client, uint32_t handle, const ChunkMap& map = kMap,
-               const std::vector<KeptCondition>& conditions = {}) {
+std::vector<std::byte> scan_tail(const ChunkMap& map, const std::vector<KeptCondition>& conditions) {
     std::vector<std::byte> tail(conditions.size() * sizeof(KeptCondition) + sizeof map);
     if (!conditions.empty())
         memcpy(tail.data(), conditions.data(), conditions.size() * sizeof(KeptCondition));
     memcpy(tail.data() + tail.size() - sizeof map, &map, sizeof map);
-    const ProbeKeptBody body{handle, static_cast<uint32_t>(conditions.size())};
+    return tail;
+}
+
+uint64_t probe(TestClient& client, uint32_t handle, const ChunkMap& map = kMap,
+               const std::vector<KeptCondition>& conditions = {}) {
+    const ScanKeptBody body{handle, static_cast<uint32_t>(conditions.size())};
     const uint64_t sequence = client.next_sequence();
-    client.send(MessageType::ProbeKept, sequence, &body, tail);
+    client.send(MessageType::ProbeKept, sequence, &body, scan_tail(map, conditions));
     return sequence;
+}
+
+void send_build(TestClient& client, uint32_t handle, const std::vector<KeptCondition>& conditions = {}) {
+    const ScanKeptBody body{handle, static_cast<uint32_t>(conditions.size())};
+    client.send(MessageType::BuildKept, 0, &body, scan_tail(kMap, conditions));
+}
+// How many rows were appended.
+uint64_t build_kept(TestClient& client, uint32_t handle, const std::vector<KeptCondition>& conditions = {}) {
+    send_build(client, handle, conditions);
+    return client.expect(MessageType::FoundKept).message.as<FoundKeptBody>().rows;
+}
+
+// Two stages and groups, the first of which leads from a key to the same.
+TestClient open_to_build(TestServer* server) {
+    OwnedFragment fragment = chain_fragment(2, SinkKind::Groups);
+    fragment.stages[0].join.build[1].nullable = 1;
+    TestClient client = server->connect_and_open(fragment.view());
+    client.append_and_wait({{1, int_payload(100)}, {2, int_payload(200)}}, ColumnType::Fixed8, 1);
+    client.seal(1);
+    return client;
 }
 
 TestClient::Counts counts_of(TestClient& client, uint32_t handle, const ChunkMap& map = kMap,
@@ -96,6 +128,11 @@ TestClient::Counts counts_of(TestClient& client, uint32_t handle, const ChunkMap
     client.send(MessageType::Rewind, 0, nullptr);
     client.expect(MessageType::Rewound);
     return counts;
+}
+
+TestClient::Counts probed_with(TestClient& client, const std::vector<std::optional<int64_t>>& keys) {
+    EXPECT_TRUE(client.groups(client.probe(client.opened.input[0], keys)).empty());
+    return client.groups(client.flush());
 }
 
 void expect_refused(TestClient& client) {
@@ -334,6 +371,98 @@ TEST(ServerKept, ProbesNeedGroupsAndABuildSide) {
     build(rows);
     probe(rows, ask(rows, MessageType::FindKept).handle);
     expect_refused(rows);
+}
+
+TEST(ServerKept, BuildSidesAreMadeOfKeptRows) {
+    for (bool real : {false, true}) {
+        TestServer server({.keep_memory = 16u << 20, .real = real});
+        TestClient maker = open_groups(&server);
+        keep_rows(maker);
+        TestClient all = open_to_build(&server);
+        EXPECT_EQ(build_kept(all, find_pairs(all)), 4u);
+        all.append_and_wait({{2, int_payload(1)}}, ColumnType::Fixed8, 0);
+        EXPECT_EQ(build_kept(all, find_pairs(all), {{7, 0, 1, 0, {}}}), 1u);
+        all.seal(0);
+        EXPECT_EQ(probed_with(all, {2, 1, 7, 1}), (TestClient::Counts{{200, 2}, {100, 3}}));
+        EXPECT_EQ(all.stats(0).join.build_rows, 6u);
+        TestClient some = open_to_build(&server);
+        EXPECT_EQ(build_kept(some, find_pairs(some), {{2, 0, 0, 0, {}}}), 2u);
+        EXPECT_EQ(build_kept(some, find_pairs(some), {{99, 0, 0, 0, {}}}), 0u);
+        some.seal(0);
+        EXPECT_EQ(probed_with(some, {2, 1, 7}), (TestClient::Counts{{200, 2}}));
+    }
+}
+
+TEST(ServerKept, SeveralBuildAtOnce) {
+    TestServer server({.keep_memory = 16u << 20, .real = true});
+    TestClient leader = open_to_build(&server);
+    keep_rows(leader);
+    TestClient worker = server.connect();
+    worker.attach(leader);
+    worker.expect(MessageType::Sealed);
+    for (TestClient* client : {&leader, &worker}) {
+        const uint32_t handle = find_pairs(*client);
+        for (int i = 0; i < 10; i++) send_build(*client, handle);
+    }
+    for (TestClient* client : {&leader, &worker})
+        for (int i = 0; i < 10; i++)
+            EXPECT_EQ(client->expect(MessageType::FoundKept).message.as<FoundKeptBody>().rows, 4u);
+    leader.seal(0);
+    EXPECT_EQ(probed_with(leader, {2, 1}), (TestClient::Counts{{200, 40}, {100, 20}}));
+}
+
+TEST(ServerKept, SessionsThatMoveBuildOn) {
+    TestServer server({.keep_memory = 16u << 20, .gpu = true});
+    TestClient client = open_to_build(&server);
+    keep_rows(client);
+    server.gpu.fault = Fault::DeviceMemory;
+    server.gpu.fail_in[FakeControls::Append] = 2;
+    EXPECT_EQ(build_kept(client, find_pairs(client)), 4u);
+    EXPECT_EQ(build_kept(client, find_pairs(client)), 4u);
+    client.seal(0);
+    EXPECT_EQ(client.stats(0).join.moved, 1);
+    EXPECT_EQ(probed_with(client, {2, 1}), (TestClient::Counts{{200, 4}, {100, 2}}));
+}
+
+TEST(ServerKept, WhoBuildsMayLeave) {
+    TestServer server(keeps());
+    TestClient leader = open_to_build(&server);
+    keep_rows(leader);
+    {
+        TestClient worker = server.connect();
+        worker.attach(leader);
+        worker.expect(MessageType::Sealed);
+        server.cpu.hang_in = FakeControls::Append;
+        send_build(worker, find_pairs(worker));
+        ASSERT_TRUE(eventually([&] { return server.cpu.hanging == 1; }));
+    }
+    leader.stats(1);
+    server.cpu.hang_in = FakeControls::kCalls;
+    leader.seal(0);
+    EXPECT_EQ(probed_with(leader, {2}), (TestClient::Counts{{200, 2}}));
+    leader.close();
+    EXPECT_TRUE(server.becomes_clean());
+}
+
+TEST(ServerKept, BuildSidesThatCannotBeMadeOfKeptRows) {
+    TestServer server(keeps());
+    TestClient maker = open_groups(&server);
+    keep_rows(maker);
+    const auto refuses = [&](auto wrong) {
+        TestClient client = open_to_build(&server);
+        wrong(client);
+        expect_refused(client);
+    };
+    refuses([](TestClient& client) { send_build(client, 0); });
+    refuses([](TestClient& client) { send_build(client, 9); });
+    refuses([](TestClient& client) { send_build(client, ask(client, MessageType::FindKept).handle); });
+    refuses([](TestClient& client) { send_build(client, find_pairs(client), {{0, 1, 2, 0, {}}}); });
+    refuses([](TestClient& client) {
+        client.seal(0);
+        send_build(client, find_pairs(client));
+    });
+    maker.close();
+    EXPECT_TRUE(server.becomes_clean());
 }
 
 }  // namespace gpujoin::test

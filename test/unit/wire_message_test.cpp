@@ -33,7 +33,7 @@ struct Packet {
 
 // What follows a body of zeros.
 uint32_t plain_tail(MessageType type) {
-    return type == MessageType::ProbeKept ? sizeof(ChunkMap) : 0;
+    return type == MessageType::ProbeKept || type == MessageType::BuildKept ? sizeof(ChunkMap) : 0;
 }
 
 // A packet with a body that nobody objects to: zeros, save that there is no session without a stage.
@@ -109,7 +109,7 @@ TEST(Message, OnlyWhatIsAboutAStageNamesOne) {
         EXPECT_EQ(status.ok(), names_stage(type)) << number;
         naming += names_stage(type);
     }
-    EXPECT_EQ(naming, 7);
+    EXPECT_EQ(naming, 8);
     alignas(8) std::byte seal[sizeof(MessageHeader)];
     encode(MessageType::Seal, 7, 0, nullptr, 0, {}, seal, 3);
     EXPECT_EQ(reinterpret_cast<MessageHeader*>(seal)->stage, 3u);
@@ -182,14 +182,14 @@ TEST(Message, MapsFollowWhereTheBodySaysSo) {
     check(MessageType::SealKept, &given_up, &kept);
 }
 
-TEST(Message, ProbesWithKeptRowsCarryConditionsAndAMap) {
+void check_scan_of_kept_rows(MessageType type) {
     std::vector<ChunkMap> map(1);
     map[0].add(kChunkBlocks - 1);
     for (uint32_t count : {0u, 1u, kMaxKeptConditions, kMaxKeptConditions + 1}) {
         std::vector<std::byte> tail;
         tail << std::vector<KeptCondition>(count, {-5, 10, 3, 1, {}}) << map;
-        ProbeKeptBody body{4, count};
-        Message message = decoded(MessageType::ProbeKept, &body, tail);
+        ScanKeptBody body{4, count};
+        Message message = decoded(type, &body, tail);
         ASSERT_EQ(message.header != nullptr, count <= kMaxKeptConditions) << count;
         if (!message.header) continue;
         ASSERT_EQ(message.conditions.size(), count);
@@ -197,11 +197,16 @@ TEST(Message, ProbesWithKeptRowsCarryConditionsAndAMap) {
         ASSERT_TRUE(message.map);
         EXPECT_TRUE(message.map->has(kChunkBlocks - 1));
         for (uint32_t other : {count + 1, count - 1, UINT32_MAX}) {
-            ProbeKeptBody wrong{4, other};
-            EXPECT_FALSE(is_taken(MessageType::ProbeKept, &wrong, tail)) << other;
+            ScanKeptBody wrong{4, other};
+            EXPECT_FALSE(is_taken(type, &wrong, tail)) << other;
         }
-        EXPECT_FALSE(is_taken(MessageType::ProbeKept, &body, std::span(tail).first(tail.size() - 8)));
+        EXPECT_FALSE(is_taken(type, &body, std::span(tail).first(tail.size() - 8)));
     }
+}
+
+TEST(Message, ScansOfKeptRowsCarryConditionsAndAMap) {
+    check_scan_of_kept_rows(MessageType::ProbeKept);
+    check_scan_of_kept_rows(MessageType::BuildKept);
 }
 
 TEST(Message, KeptRowsCarryTheirColumns) {

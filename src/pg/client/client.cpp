@@ -272,7 +272,7 @@ void send_message(Client* client, MessageType type, uint64 sequence, const void*
 
 bool ask(Client* client, const Inquiry& question, MessageType expected) {
     client->expected = expected;
-    client->expected_stage = question.stage;
+    client->expected_stage = names_stage(expected) ? question.stage : 0;
     client->expected_sequence = question.type == MessageType::Reserve ? ++client->last_sequence : 0;
     client->is_answered = client->is_refused = false;
     send_message(client, question.type, client->expected_sequence, question.body, question.tail,

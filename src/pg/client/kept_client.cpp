@@ -15,6 +15,21 @@ bool ask_about(Client* client, MessageType question, const ChunkBody& body,
     return ask(client, {question, &body, std::as_bytes(columns)}, MessageType::FoundKept);
 }
 
+struct ScanKeptMessage {
+    explicit ScanKeptMessage(const KeptScanView* scan)
+        : body{scan->handle, static_cast<uint32>(scan->conditions.size())},
+          tail(bytes, scan->conditions.size_bytes() + sizeof *scan->map) {
+        memcpy(bytes, scan->conditions.data(), scan->conditions.size_bytes());
+        memcpy(bytes + scan->conditions.size_bytes(), scan->map, sizeof *scan->map);
+    }
+    ScanKeptMessage(const ScanKeptMessage&) = delete;
+    ScanKeptMessage& operator=(const ScanKeptMessage&) = delete;
+
+    ScanKeptBody body;
+    alignas(KeptCondition) std::byte bytes[kMaxKeptConditions * sizeof(KeptCondition) + sizeof(ChunkMap)];
+    std::span<const std::byte> tail;
+};
+
 }  // namespace
 
 void client_find_kept(Client* client, const ChunkKey* chunk, std::span<const ChunkColumn> columns,
@@ -54,21 +69,19 @@ bool client_seal_kept(Client* client, uint32_t handle, const ChunkMap* map) {
            client->answer.found.handle != 0;
 }
 
-uint64_t client_probe_kept(Client* client, uint32_t handle, std::span<const KeptCondition> conditions,
-                           const ChunkMap* map) {
-    struct {
-        KeptCondition conditions[kMaxKeptConditions];
-        std::byte map[sizeof(ChunkMap)];  // behind so many as there are
-    } tail;
-    auto* bytes = reinterpret_cast<std::byte*>(&tail);
-    memcpy(bytes, conditions.data(), conditions.size_bytes());
-    memcpy(bytes + conditions.size_bytes(), map, sizeof *map);
-    ProbeKeptBody body = {handle, static_cast<uint32>(conditions.size())};
+uint64_t client_probe_kept(Client* client, const KeptScanView* scan) {
+    ScanKeptMessage message(scan);
     uint64 sequence = ++client->last_sequence;
     add_unfinished(client, sequence, client->names_probe_rows);
-    send_message(client, MessageType::ProbeKept, sequence, &body,
-                 {bytes, conditions.size_bytes() + sizeof *map});
+    send_message(client, MessageType::ProbeKept, sequence, &message.body, message.tail);
     return sequence;
+}
+
+uint64_t client_build_kept(Client* client, uint32_t stage, const KeptScanView* scan) {
+    ScanKeptMessage message(scan);
+    bool is_built =
+        ask(client, {MessageType::BuildKept, &message.body, message.tail, stage}, MessageType::FoundKept);
+    return is_built ? client->answer.found.rows : 0;
 }
 
 }  // namespace gpujoin

@@ -25,9 +25,16 @@ void client_append_kept(Client* client, const Block* block, AppendKeptBody body,
                         std::span<const ColumnBuffers> columns);
 // The chunk is complete, for the blocks of the map; nullptr: it is given up. False where it is not kept.
 bool client_seal_kept(Client* client, uint32_t handle, const ChunkMap* map);
-// Probes with the rows of a found chunk that meet the conditions, of the blocks of the map. The sequence
-// number of the results.
-uint64_t client_probe_kept(Client* client, uint32_t handle, std::span<const KeptCondition> conditions,
-                           const ChunkMap* map);
+
+// Rows of a found chunk: those that meet the conditions, of the blocks of the map.
+struct KeptScanView {
+    uint32_t handle;
+    std::span<const KeptCondition> conditions;
+    const ChunkMap* map;
+};
+// Probes with them. The sequence number of the results.
+uint64_t client_probe_kept(Client* client, const KeptScanView* scan);
+// Appends them to a stage's build side, and waits for that. How many there are.
+uint64_t client_build_kept(Client* client, uint32_t stage, const KeptScanView* scan);
 
 }  // namespace gpujoin

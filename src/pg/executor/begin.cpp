@@ -269,7 +269,9 @@ void begin_node(CustomScanState* node, EState* estate, int eflags) {
     if (state->plan.groups && probe->side.heap)
         probe->side.kept = kept_source_create(probe->side.heap, &probe->side.writer, estate);
     for (int i = 0; i < state->plan.stage_count; i++) {
-        choose_build_source(state, &state->stages[i].build);
+        Side* build = &state->stages[i].build;
+        choose_build_source(state, build);
+        if (build->heap) build->kept = kept_source_create(build->heap, &build->writer, estate);
         state->stages[i].build_uses_params = build_uses_params(state, i);
     }
     // Append keeps finished children alive: what the server holds is given back after the last row, unless a

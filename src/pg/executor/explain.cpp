@@ -114,6 +114,24 @@ void show_costs(const CostTerms* costs, ExplainState* es) {
     ExplainCloseGroup("Predicted Cost", "Predicted Cost", true, es);
 }
 
+// How much of an input needed not be read. It varies with what happened before.
+void show_kept(const char* name, const KeptSource* kept, ExplainState* es) {
+    KeptFigures figures;
+    if (!kept || !es->costs || !kept_source_figures(kept, &figures)) return;
+    uint64 read = figures.blocks - figures.passed_over;
+    if (es->format == EXPLAIN_FORMAT_TEXT) {
+        appendStringInfoSpaces(es->str, 2 * es->indent);
+        appendStringInfo(es->str, "%s: %u of %u chunks, blocks read " UINT64_FORMAT "\n", name, figures.used,
+                         figures.chunks, read);
+        return;
+    }
+    ExplainOpenGroup(name, name, true, es);
+    ExplainPropertyInteger("Chunks Used", nullptr, figures.used, es);
+    ExplainPropertyInteger("Chunks", nullptr, figures.chunks, es);
+    ExplainPropertyUInteger("Blocks Read", nullptr, read, es);
+    ExplainCloseGroup(name, name, true, es);
+}
+
 void show_build(const JoinStage* stage, ExplainState* es) {
     const JoinStats* before = &stage->finished;
     const JoinStats* now = &stage->current;
@@ -125,6 +143,7 @@ void show_build(const JoinStage* stage, ExplainState* es) {
                      {text ? "append" : "Append Time", text ? "seal" : "Seal Time"},
                      {before->append_ms + now->append_ms, before->seal_ms + now->seal_ms}};
     show_traffic(&build, es);
+    show_kept("Kept Build", stage->build.kept, es);
 }
 
 // The node's waiting is told with the first stage's probe.
@@ -183,26 +202,8 @@ void show_sink(const GpuJoinState* state, ExplainState* es) {
     appendStringInfoChar(es->str, '\n');
 }
 
-// How much of the probe input needed not be read. It varies with what happened before.
-void show_kept(const KeptSource* kept, ExplainState* es) {
-    KeptFigures figures;
-    if (!kept || !es->costs || !kept_source_figures(kept, &figures)) return;
-    uint64 read = figures.blocks - figures.passed_over;
-    if (es->format == EXPLAIN_FORMAT_TEXT) {
-        appendStringInfoSpaces(es->str, 2 * es->indent);
-        appendStringInfo(es->str, "Kept: %u of %u chunks, blocks read " UINT64_FORMAT "\n", figures.used,
-                         figures.chunks, read);
-        return;
-    }
-    ExplainOpenGroup("Kept", "Kept", true, es);
-    ExplainPropertyInteger("Chunks Used", nullptr, figures.used, es);
-    ExplainPropertyInteger("Chunks", nullptr, figures.chunks, es);
-    ExplainPropertyUInteger("Blocks Read", nullptr, read, es);
-    ExplainCloseGroup("Kept", "Kept", true, es);
-}
-
 void show_figures(const GpuJoinState* state, ExplainState* es) {
-    show_kept(state->probe.side.kept, es);
+    show_kept("Kept", state->probe.side.kept, es);
     if (es->costs && state->device[0]) ExplainPropertyText("Device", state->device, es);
     if (state->plan.stage_count == 1) show_stage_figures(state, state->stages, es);
     if (state->plan.groups) show_sink(state, es);

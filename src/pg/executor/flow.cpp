@@ -64,9 +64,13 @@ ProbeBatch* next_batch(ProbeInput* probe) {
     return &probe->batches[(probe->oldest + probe->in_flight) % kBatchesInFlight];
 }
 
-// Rows of the probe input may be kept by the server.
-bool may_have_kept_rows(const GpuJoinState* state) {
-    return state->probe.side.kept && !state->parallel.join && !is_partitioned(state);
+// Rows of an input may be kept by the server.
+bool may_have_kept_rows(const GpuJoinState* state, const Side* side) {
+    return side->kept && !state->parallel.join && !is_partitioned(state);
+}
+
+bool is_known_empty(const GpuJoinState* state, Side* side) {
+    return !may_have_kept_rows(state, side) && side_is_empty(side);
 }
 
 // Has the server probe with one more chunk of kept rows. False when there are no more.
@@ -83,7 +87,7 @@ bool send_kept_chunk(GpuJoinState* state) {
 // Sends one more probe batch. False when the probe side has no more rows, or results must be received first.
 bool send_probe_batch(GpuJoinState* state) {
     ProbeInput* probe = &state->probe;
-    if (may_have_kept_rows(state) && send_kept_chunk(state)) return true;
+    if (may_have_kept_rows(state, &probe->side) && send_kept_chunk(state)) return true;
     ProbeBatch* batch = next_batch(probe);
     Side* side = probing_side(state);
     BatchWriter* writer = &side->writer;
@@ -118,6 +122,7 @@ void forget_decisions(Decider* decider) {
 void close_stage(const GpuJoinState* state, JoinStage* stage) {
     if (!runs_together(state)) add_stats(&stage->finished, &stage->current);
     memset(&stage->current, 0, sizeof(stage->current));
+    if (stage->build.kept) kept_source_reset(stage->build.kept);
     forget_decisions(&stage->decider);
     batch_writer_reset(&stage->build.writer);
 }
@@ -151,7 +156,7 @@ bool lacks_build_rows(const GpuJoinState* state) {
 bool is_a_build_side_empty(GpuJoinState* state) {
     for (int i = first_stage(state); i < end_of_stages(state); i++) {
         JoinStage* stage = &state->stages[i];
-        if (rows_of(stage->kind).needs_a_build_row() && side_is_empty(&stage->build)) return true;
+        if (rows_of(stage->kind).needs_a_build_row() && is_known_empty(state, &stage->build)) return true;
     }
     return false;
 }
@@ -202,8 +207,7 @@ bool build_join(GpuJoinState* state, Status* refusal) {
 // nothing is opened for that: a join in a correlated subplan may find it so thousands of times.
 bool enter_join(GpuJoinState* state) {
     for (;;) {
-        if (looks_for_probe_row(state) && !may_have_kept_rows(state) && side_is_empty(probing_side(state)))
-            return false;
+        if (looks_for_probe_row(state) && is_known_empty(state, probing_side(state))) return false;
         bool is_empty = is_a_build_side_empty(state);
         state->build_is_empty = is_empty && !is_partitioned(state);
         if (is_empty) return false;
@@ -215,6 +219,13 @@ bool enter_join(GpuJoinState* state) {
 
 uint32_t number_of(const GpuJoinState* state, const JoinStage* stage) {
     return static_cast<uint32_t>(stage - &state->stages[first_stage(state)]);
+}
+
+void append_kept_rows(GpuJoinState* state, JoinStage* stage) {
+    uint64 rows;
+    while (!client_refusal(state->client) &&
+           kept_source_build(stage->build.kept, state->client, number_of(state, stage), &rows))
+        state->counts.build_rows += rows;
 }
 
 }  // namespace
@@ -245,6 +256,7 @@ void append_build_side(GpuJoinState* state, JoinStage* stage) {
     BatchWriter* writer = &build->writer;
     BatchGoal goal = {kTargetBatchRows, nullptr, nullptr};
     stage->was_read = true;
+    if (may_have_kept_rows(state, build)) append_kept_rows(state, stage);
     uint64 before = state->counts.bytes;
     while (fill_batch(state, build, &goal)) {
         batch_finish(writer);

@@ -258,6 +258,16 @@ void open(KeptSource* source, Client* client) {
     MemoryContextSwitchTo(caller);
 }
 
+// False when all chunks were used.
+bool next_chunk(KeptSource* source, Client* client, KeptScanView* scan) {
+    if (!source->is_open) open(source, client);
+    if (source->next_chunk == source->chunk_count) return false;
+    const UsableChunk* chunk = &source->chunks[source->next_chunk++];
+    *scan = {chunk->handle, {source->conditions, static_cast<size_t>(source->condition_count)}, &chunk->map};
+    count_rows_fetched(heap_scan_relation(source->scan), static_cast<int64>(chunk->rows));
+    return true;
+}
+
 }  // namespace
 
 KeptSource* kept_source_create(HeapScan* scan, const BatchWriter* writer, EState* estate) {
@@ -281,12 +291,16 @@ KeptSource* kept_source_create(HeapScan* scan, const BatchWriter* writer, EState
 }
 
 bool kept_source_probe(KeptSource* source, Client* client, uint64* sequence) {
-    if (!source->is_open) open(source, client);
-    if (source->next_chunk == source->chunk_count) return false;
-    const UsableChunk* chunk = &source->chunks[source->next_chunk++];
-    std::span<const KeptCondition> conditions(source->conditions, source->condition_count);
-    *sequence = client_probe_kept(client, chunk->handle, conditions, &chunk->map);
-    count_rows_fetched(heap_scan_relation(source->scan), static_cast<int64>(chunk->rows));
+    KeptScanView scan;
+    if (!next_chunk(source, client, &scan)) return false;
+    *sequence = client_probe_kept(client, &scan);
+    return true;
+}
+
+bool kept_source_build(KeptSource* source, Client* client, uint32_t stage, uint64* rows) {
+    KeptScanView scan;
+    if (!next_chunk(source, client, &scan)) return false;
+    *rows = client_build_kept(client, stage, &scan);
     return true;
 }
 

@@ -15,10 +15,11 @@ struct KeptSource;
 // Allocates in the current memory context.
 KeptSource* kept_source_create(HeapScan* scan, const BatchWriter* writer, EState* estate);
 
-// Has the server probe with the kept rows of one more chunk. False where there are no more; the scan is not
-// to be read before that. The first call finds the chunks, and has those made that are to be: no results may
-// be outstanding then.
+// Has the server probe with the kept rows of one more chunk, or append them to the build side of a stage.
+// False where there are no more; the scan is not to be read before that. The first call finds the chunks, and
+// has those made that are to be: no results may be outstanding then.
 bool kept_source_probe(KeptSource* source, Client* client, uint64* sequence);
+bool kept_source_build(KeptSource* source, Client* client, uint32_t stage, uint64* rows);
 
 // The session is over, or the scan starts again.
 void kept_source_reset(KeptSource* source);

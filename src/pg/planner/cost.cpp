@@ -254,12 +254,16 @@ Cost condition_cost(PlannerInfo* root, const JoinClauses* clauses, QualCost* con
     return condition->startup + pushed_down.startup;
 }
 
-// Kept rows are neither read nor encoded.
-void spare_kept_rows(const Path* probe, double kept, CostTerms* terms) {
+// Kept rows are neither read nor encoded: of these terms an input's share, the first of which is reading.
+void spare_kept_rows(const Path* input, double kept, std::initializer_list<Cost*> terms) {
     if (kept == 0) return;
-    for (CostTerm term : {kReadProbeTerm, kEncodeProbeTerm, kTransferProbeTerm})
-        terms->cost[term] *= 1 - kept;
-    terms->cost[kReadProbeTerm] += kept * probe->parent->tuples * kKeptRow;
+    for (Cost* term : terms) *term *= 1 - kept;
+    **terms.begin() += kept * input->parent->tuples * kKeptRow;
+}
+
+void spare_kept_source(const Path* probe, double kept, CostTerms* terms) {
+    double* cost = terms->cost;
+    spare_kept_rows(probe, kept, {&cost[kReadProbeTerm], &cost[kEncodeProbeTerm], &cost[kTransferProbeTerm]});
 }
 
 }  // namespace
@@ -349,7 +353,7 @@ Cost reading_cost(const Path* input) {
 
 Cost least_cost(const Path* probe, const ChainCosts& costs) {
     CostTerms terms = costs.terms;
-    spare_kept_rows(probe, costs.kept, &terms);
+    spare_kept_source(probe, costs.kept, &terms);
     return sum_of(terms);
 }
 
@@ -391,10 +395,14 @@ ChainCosts estimate_chain(PlannerInfo* root, const JoinInputs& inputs, const Eng
     costs.output += output;
     double* terms = costs.terms.cost;
     terms[kSetUpTerm] += is_first ? engine.setup : engine.stage;
-    terms[kReadBuildTerm] += reading_cost(inputs.build);
-    terms[kEncodeBuildTerm] += encode_cost(build_rows, facts.build_keys) + encode_cost(build_rows, output);
-    terms[kTransferBuildTerm] +=
-        built_rows * (facts.build_keys.bytes + output.bytes) / kMegabyte * engine.megabyte;
+    Cost read = reading_cost(inputs.build);
+    Cost encode = encode_cost(build_rows, facts.build_keys) + encode_cost(build_rows, output);
+    Cost transfer = built_rows * (facts.build_keys.bytes + output.bytes) / kMegabyte * engine.megabyte;
+    if (inputs.workers == 0)
+        spare_kept_rows(inputs.build, kept_share_of(root, inputs.build), {&read, &encode, &transfer});
+    terms[kReadBuildTerm] += read;
+    terms[kEncodeBuildTerm] += encode;
+    terms[kTransferBuildTerm] += transfer;
     terms[kBuildTerm] += built_rows * engine.build_row * depth;
     terms[kEncodeProbeTerm] += encode_cost(probe_rows, facts.probe_keys);
     terms[kTransferProbeTerm] += source_rows * facts.probe_keys.bytes * shares / kMegabyte * engine.megabyte;
@@ -439,7 +447,7 @@ JoinEstimate estimate_groups(const Chain* chain, const GroupsShape& shape, const
     terms[kEncodeProbeTerm] += encode_cost(chain->costs.source_rows, shape.source);
     terms[kTransferProbeTerm] +=
         chain->costs.rows * shape.source.bytes * shares / kMegabyte * engine.megabyte;
-    if (shape.may_be_kept) spare_kept_rows(chain->probe, chain->costs.kept, &estimate.terms);
+    if (shape.may_be_kept) spare_kept_source(chain->probe, chain->costs.kept, &estimate.terms);
     terms[kAggregateTerm] = chain->costs.rows * shares * shape.work * engine.match;
     terms[kEmissionTerm] = shape.groups * shape.columns * setting_emit_cost;
     estimate.total_cost = sum_of(estimate.terms);
