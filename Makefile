@@ -91,6 +91,7 @@ $(cuda_aware): COMMON += $(cuda_flag)
 $(cuda_aware): $(BUILD)/choices.nvcc
 $(fault_aware): COMMON += $(fault_flag)
 $(fault_aware): $(BUILD)/choices.faults
+$(call objects_of,$(shell grep -l GPUJOIN_VERSION $(own_sources))): gpujoin.control
 
 # The extension: PostgreSQL's headers are not ours to warn about.
 $(BUILD)/pic/%.o: %.cpp $(BUILD)/choices

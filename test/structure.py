@@ -3,6 +3,7 @@
 circle, a header and its source taken as one. docs/design.md shows the rooms and their arrows; --write brings that picture
 up to date. Reports in TAP.
 """
+import json
 import pathlib
 import re
 import sys
@@ -136,6 +137,25 @@ def messages_mistaken():
     return [] if right == re.findall(r"\w+", fake) else [f"test/tap/fake_server.py has other messages than {', '.join(right)}"]
 
 
+def versions_apart():
+    """What says which version this is says the same, and scripts lead to it."""
+    def found(file, pattern):
+        return re.findall(pattern, (top / file).read_text(), re.M)
+
+    version = found("gpujoin.control", r"^default_version = '(.*)'")[0]
+    meta = json.loads((top / "META.json").read_text())
+    provided = meta["provides"]["gpujoin"]
+    said = {"META.json": [meta["version"], provided["version"]],
+            "debian/changelog": found("debian/changelog", r"^gpujoin \(([^~)]*)")[:1],
+            "CHANGELOG.md": found("CHANGELOG.md", r"^## (\S+)")[:1]}
+    problems = [f"{file} says {', '.join(says)}, gpujoin.control {version}" for file, says in said.items()
+                if set(says) != {version}]
+    script = provided["file"]
+    if not script.endswith(f"-{version}.sql") or not (top / script).is_file():
+        problems.append(f"META.json names {script}")
+    return problems
+
+
 def main():
     house = House()
     text = design.read_text()
@@ -149,6 +169,7 @@ def main():
                [f"cuda or src/engine/cpu lacks {concept}" for concept in sorted(concepts("cuda") ^ concepts("src/engine/cpu"))]),
               ("sources that know of injected faults say so", house.hidden_faults()),
               ("tests know the messages by their numbers", messages_mistaken()),
+              ("all agree on the version", versions_apart()),
               ("the picture in docs/design.md is true", [] if picture == house.picture() else ["run test/structure.py --write"]))
     for number, (text, problems) in enumerate(checks, 1):
         print(f"{'not ' if problems else ''}ok {number} - {text}")

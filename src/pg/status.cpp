@@ -6,6 +6,7 @@
 #include "pg/allocate.h"
 #include "pg/client/client.h"
 #include "pg/compat.h"
+#include "pg/extension_version.h"
 #include "pg/join_hook.h"
 #include "pg/report.h"
 #include "pg/server_state.h"
@@ -66,8 +67,8 @@ void add_bytes(Row* row, uint64 bytes) {
     add(row, Int64GetDatum(static_cast<int64>(bytes)), bytes == 0);
 }
 
-Datum finish(const Row* row) {
-    Assert(row->count == row->descriptor->natts);
+Datum finish(const Row* row, FunctionCallInfo fcinfo) {
+    if (row->count != row->descriptor->natts) report_other_version(fcinfo);
     return HeapTupleGetDatum(
         heap_form_tuple(row->descriptor, const_cast<Datum*>(row->values), const_cast<bool*>(row->nulls)));
 }
@@ -134,7 +135,7 @@ Datum gpujoin_status(PG_FUNCTION_ARGS) {
     add_bytes(&row, facts.staging_memory);
     add(&row, BoolGetDatum(setting_enabled));
     add_text(&row, setting_device);
-    return finish(&row);
+    return finish(&row, fcinfo);
 }
 
 // One row a call. The devices are asked for once, by the first call.
@@ -176,7 +177,7 @@ Datum gpujoin_list_devices(PG_FUNCTION_ARGS) {
     add_figure(&row, device.rates.probe_ns);
     add_figure(&row, device.rates.match_ns);
     add_figure(&row, device.rates.transfer_ns > 0 ? 1e3 / device.rates.transfer_ns : 0);
-    SRF_RETURN_NEXT(calls, finish(&row));
+    SRF_RETURN_NEXT(calls, finish(&row, fcinfo));
 }
 
 Datum gpujoin_calibrate(PG_FUNCTION_ARGS) {
@@ -199,5 +200,5 @@ Datum gpujoin_statistics(PG_FUNCTION_ARGS) {
         add(&row, Int64GetDatum(static_cast<int64>(total)));
     add(&row, Int64GetDatum(facts.generation > 0 ? static_cast<int64>(facts.generation) - 1 : 0));
     add(&row, TimestampTzGetDatum(totals.since));
-    return finish(&row);
+    return finish(&row, fcinfo);
 }

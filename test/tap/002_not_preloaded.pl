@@ -15,7 +15,7 @@ $node->safe_psql('postgres', 'CREATE EXTENSION gpujoin');
 is(status($node, 'ready'), 'f', 'it is not ready');
 is(status($node, 'reason'), 'gpujoin is not in shared_preload_libraries', 'and says why');
 is(status($node, 'server'), 'not preloaded', 'there is no server');
-is($node->safe_psql('postgres', 'SELECT gpujoin_version()'), '0.1.0', 'the version is known');
+is($node->safe_psql('postgres', 'SELECT gpujoin_version()'), '0.2.0', 'the version is known');
 
 my $query = 'SELECT count(*) FROM pg_class a JOIN pg_class b USING (relname)';
 my $plan = $node->safe_psql('postgres', "LOAD 'gpujoin'; SET gpujoin.force = on; EXPLAIN (COSTS OFF) $query");
