@@ -11,3 +11,17 @@ BEGIN
     END IF;
 END
 $$;
+
+-- Plans the statement, with the permissions that EXPLAIN asks of whoever calls it, and runs nothing.
+CREATE FUNCTION gpujoin_why(
+    query text,
+    OUT tables text[],                -- of both sides, by the names that EXPLAIN gives them
+    OUT kind text,                    -- Inner Join, Left Join, ..., Aggregate
+    OUT taken boolean,
+    OUT node text,                    -- GPU Join 1, stage 2; or core's node
+    OUT reason text,                  -- why it is not taken
+    OUT advice text)                  -- what would change that
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'gpujoin_why'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE ROWS 10;
+COMMENT ON FUNCTION gpujoin_why(text) IS 'which joins and aggregates of a statement are taken, and why others are not';

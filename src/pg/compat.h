@@ -32,6 +32,7 @@ extern "C" {
 #include "storage/read_stream.h"
 #endif
 #include "storage/ipc.h"
+#include "tcop/tcopprot.h"
 #include "utils/guc.h"
 #include "utils/pg_locale.h"
 #include "utils/rel.h"
@@ -104,6 +105,24 @@ inline bool shows_table_names(const ExplainState* es) {
     return es->rtable_size > 1 || es->verbose;
 #else
     return list_length(es->rtable) > 1 || es->verbose;
+#endif
+}
+
+// EXPLAIN of one query, as core does it where no hook takes its place.
+inline void explain_query(Query* query, int options, IntoClause* into, ExplainState* es, const char* text,
+                          ParamListInfo parameters, QueryEnvironment* environment) {
+#if PG_VERSION_NUM >= 170000
+    standard_ExplainOneQuery(query, options, into, es, text, parameters, environment);
+#else
+    instr_time begin, duration;
+    BufferUsage before = pgBufferUsage;
+    BufferUsage used = {};
+    INSTR_TIME_SET_CURRENT(begin);
+    PlannedStmt* plan = pg_plan_query(query, text, options, parameters);
+    INSTR_TIME_SET_CURRENT(duration);
+    INSTR_TIME_SUBTRACT(duration, begin);
+    BufferUsageAccumDiff(&used, &pgBufferUsage, &before);
+    ExplainOnePlan(plan, into, es, text, parameters, environment, &duration, es->buffers ? &used : nullptr);
 #endif
 }
 

@@ -14,6 +14,9 @@ void install_join_hook();
 // The same for the grouping of a chain's rows.
 void install_groups_hook();
 
+// EXPLAIN (VERBOSE) tells of joins that are left to core though they are forced.
+void install_explain_hook();
+
 // executor/: callbacks that make a node from a plan, whose rows are those of joins, or groups. Registered
 // with RegisterCustomScanMethods under their names.
 extern const CustomScanMethods scan_methods;

@@ -33,6 +33,7 @@ void _PG_init(void) {
     define_settings();
     install_noted_join_hook();
     install_groups_hook();
+    install_explain_hook();
     if (!process_shared_preload_libraries_in_progress) return;
     install_shared_state();
     install_kept_tables();

@@ -20,6 +20,8 @@ is($node->safe_psql('postgres', 'SELECT gpujoin_version()'), '0.2.0', 'the versi
 my $query = 'SELECT count(*) FROM pg_class a JOIN pg_class b USING (relname)';
 my $plan = $node->safe_psql('postgres', "LOAD 'gpujoin'; SET gpujoin.force = on; EXPLAIN (COSTS OFF) $query");
 unlike($plan, qr/GPU Join/, 'joins are planned as ever');
+is($node->safe_psql('postgres', "SELECT reason FROM gpujoin_why('$query') WHERE kind = 'Inner Join'"),
+	'the server is not ready, so that core plans everything', 'and so says who is asked why');
 is($node->safe_psql('postgres', "LOAD 'gpujoin'; SHOW gpujoin.device"), 'cpu', 'settings keep their values');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_stat_gpujoin WHERE joins IS NOT NULL'), '0',
 	'there are no statistics');

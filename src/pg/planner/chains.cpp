@@ -78,6 +78,7 @@ constexpr double kFuzz = 1.01;
 bool is_worthwhile(const JoinCall& call, const JoinInputs& step) {
     double rows = step.before ? step.before->costs.source_rows : step.probe->rows;
     if (!setting_force && rows < kFewestProbeRows) return false;
+    if (call.verdict) return true;
     const Cost least = least_cost(step.probe, estimate_chain(call.root, step, call.engine));
     const Chain* known = cheapest_chain(call.joinrel, step.workers > 0);
     if (known && kFuzz * least >= least_cost(known->probe, known->costs)) return false;
@@ -185,7 +186,11 @@ void add_chain(const JoinCall& call, const JoinInputs& step) {
     if (!is_decided_by_engine(clauses)) return;
     if (!are_computed_early(call.root, step.before, step.facts->kind, clauses)) return;
     ChainCosts costs = estimate_chain(call.root, step, call.engine);
-    if (!fits_server(call, costs.server_bytes)) return;
+    if (!fits_server(call, costs.server_bytes)) return refuse_memory(call, costs.server_bytes);
+    if (call.verdict) {
+        if (step.before) add_join_path(call, step);
+        return;
+    }
     const Chain* known = cheapest_chain(call.joinrel, step.workers > 0);
     if (known && least_cost(known->probe, known->costs) <= least_cost(step.probe, costs)) return;
     remember(call.joinrel, chain_of(call, step, costs));

@@ -11,6 +11,7 @@
 #include "pg/planner/chains.h"
 #include "pg/error_free.h"
 #include "pg/planner/filters.h"
+#include "pg/planner/refused_groups.h"
 #include "pg/planner/rivals.h"
 #include "pg/server_state.h"
 #include "pg/settings.h"
@@ -57,6 +58,7 @@ struct GroupCall {
     PathTarget* target;  // of partial groups
     double groups;
     EngineCosts engine;
+    Verdict* verdict;  // nullptr unless it is asked for
 };
 
 // What an aggregate of core's is here.
@@ -361,6 +363,13 @@ PathTarget* partial_target(const GroupCall& call) {
     return set_pathtarget_cost_width(call.root, target);
 }
 
+// Whether it is an aggregate that engines compute, if they can compute its arguments.
+bool is_known(const Node* expression) {
+    if (!IsA(expression, Aggref)) return false;
+    const Oid function = reinterpret_cast<const Aggref*>(expression)->aggfnoid;
+    return function == F_COUNT_ || function == F_COUNT_ANY || find_aggregate(function);
+}
+
 // nullptr where an engine cannot make these groups.
 GroupsInput* collect_groups(const GroupCall& call, const Chain* chain) {
     auto* groups = zeroed<GroupsInput>();
@@ -373,8 +382,9 @@ GroupsInput* collect_groups(const GroupCall& call, const Chain* chain) {
     foreach (cell, call.target->exprs) {
         Index reference = get_pathtarget_sortgroupref(call.target, foreach_current_index(cell));
         if (!reference) continue;
-        if (!collector.add_key(clause_of(call.clause, reference), static_cast<Node*>(lfirst(cell))))
-            return nullptr;
+        const SortGroupClause* clause = clause_of(call.clause, reference);
+        auto* key = static_cast<Node*>(lfirst(cell));
+        if (!collector.add_key(clause, key)) return refuse_key(call.verdict, clause->eqop, key), nullptr;
         grouped_by++;
     }
     if (grouped_by != list_length(call.clause)) return nullptr;
@@ -382,9 +392,11 @@ GroupsInput* collect_groups(const GroupCall& call, const Chain* chain) {
         auto* expression = static_cast<Node*>(lfirst(cell));
         bool done = IsA(expression, Aggref) ? collector.add_aggregate(reinterpret_cast<Aggref*>(expression))
                                             : collector.add_any(expression);
-        if (!done) return nullptr;
+        if (!done) return refuse_entry(call.verdict, expression, is_known(expression)), nullptr;
     }
-    return collector.finish() ? groups : nullptr;
+    if (collector.finish()) return groups;
+    refuse_values(call.verdict, call.target->exprs);
+    return nullptr;
 }
 
 // Whether a value of the probe input may come from kept columns.
@@ -444,15 +456,18 @@ RelOptInfo* partial_relation(const GroupCall& call) {
     return rel;
 }
 
-// Core's node that makes groups of partial ones, hashed or from sorted input.
-void add_final_paths(const GroupCall& call, Path* partial) {
+// Core's node that makes groups of partial ones, hashed or from sorted input. wins: or it is only asked what
+// that costs.
+void add_final_paths(const GroupCall& call, Path* partial, bool wins) {
+    if (!wins && !call.verdict) return;
     AggClauseCosts costs = {};
     get_agg_clause_costs(call.root, AGGSPLIT_FINAL_DESERIAL, &costs);
     auto add = [&](Path* input, AggStrategy strategy) {
-        add_path(call.grouped, reinterpret_cast<Path*>(create_agg_path(
-                                   call.root, call.grouped, input, call.grouped->reltarget, strategy,
-                                   AGGSPLIT_FINAL_DESERIAL, call.clause,
-                                   castNode(List, call.extra->havingQual), &costs, call.groups)));
+        auto* path = reinterpret_cast<Path*>(create_agg_path(
+            call.root, call.grouped, input, call.grouped->reltarget, strategy, AGGSPLIT_FINAL_DESERIAL,
+            call.clause, castNode(List, call.extra->havingQual), &costs, call.groups));
+        if (call.verdict) note_cost(call.verdict, false, path->startup_cost, path->total_cost);
+        if (wins) add_path(call.grouped, path);
     };
     // Not by call.clause, of which nothing may be left: groups of no rows are none.
     if (call.root->parse->groupClause == NIL) return add(partial, AGG_PLAIN);
@@ -480,8 +495,10 @@ bool gives_rows_of_gpu_join(const Path* path) {
 
 // An input that no chain gives is the source itself. Rows that come out of a join of ours do not go back.
 const Chain* source_of(const GroupCall& call, RelOptInfo* input, Path* probe) {
-    if (gives_rows_of_gpu_join(probe) || PATH_REQ_OUTER(probe)) return nullptr;
-    if (!setting_force && probe->rows < kFewestSourceRows) return nullptr;
+    if (gives_rows_of_gpu_join(probe)) return note_refusal(call.verdict, {Reason::RowsComeBack}), nullptr;
+    if (PATH_REQ_OUTER(probe)) return note_refusal(call.verdict, {Reason::Lateral}), nullptr;
+    if (!setting_force && probe->rows < kFewestSourceRows)
+        return refuse_few_rows(call.verdict, probe->rows), nullptr;
     auto* source = zeroed<Chain>();
     source->probe = probe;
     source->joinrel = input;
@@ -532,48 +549,52 @@ bool is_worthwhile(const GroupCall& call, const Chain* chain, const Path* input)
     return true;
 }
 
+void add_serial(const GroupCall& call, RelOptInfo* input, RelOptInfo* partial_rel, bool* has_made_way) {
+    const Chain* chain = chain_for(call, input, false);
+    Path* path = chain ? make_partial_path(call, chain, partial_rel) : nullptr;
+    if (!path) return;
+    const bool wins = is_worthwhile(call, chain, path);
+    if (wins) make_way(call, has_made_way);
+    add_final_paths(call, path, wins);
+    if (!wins) note_refusal(call.verdict, {Reason::NotClearlyCheaper});
+}
+
+void add_parallel(const GroupCall& call, RelOptInfo* input, RelOptInfo* partial_rel, bool* has_made_way) {
+    const Chain* chain = chain_for(call, input, true);
+    Path* path = chain ? make_partial_path(call, chain, partial_rel) : nullptr;
+    if (!path) return;
+    double rows = path->rows * parallel_shares(chain->workers);
+    auto* gather = reinterpret_cast<Path*>(
+        create_gather_path(call.root, partial_rel, path, path->pathtarget, nullptr, &rows));
+    const bool wins = is_worthwhile(call, chain, gather);
+    if (wins) make_way(call, has_made_way);
+    add_final_paths(call, gather, wins);
+}
+
 void add_grouped_paths(const GroupCall& call, RelOptInfo* input) {
     RelOptInfo* partial_rel = partial_relation(call);
     bool has_made_way = false;
-    const Chain* serial = chain_for(call, input, false);
-    if (Path* path = serial ? make_partial_path(call, serial, partial_rel) : nullptr;
-        path && is_worthwhile(call, serial, path)) {
-        make_way(call, &has_made_way);
-        add_final_paths(call, path);
-    }
-    const Chain* parallel = call.grouped->consider_parallel ? chain_for(call, input, true) : nullptr;
-    if (Path* path = parallel ? make_partial_path(call, parallel, partial_rel) : nullptr) {
-        double rows = path->rows * parallel_shares(parallel->workers);
-        auto* gather = reinterpret_cast<Path*>(
-            create_gather_path(call.root, partial_rel, path, path->pathtarget, nullptr, &rows));
-        if (!is_worthwhile(call, parallel, gather)) return;
-        make_way(call, &has_made_way);
-        add_final_paths(call, gather);
-    }
+    add_serial(call, input, partial_rel, &has_made_way);
+    if (call.grouped->consider_parallel) add_parallel(call, input, partial_rel, &has_made_way);
 }
 
-bool may_be_grouped(const PlannerInfo* root, const RelOptInfo* input, const GroupPathExtraData* extra) {
+// What keeps us out of a grouping, whatever it computes.
+Reason reason_against(const PlannerInfo* root, const RelOptInfo* input, const GroupPathExtraData* extra) {
     const Query* query = root->parse;
-    return query->groupingSets == NIL && !query->hasTargetSRFs && !root->hasNonPartialAggs &&
-           !root->hasNonSerialAggs && (query->hasAggs || query->groupClause != NIL) &&
-           extra->patype == PARTITIONWISE_AGGREGATE_NONE && !IS_OTHER_REL(input) &&
-           (extra->flags & GROUPING_CAN_PARTIAL_AGG);
+    if (!setting_aggregate) return Reason::AggregatesOff;
+    if (query->groupingSets != NIL) return Reason::GroupingSets;
+    if (query->hasTargetSRFs) return Reason::SetReturning;
+    if (root->hasNonPartialAggs || root->hasNonSerialAggs || !(extra->flags & GROUPING_CAN_PARTIAL_AGG))
+        return Reason::NoPartialStates;
+    if (extra->patype != PARTITIONWISE_AGGREGATE_NONE) return Reason::Partitionwise;
+    // Asked before anything is computed, as most groupings are small.
+    const bool is_large = setting_force || input->cheapest_total_path->rows >= kFewestSourceRows ||
+                          cheapest_chain(input, false) || cheapest_chain(input, true);
+    return is_large ? Reason::None : Reason::FewRows;
 }
 
-// Asked first, as it is cheap: most groupings are small.
-bool may_be_worthwhile(const RelOptInfo* input) {
-    return setting_force || input->cheapest_total_path->rows >= kFewestSourceRows ||
-           cheapest_chain(input, false) || cheapest_chain(input, true);
-}
-
-void add_gpu_aggregates(PlannerInfo* root, UpperRelationKind stage, RelOptInfo* input, RelOptInfo* output,
-                        void* extra) {
-    if (previous_hook) previous_hook(root, stage, input, output, extra);
-    if (stage != UPPERREL_GROUP_AGG || !setting_enabled || !setting_aggregate || !server_is_ready()) return;
-    if (!may_be_worthwhile(input)) return;
-    const auto* grouping = static_cast<const GroupPathExtraData*>(extra);
-    if (!may_be_grouped(root, input, grouping)) return;
-
+void propose_groups(PlannerInfo* root, RelOptInfo* input, RelOptInfo* output,
+                    const GroupPathExtraData* grouping, Verdict* verdict) {
     PlanningFacts server;
     read_planning_facts(&server);
     if (setting_force) server.rates = {};
@@ -581,6 +602,7 @@ void add_gpu_aggregates(PlannerInfo* root, UpperRelationKind stage, RelOptInfo* 
     call.root = root;
     call.grouped = output;
     call.extra = grouping;
+    call.verdict = verdict;
     call.clause = group_clause(root);
     call.target = partial_target(call);
     call.groups = 1;
@@ -589,6 +611,23 @@ void add_gpu_aggregates(PlannerInfo* root, UpperRelationKind stage, RelOptInfo* 
                                           input->rows, nullptr, nullptr);
     call.engine = engine_costs(server.rates);
     add_grouped_paths(call, input);
+}
+
+void add_gpu_aggregates(PlannerInfo* root, UpperRelationKind stage, RelOptInfo* input, RelOptInfo* output,
+                        void* extra) {
+    if (previous_hook) previous_hook(root, stage, input, output, extra);
+    if (stage != UPPERREL_GROUP_AGG || !setting_enabled || !server_is_ready()) return;
+    if (IS_OTHER_REL(input) || (!root->parse->hasAggs && root->parse->groupClause == NIL)) return;
+    const auto* grouping = static_cast<const GroupPathExtraData*>(extra);
+    Verdict* verdict = is_recording(root) ? zeroed<Verdict>() : nullptr;
+    const Reason against = reason_against(root, input, grouping);
+    if (against == Reason::None) propose_groups(root, input, output, grouping, verdict);
+    if (!verdict) return;
+    if (against == Reason::FewRows) refuse_few_rows(verdict, input->cheapest_total_path->rows);
+    if (against == Reason::NoPartialStates)
+        refuse_aggregates(verdict, grouping->targetList, grouping->havingQual);
+    note_refusal(verdict, {against});
+    record_groups(root, input, list_length(group_clause(root)), *verdict);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "pg/planner/cost.h"
+#include "pg/planner/verdicts.h"
 
 extern "C" {
 #include "postgres.h"
@@ -36,6 +37,7 @@ struct JoinCall {
     EngineCosts engine;
     RowShape outer_columns;
     RowShape inner_columns;
+    Verdict* verdict;  // asked for: what refuses the join, or what it costs; no paths are added then
 };
 
 // The join as the last stage of a chain, perhaps the only one.
@@ -53,5 +55,6 @@ Path* parallel_safe_path(RelOptInfo* rel);
 
 // A join that would be refused for want of memory is not planned, unless there is no other way to run it.
 bool fits_server(const JoinCall& call, double server_bytes);
+void refuse_memory(const JoinCall& call, double server_bytes);
 
 }  // namespace gpujoin

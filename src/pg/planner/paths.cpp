@@ -7,6 +7,7 @@
 #include "pg/planner/join_call.h"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 
 #include "pg/allocate.h"
@@ -19,6 +20,7 @@
 #include "pg/planner/plan.h"
 #include "pg/planner/records.h"
 #include "pg/planner/recursion.h"
+#include "pg/planner/refused_conditions.h"
 #include "pg/planner/rivals.h"
 #include "pg/planner/row_identity.h"
 #include "pg/server_state.h"
@@ -111,8 +113,9 @@ struct Ways {
 };
 
 void add_way(const JoinCall& call, Ways* ways, const JoinInputs& inputs) {
-    if (PATH_REQ_OUTER(inputs.probe) || PATH_REQ_OUTER(inputs.build)) return;
-    if (!setting_force && !may_be_kept(call, inputs, estimate(call, inputs))) return;
+    if (PATH_REQ_OUTER(inputs.probe) || PATH_REQ_OUTER(inputs.build))
+        return note_refusal(call.verdict, {Reason::Lateral});
+    if (!setting_force && !call.verdict && !may_be_kept(call, inputs, estimate(call, inputs))) return;
     ways->inputs[ways->count++] = inputs;
 }
 
@@ -178,6 +181,10 @@ bool hides_names(const JoinCall& call) {
            (has_unnamed_record(call.root, call.outer) || has_unnamed_record(call.root, call.inner));
 }
 
+void refuse_conditions(const JoinCall& call, const JoinSides& sides) {
+    if (call.verdict) note_refusal(call.verdict, refusal_of_conditions(call.extra->restrictlist, sides));
+}
+
 void propose(const JoinCall& call, const Proposal& proposal) {
     if (proposal.kind == JoinKind::RightSemi && wants_matched_row(call)) return;
     RelOptInfo* probe_rel = proposal.builds_outer ? call.inner : call.outer;
@@ -196,15 +203,17 @@ void propose(const JoinCall& call, const Proposal& proposal) {
     if (!inputs.probe || !inputs.build) return;
     Ways ways = call.may_win ? ways_to_run(call, proposal, inputs, probe_rel, build_rel) : Ways{};
     ChainSteps steps = chain_steps(call, proposal, inputs, build_rel);
-    if (ways.count + steps.count == 0 || hides_names(call)) return;
+    if (ways.count + steps.count == 0) return;
+    if (hides_names(call)) return note_refusal(call.verdict, {Reason::RecordColumn});
 
-    facts.clauses = classify_clauses(
-        call.extra->restrictlist,
-        {call.root, proposal.jointype, call.joinrel->relids, probe_rel->relids, build_rel->relids});
-    if (!facts.clauses || !fits_batches(inputs)) return;
+    const JoinSides sides = {call.root, proposal.jointype, call.joinrel->relids, probe_rel->relids,
+                             build_rel->relids};
+    facts.clauses = classify_clauses(call.extra->restrictlist, sides);
+    if (!facts.clauses) return refuse_conditions(call, sides);
+    if (!fits_batches(inputs)) return note_refusal(call.verdict, {Reason::TooManyColumns});
     facts.probe_keys = key_shape(call.root, facts.clauses, false);
     facts.build_keys = key_shape(call.root, facts.clauses, true);
-    if (is_for_lookups(call, proposal, inputs)) return;
+    if (is_for_lookups(call, proposal, inputs)) return note_refusal(call.verdict, {Reason::RangeLookups});
     for (const JoinInputs& way : std::span(ways.inputs, ways.count)) add_join_path(call, way);
     for (const JoinInputs& step : std::span(steps.inputs, steps.count)) add_chain(call, step);
 }
@@ -238,55 +247,79 @@ bool loses_conditions(const List* restrictlist) {
     return false;
 }
 
-void propose_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel, RelOptInfo* innerrel,
-                       JoinType jointype, JoinPathExtraData* extra) {
-    if (!bms_is_empty(joinrel->lateral_relids) || loses_conditions(extra->restrictlist)) return;
+// What keeps us out of a join whatever its conditions are.
+Reason reason_against(PlannerInfo* root, const RelOptInfo* joinrel, const JoinPathExtraData* extra) {
+    if (!bms_is_empty(joinrel->lateral_relids)) return Reason::Lateral;
+    if (loses_conditions(extra->restrictlist)) return Reason::TablelessCondition;
+    if (!setting_force && depends_on_working_table(root, joinrel)) return Reason::WorkingTable;
+    return Reason::None;
+}
 
-    if (!setting_force && depends_on_working_table(root, joinrel)) return;
+void propose_all(const JoinCall& call, JoinType jointype) {
+    for (const Proposal& proposal : kProposals)
+        if (proposal.jointype == jointype) propose(call, proposal);
+}
+
+// The same again, for the sake of what comes of it.
+void judge(JoinCall call, JoinType jointype, Verdict* verdict) {
+    call.verdict = verdict;
+    call.may_win = true;
+    propose_all(call, jointype);
+}
+
+void add_proposed(const JoinCall& call, JoinType jointype) {
+    ForcedPaths* forced = setting_force ? take_forced_paths(call.joinrel) : nullptr;
+    propose_all(call, jointype);
+    if (forced) keep_forced_paths(forced);
+}
+
+// verdict: nullptr unless it is asked for.
+void propose_gpu_joins(const JoinPair& pair, JoinPathExtraData* extra, Verdict* verdict) {
+    RelOptInfo* joinrel = pair.joinrel;
+    Reason against = reason_against(pair.root, joinrel, extra);
+    if (against != Reason::None) return note_refusal(verdict, {against});
 
     PlanningFacts server;
     read_planning_facts(&server);
     if (setting_force) server.rates = {};  // a forced plan has the same shape on every machine
     JoinCall call = {};
-    call.root = root;
+    call.root = pair.root;
     call.joinrel = joinrel;
-    call.outer = outerrel;
-    call.inner = innerrel;
+    call.outer = pair.outer;
+    call.inner = pair.inner;
     call.extra = extra;
     call.has_core_paths = joinrel->pathlist != NIL;
     call.host_memory = server.host_memory;
     call.engine = engine_costs(server.rates);
     call.may_win = setting_force || may_win(call);
     for (bool is_partial : {false, true})
-        call.outer_chains[is_partial] = cheapest_chain(outerrel, is_partial);
-    if (!call.may_win && !may_chain(call, jointype)) return;
-    call.target = with_leaf_row_identities(root, joinrel->reltarget);
-    call.outer_columns = wanted_shape(outerrel->reltarget);
-    call.inner_columns = wanted_shape(innerrel->reltarget);
-    ForcedPaths* forced = setting_force ? take_forced_paths(joinrel) : nullptr;
-    for (const Proposal& proposal : kProposals)
-        if (proposal.jointype == jointype) propose(call, proposal);
-    if (forced) keep_forced_paths(forced);
+        call.outer_chains[is_partial] = cheapest_chain(pair.outer, is_partial);
+    const bool is_of_use = call.may_win || may_chain(call, pair.jointype);
+    if (!is_of_use && !verdict) return;
+    call.target = with_leaf_row_identities(pair.root, joinrel->reltarget);
+    call.outer_columns = wanted_shape(pair.outer->reltarget);
+    call.inner_columns = wanted_shape(pair.inner->reltarget);
+    if (is_of_use) add_proposed(call, pair.jointype);
+    if (verdict) judge(call, pair.jointype, verdict);
 }
 
 void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel, RelOptInfo* innerrel,
                    JoinType jointype, JoinPathExtraData* extra) {
     if (previous_hook) previous_hook(root, joinrel, outerrel, innerrel, jointype, extra);
     if (!setting_enabled || !server_is_ready() || are_core_paths_made()) return;
+    const JoinPair pair = {
+        root, joinrel, outerrel, innerrel, jointype, extra->sjinfo, extra->restrictlist, extra->inner_unique};
     if (!setting_force) {
-        const JoinPair pair = {root,
-                               joinrel,
-                               outerrel,
-                               innerrel,
-                               jointype,
-                               extra->sjinfo,
-                               extra->restrictlist,
-                               extra->inner_unique};
         note_pair(pair);
         call_rivals_back(pair);
     }
-    propose_gpu_joins(root, joinrel, outerrel, innerrel, jointype, extra);
+    const bool is_asked = is_recording(root);
+    Verdict verdict = {};
+    propose_gpu_joins(pair, extra, is_asked ? &verdict : nullptr);
     if (!setting_force) set_rivals_aside(root, joinrel);
+    if (!is_asked) return;
+    verdict.is_beaten_by_lookups = are_readers_aside(joinrel);
+    record_join(root, joinrel, verdict);
 }
 
 }  // namespace
@@ -308,6 +341,12 @@ bool wants_matched_row(const JoinCall& call) {
 bool fits_server(const JoinCall& call, double server_bytes) {
     return setting_force || call.host_memory == 0 || call.joinrel->pathlist == NIL ||
            server_bytes <= static_cast<double>(call.host_memory);
+}
+
+void refuse_memory(const JoinCall& call, double server_bytes) {
+    if (call.verdict)
+        note_refusal(call.verdict,
+                     {Reason::Memory, nullptr, psprintf("%.0f MB", std::ceil(server_bytes / 1048576))});
 }
 
 Chain chain_of(const JoinCall& call, const JoinInputs& inputs, const ChainCosts& costs) {
@@ -350,7 +389,9 @@ GpuJoinPath* make_chain_path(const Chain* chain) {
 
 void add_join_path(const JoinCall& call, const JoinInputs& inputs) {
     JoinEstimate cost = estimate(call, inputs);
-    if (!may_be_kept(call, inputs, cost) || !fits_server(call, cost.server_bytes)) return;
+    if (!fits_server(call, cost.server_bytes)) return refuse_memory(call, cost.server_bytes);
+    if (call.verdict) return note_cost(call.verdict, inputs.workers > 0, cost.startup_cost, cost.total_cost);
+    if (!may_be_kept(call, inputs, cost)) return;
     Path* path = &make_path(call, inputs, cost)->path.path;
     if (inputs.workers == 0)
         add_path(call.joinrel, with_row_identities(call.root, path));

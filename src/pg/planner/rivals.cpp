@@ -275,6 +275,11 @@ void set_rivals_aside(const PlannerInfo* root, RelOptInfo* joinrel) {
     for (bool is_partial : {false, true}) settle_loops(joinrel, aside, is_partial);
 }
 
+bool are_readers_aside(const RelOptInfo* joinrel) {
+    const RelationNotes* notes = find_notes(joinrel);
+    return notes && notes->aside && (notes->aside->readers[0] != NIL || notes->aside->readers[1] != NIL);
+}
+
 bool is_left_to_others(const PlannerInfo* root, const RelOptInfo* rel, const Chain* chain) {
     const bool is_partial = chain->workers > 0;
     PathFacts facts = {};

@@ -11,6 +11,9 @@ namespace gpujoin {
 void call_rivals_back(const JoinPair& pair);
 void set_rivals_aside(const PlannerInfo* root, RelOptInfo* joinrel);
 
+// Whether some are set aside at present because core looks rows up.
+bool are_readers_aside(const RelOptInfo* joinrel);
+
 // Whether rows of a relation are better left to its paths, or core's, than to this chain.
 bool is_left_to_others(const PlannerInfo* root, const RelOptInfo* rel, const Chain* chain);
 
