@@ -25,3 +25,36 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'gpujoin_why'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE ROWS 10;
 COMMENT ON FUNCTION gpujoin_why(text) IS 'which joins and aggregates of a statement are taken, and why others are not';
+
+-- Reads a table so that the server keeps columns of it (all that it can keep, or those that are named); how many of
+-- its blocks need not be read any more.
+CREATE FUNCTION gpujoin_keep("table" regclass, columns text[] DEFAULT NULL) RETURNS bigint
+AS 'MODULE_PATHNAME', 'gpujoin_keep'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION gpujoin_keep(regclass, text[]) IS 'lets the server keep columns of a table';
+
+CREATE FUNCTION gpujoin_forget("table" regclass DEFAULT NULL) RETURNS void
+AS 'MODULE_PATHNAME', 'gpujoin_forget'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+COMMENT ON FUNCTION gpujoin_forget(regclass) IS 'lets the server forget the kept columns of a table, or of all tables';
+
+CREATE FUNCTION gpujoin_list_kept(
+    OUT database text,                -- NULL: it is gone
+    OUT relation regclass,            -- NULL: of another database, or it is gone, or was written anew
+    OUT columns integer,              -- of the chunk with the most
+    OUT chunks integer,
+    OUT rows bigint,
+    OUT bytes bigint,
+    OUT uses bigint)                  -- by scans, of the chunk with the most
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'gpujoin_list_kept'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 20;
+COMMENT ON FUNCTION gpujoin_list_kept() IS 'tables that the server keeps columns of';
+
+CREATE VIEW gpujoin_kept AS SELECT * FROM gpujoin_list_kept();
+COMMENT ON VIEW gpujoin_kept IS 'tables that the server keeps columns of';
+
+REVOKE ALL ON FUNCTION gpujoin_list_kept() FROM PUBLIC;
+REVOKE ALL ON gpujoin_kept FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION gpujoin_list_kept() TO pg_monitor;
+GRANT SELECT ON gpujoin_kept TO pg_monitor;

@@ -60,4 +60,4 @@ FROM pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a LE
 WHERE p.proname LIKE 'gpujoin%' AND a.grantee <> p.proowner ORDER BY 1, 2;
 SELECT c.relname, coalesce(g.rolname, 'public') AS grantee, a.privilege_type
 FROM pg_class c, aclexplode(c.relacl) a LEFT JOIN pg_roles g ON g.oid = a.grantee
-WHERE c.relname IN ('gpujoin_devices', 'pg_stat_gpujoin') AND a.grantee <> c.relowner ORDER BY 1, 2;
+WHERE c.relname IN ('gpujoin_devices', 'gpujoin_kept', 'pg_stat_gpujoin') AND a.grantee <> c.relowner ORDER BY 1, 2;

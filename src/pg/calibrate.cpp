@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "pg/allocate.h"
-#include "pg/client/client.h"
+#include "pg/client/inquiry.h"
 #include "pg/compat.h"
 #include "pg/shared_state.h"
 

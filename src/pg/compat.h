@@ -33,9 +33,15 @@ extern "C" {
 #endif
 #include "storage/ipc.h"
 #include "tcop/tcopprot.h"
+#include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/pg_locale.h"
 #include "utils/rel.h"
+#if PG_VERSION_NUM >= 160000
+#include "utils/relfilenumbermap.h"
+#else
+#include "utils/relfilenodemap.h"
+#endif
 #include "utils/snapmgr.h"
 #include "utils/wait_event.h"
 }
@@ -225,6 +231,23 @@ inline RelationFiles relation_files(Relation relation) {
     return {relation->rd_locator.dbOid, relation->rd_locator.spcOid, relation->rd_locator.relNumber};
 #else
     return {relation->rd_node.dbNode, relation->rd_node.spcNode, relation->rd_node.relNode};
+#endif
+}
+
+// The relation of the current database whose files these are; InvalidOid: there is none.
+inline Oid relation_of_files(Oid tablespace, Oid number) {
+#if PG_VERSION_NUM >= 160000
+    return RelidByRelfilenumber(tablespace, number);
+#else
+    return RelidByRelfilenode(tablespace, number);
+#endif
+}
+
+inline bool owns_relation(Oid relation, Oid role) {
+#if PG_VERSION_NUM >= 160000
+    return object_ownercheck(RelationRelationId, relation, role);
+#else
+    return pg_class_ownercheck(relation, role);
 #endif
 }
 

@@ -4,7 +4,7 @@
 
 #include "pg/calibrate.h"
 #include "pg/allocate.h"
-#include "pg/client/client.h"
+#include "pg/client/inquiry.h"
 #include "pg/compat.h"
 #include "pg/extension_version.h"
 #include "pg/join_hook.h"

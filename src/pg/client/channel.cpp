@@ -71,6 +71,14 @@ Status unfit(const Status& checked) {
 
 }  // namespace
 
+Status server_is_down(const ServerFacts& facts) {
+    Status status = failure(Fault::Error, "58000", "the gpujoin server is not running");
+    if (facts.phase == ServerPhase::NotPreloaded)
+        return status.with_detail("gpujoin is not in shared_preload_libraries.");
+    if (facts.last_words[0] != '\0') status.with_detail("The server's last words were: %s", facts.last_words);
+    return status.with_hint("Retry the query. It is planned without gpujoin until the server is back.");
+}
+
 Status server_lost() {
     return failure(Fault::Error, "58000", "lost the connection to the gpujoin server")
         .with_detail("The server process has ended or does not answer; a new one is being started.")

@@ -62,6 +62,7 @@ Reply channel_ask(Channel* channel, TimestampTz deadline, const Question& questi
                   Message* answer, int* descriptor, Status* why);
 
 // The failures of a conversation.
+Status server_is_down(const ServerFacts& facts);
 Status server_lost();
 Status malformed_answer(const char* detail);
 

@@ -24,8 +24,6 @@ namespace {
 
 constexpr int kConnectPatienceMs = 10000;
 constexpr int kConnectRetryMs = 20;
-constexpr int kDevicesPatienceMs = 3000;
-constexpr int kCalibrationPatienceMs = 5000;  // where other work keeps the devices busy
 
 // --- Life of a client
 
@@ -360,44 +358,6 @@ Reply try_to_open(Client* client, const ServerFacts& server, TimestampTz deadlin
     return reply;
 }
 
-Status server_is_down(const ServerFacts& facts) {
-    Status status = failure(Fault::Error, "58000", "the gpujoin server is not running");
-    if (facts.phase == ServerPhase::NotPreloaded)
-        return status.with_detail("gpujoin is not in shared_preload_libraries.");
-    if (facts.last_words[0] != '\0') status.with_detail("The server's last words were: %s", facts.last_words);
-    return status.with_hint("Retry the query. It is planned without gpujoin until the server is back.");
-}
-
-bool ask_devices(Channel* channel, const ServerFacts& server, TimestampTz deadline, MessageType question,
-                 DevicesBody* devices, Status* why) {
-    Message message;
-    int descriptor;
-    HelloBody hello = {MyProcPid, 0, mapped_arena()};
-    if (channel_connect(channel, server, why) != Reply::Got ||
-        channel_ask(channel, deadline, {MessageType::Hello, &hello}, MessageType::Welcome, &message,
-                    &descriptor, why) != Reply::Got)
-        return false;
-    if (descriptor >= 0) close(descriptor);
-    if (channel_ask(channel, deadline, {question}, MessageType::Devices, &message, &descriptor, why) !=
-        Reply::Got)
-        return false;
-    *devices = message.as<DevicesBody>();
-    return true;
-}
-
-bool ask_on_own_connection(MessageType question, int patience_ms, DevicesBody* devices, Status* why) {
-    ServerFacts facts;
-    read_server_facts(&facts);
-    *why = server_is_down(facts);
-    if (facts.phase != ServerPhase::Ready) return false;
-
-    Client* client = make_client(CurrentMemoryContext);  // closes the socket if a wait is interrupted
-    TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), patience_ms);
-    bool is_known = ask_devices(&client->channel, facts, deadline, question, devices, why);
-    client_close(client);
-    return is_known;
-}
-
 // Opens or attaches, with patience while a server is being started: nothing has been read yet. nullptr, with
 // the reason in *refusal, when a server refuses; an error where refusal is nullptr.
 Client* connect_client(MemoryContext parent, const FragmentView* fragment, const Question& question,
@@ -685,14 +645,6 @@ void client_stats(Client* client, uint32_t stage, JoinStats* join, SinkStats* si
     *join = client->answer.stats.join;
     *sink = client->answer.stats.sink;
     copy_clean_text(join->device, sizeof join->device, client->answer.stats.join.device);
-}
-
-bool client_get_devices(DevicesBody* devices, Status* why) {
-    return ask_on_own_connection(MessageType::GetDevices, kDevicesPatienceMs, devices, why);
-}
-
-bool client_calibrate(DevicesBody* devices, Status* why) {
-    return ask_on_own_connection(MessageType::Calibrate, kCalibrationPatienceMs, devices, why);
 }
 
 }  // namespace gpujoin

@@ -96,10 +96,4 @@ double client_waited_ms(const Client* client);
 // Closes the socket now and frees the client.
 void client_close(Client* client);
 
-// Asks a server for its devices, on a connection of its own. False, with the reason in *why, when it cannot
-// be reached.
-bool client_get_devices(DevicesBody* devices, Status* why);
-// The same, when it has measured them anew.
-bool client_calibrate(DevicesBody* devices, Status* why);
-
 }  // namespace gpujoin

@@ -1,0 +1,322 @@
+// gpujoin_keep(table, columns): reads a table so that the server keeps columns of it, before a query needs
+// them. What proves that they are still true, and how they are used, is the same as where scans keep them
+// (docs/design.md, Kept columns): a chunk is made of the blocks that are proven now.
+#include <algorithm>
+
+#include "pg/allocate.h"
+#include "pg/client/inquiry.h"
+#include "pg/client/kept_client.h"
+#include "pg/compat.h"
+#include "pg/decimal.h"
+#include "pg/executor/kept_columns.h"
+#include "pg/executor/kept_maker.h"
+#include "pg/executor/kept_proof.h"
+#include "pg/extension_version.h"
+#include "pg/kept_tables.h"
+#include "pg/report.h"
+#include "pg/settings.h"
+
+extern "C" {
+#include "access/relation.h"
+#include "access/xlog.h"
+#include "catalog/catalog.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/timestamp.h"
+#include "utils/typcache.h"
+
+SQL_FUNCTION(gpujoin_keep);
+}
+
+namespace gpujoin {
+
+namespace {
+
+constexpr int kAttempts = 3;  // to make a chunk of a table that is being vacuumed
+constexpr long kReportMs = 10000;
+
+// Columns that are wanted, so many as a message names.
+struct Wish {
+    KeptColumns columns;
+    bool wanted[kMaxKeptColumns];
+};
+
+struct Progress {
+    const char* table;
+    uint32 chunks;
+    uint32 done;
+    uint32 failed;  // for which there was no room
+    uint64 blocks;
+    uint64 kept;
+    TimestampTz reported_at;
+};
+
+// --- What may be kept
+
+void require_keeping() {
+    if (!kKeepsColumns)
+        ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                errmsg("columns of tables are kept up to PostgreSQL 16 only"));
+    if (setting_keep_memory == 0)
+        ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                errmsg("no columns are kept, because gpujoin.keep_memory is 0"),
+                errhint("Set gpujoin.keep_memory in postgresql.conf and restart PostgreSQL."));
+}
+
+void require_kind(Relation relation) {
+    const char* name = RelationGetRelationName(relation);
+    const char kind = relation->rd_rel->relkind;
+    if (kind == RELKIND_PARTITIONED_TABLE)
+        ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("columns of \"%s\" cannot be kept", name),
+                errdetail("Partitioned tables have no rows of their own."), errhint("Name its partitions."));
+    if (kind != RELKIND_RELATION)
+        ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("columns of \"%s\" cannot be kept", name),
+                errdetail_relkind_not_supported(kind));
+    if (IsCatalogRelation(relation))
+        ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("columns of \"%s\" cannot be kept", name),
+                errdetail("This is a system catalog."));
+    if (relation->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
+        ereport(
+            ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("columns of \"%s\" cannot be kept", name),
+            errdetail("Only of tables whose changes are logged can it be known that they have not changed."));
+    if (relation->rd_rel->relam != HEAP_TABLE_AM_OID)
+        ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("columns of \"%s\" cannot be kept", name),
+                errdetail("Its access method is not heap."));
+}
+
+// As scans ask; there the outcome is that nothing is kept.
+void require_transaction(Relation relation) {
+    EState* estate = CreateExecutorState();
+    estate->es_snapshot = GetActiveSnapshot();
+    const bool may = may_use_kept_columns(relation, estate);
+    FreeExecutorState(estate);
+    if (may) return;
+    ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+            errmsg("columns of \"%s\" cannot be kept at present", RelationGetRelationName(relation)),
+            errdetail("The transaction has made or locked the table or is serializable, PostgreSQL is in "
+                      "recovery, or old_snapshot_threshold is set."));
+}
+
+void require_privileges(Relation relation, const Bitmapset* attributes) {
+    const Oid table = RelationGetRelid(relation);
+    if (pg_class_aclcheck(table, GetUserId(), ACL_SELECT) == ACLCHECK_OK) return;
+    for (int number = -1; (number = bms_next_member(attributes, number)) >= 0;)
+        if (pg_attribute_aclcheck(table, static_cast<AttrNumber>(number), GetUserId(), ACL_SELECT) !=
+            ACLCHECK_OK)
+            aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, RelationGetRelationName(relation));
+}
+
+// --- Which columns, and how
+
+// Encoded as what groups and conditions ask for. False where nobody asks for values of the type.
+bool natural_form(Form_pg_attribute attribute, KeptForm* form) {
+    InputColumn sent = {};
+    const int scale = attribute->atttypid == NUMERICOID ? decimal_scale(attribute->atttypmod) : -1;
+    OperatorEncoding found;
+    if (scale >= 0) {
+        sent.encoding = KeyEncoding::Decimal64;
+        sent.declared_type = NUMERICOID;
+        sent.scale = scale;
+    } else {
+        const Oid equality = lookup_type_cache(attribute->atttypid, TYPECACHE_EQ_OPR)->eq_opr;
+        if (!OidIsValid(equality) || !find_operator_encoding(equality, attribute->attcollation, &found))
+            return false;
+        sent.encoding = found.encoding;
+        sent.declared_type = found.left_type;
+    }
+    return kept_form(&sent, attribute->attnum, nullptr, form);
+}
+
+// By name, as the caller has them.
+Bitmapset* named_attributes(Relation relation, ArrayType* names) {
+    Datum* elements;
+    bool* nulls;
+    int count;
+    if (ARR_NDIM(names) > 1)
+        ereport(ERROR, errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+                errmsg("the list of columns must have one dimension"));
+    deconstruct_array(names, TEXTOID, -1, false, TYPALIGN_INT, &elements, &nulls, &count);
+    Bitmapset* attributes = nullptr;
+    for (int i = 0; i < count; i++) {
+        if (nulls[i])
+            ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                    errmsg("names of columns must not be null"));
+        const char* name = TextDatumGetCString(elements[i]);
+        const AttrNumber number = get_attnum(RelationGetRelid(relation), name);
+        if (number <= 0)
+            ereport(ERROR, errcode(ERRCODE_UNDEFINED_COLUMN),
+                    errmsg("column \"%s\" of relation \"%s\" does not exist", name,
+                           RelationGetRelationName(relation)));
+        Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(relation), number - 1);
+        if (KeptForm form; !natural_form(attribute, &form))
+            ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                    errmsg("column \"%s\" cannot be kept", name),
+                    errdetail("The engine has no form for values of type %s.",
+                              format_type_be(attribute->atttypid)));
+        attributes = bms_add_member(attributes, number);
+    }
+    return attributes;
+}
+
+// All that can be kept.
+Bitmapset* all_attributes(Relation relation) {
+    Bitmapset* attributes = nullptr;
+    for (int i = 0; i < RelationGetNumberOfAttributes(relation); i++) {
+        Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(relation), i);
+        KeptForm form;
+        if (!attribute->attisdropped && natural_form(attribute, &form))
+            attributes = bms_add_member(attributes, attribute->attnum);
+    }
+    return attributes;
+}
+
+// The next of them, from *last on.
+Wish* next_wish(Relation relation, const Bitmapset* attributes, int* last) {
+    auto* wish = zeroed<Wish>();
+    wish->columns = make_kept_columns(kMaxKeptColumns);
+    while (wish->columns.count < int{kMaxKeptColumns} && (*last = bms_next_member(attributes, *last)) >= 0) {
+        KeptForm form;
+        natural_form(TupleDescAttr(RelationGetDescr(relation), *last - 1), &form);
+        add_kept_column(&wish->columns, relation, &form);
+    }
+    return wish;
+}
+
+// --- Keeping them
+
+uint64 count_bits(const ChunkMap& map) {
+    uint64 count = 0;
+    for (uint8 bits : map.bits) count += static_cast<uint64>(__builtin_popcount(bits));
+    return count;
+}
+
+// A session needs a fragment: this one counts rows, of which none come.
+Client* open_client(FragmentSpec* spec) {
+    spec->sink = SinkKind::Groups;
+    spec->aggregates = 1;
+    spec->aggregate[0] = {AggregateFunction::Count, 0, kNoNumber, kNoNumber};
+    spec->estimated_groups = 1;
+    const FragmentView fragment = {spec, {}};
+    return client_open(CurrentMemoryContext, &fragment, nullptr);
+}
+
+void report_progress(Progress* progress) {
+    const TimestampTz now = GetCurrentTimestamp();
+    if (!TimestampDifferenceExceeds(progress->reported_at, now, kReportMs)) return;
+    progress->reported_at = now;
+    ereport(NOTICE, errmsg("keeping columns of \"%s\": %u of %u chunks are done", progress->table,
+                           progress->done, progress->chunks));
+}
+
+// What both maps have.
+ChunkMap common(const ChunkMap& a, const ChunkMap& b) {
+    ChunkMap map;
+    for (uint32 i = 0; i < kChunkMapBytes; i++) map.bits[i] = a.bits[i] & b.bits[i];
+    return map;
+}
+
+// Makes what a chunk lacks. What is there and still true keeps its blocks, so that more columns can join it.
+void make_missing(KeptMaker* maker, Client* client, Wish* wish, uint32 chunk, MapPage page,
+                  const FoundChunk& found) {
+    const bool joins = found.exists && found.version == page.version &&
+                       count_bits(common(page.map, found.map)) == count_bits(found.map);
+    if (joins) page.map = found.map;
+    for (int i = 0; i < wish->columns.count; i++)
+        wish->wanted[i] = !joins || !(found.has[i / 8] >> (i % 8) & 1);
+    make_chunk(maker, client, chunk, &page, wish->wanted);
+}
+
+// How many blocks of a chunk are kept in the end.
+uint64 keep_chunk(KeptMaker* maker, Client* client, Relation relation, Wish* wish, uint32 chunk,
+                  Progress* progress) {
+    const std::span<const ChunkColumn> columns(wish->columns.columns, wish->columns.count);
+    const ChunkKey key = chunk_key(relation, chunk);
+    for (int attempt = 0;; attempt++) {
+        MapPage page;
+        if (!read_map_page(relation, chunk, &page) || count_bits(page.map) == 0) return 0;
+        FoundChunk found;
+        client_find_kept(client, &key, columns, &found);
+        if (found.handle != 0 && found.version == page.version)
+            return count_bits(common(page.map, found.map));
+        if (attempt == kAttempts) break;
+        make_missing(maker, client, wish, chunk, page, found);
+    }
+    progress->failed++;
+    return 0;
+}
+
+void keep_columns(Relation relation, Client* client, Wish* wish, Progress* progress) {
+    KeptMaker* maker = make_kept_maker(relation, &wish->columns);
+    progress->kept = progress->done = 0;
+    for (uint32 chunk = 0; chunk < progress->chunks; chunk++, progress->done++) {
+        report_progress(progress);
+        progress->kept += keep_chunk(maker, client, relation, wish, chunk, progress);
+    }
+}
+
+// Of what there was no room for, and of blocks that are not proven.
+void report_rest(const Progress& progress) {
+    auto* tables = zeroed<KeptTablesBody>();
+    Status why;
+    if (progress.failed > 0 && client_get_kept(tables, &why))
+        ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY),
+                errmsg("there is not enough room in gpujoin.keep_memory for the columns of \"%s\"",
+                       progress.table),
+                errdetail("%u of its %u chunks are not kept; of " UINT64_FORMAT " MB " UINT64_FORMAT
+                          " are in use.",
+                          progress.failed, progress.chunks, tables->limit >> 20, tables->used >> 20),
+                errhint("Raise gpujoin.keep_memory, name fewer columns, or gpujoin_forget() other tables."));
+    if (progress.kept < progress.blocks)
+        ereport(NOTICE,
+                errmsg(UINT64_FORMAT " of " UINT64_FORMAT " blocks of \"%s\" are kept", progress.kept,
+                       progress.blocks, progress.table),
+                errhint("VACUUM the table: rows of the other blocks may not be visible to all."));
+}
+
+uint64 keep(Relation relation, const Bitmapset* attributes) {
+    const uint64 blocks = RelationGetNumberOfBlocks(relation);
+    Progress progress = {};
+    progress.table = RelationGetRelationName(relation);
+    progress.blocks = progress.kept = blocks;
+    progress.chunks = static_cast<uint32>((blocks + kChunkBlocks - 1) / kChunkBlocks);
+    progress.reported_at = GetCurrentTimestamp();
+    Client* client = open_client(zeroed<FragmentSpec>());
+    uint64 fewest = blocks;
+    for (int last = -1; last != -2 && !bms_is_empty(attributes);) {
+        Wish* wish = next_wish(relation, attributes, &last);
+        if (wish->columns.count > 0) keep_columns(relation, client, wish, &progress);
+        fewest = std::min(fewest, progress.kept);
+    }
+    client_close(client);
+    note_kept_blocks(chunk_key(relation, 0), fewest, blocks);
+    report_rest(progress);
+    return fewest;
+}
+
+}  // namespace
+
+}  // namespace gpujoin
+
+Datum gpujoin_keep(PG_FUNCTION_ARGS) {
+    using namespace gpujoin;
+    if (PG_ARGISNULL(0)) PG_RETURN_NULL();
+    require_keeping();
+    Relation relation = relation_open(PG_GETARG_OID(0), AccessShareLock);
+    require_kind(relation);
+    Bitmapset* attributes =
+        PG_ARGISNULL(1) ? all_attributes(relation) : named_attributes(relation, PG_GETARG_ARRAYTYPE_P(1));
+    if (bms_is_empty(attributes))
+        ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                errmsg("there is no column of \"%s\" to keep", RelationGetRelationName(relation)));
+    require_privileges(relation, attributes);
+    require_transaction(relation);
+    uint64 kept = keep(relation, attributes);
+    relation_close(relation, NoLock);
+    PG_RETURN_INT64(static_cast<int64>(kept));
+}

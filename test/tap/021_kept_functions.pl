@@ -1,0 +1,79 @@
+# gpujoin_keep() where there is too little memory, or none, or no server, and where it is cancelled; the view gpujoin_kept
+# of tables of other databases, and of those that are gone.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use GpuJoinTest;
+
+my $node = make_node('kept', 'autovacuum = off');
+start_ready($node);
+plan skip_all => 'columns are kept up to PostgreSQL 16' if $node->safe_psql('postgres', 'SHOW server_version_num') >= 170000;
+sub fails
+{
+	my ($query, $pattern, $what) = @_;
+	my ($rc, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\n$query");
+	like($err, $pattern, $what);
+}
+$node->safe_psql('postgres', q{
+	CREATE TABLE sale AS SELECT i, i % 40 AS k, repeat('x', 100) || i AS t FROM generate_series(1, 300000) i;
+	CREATE TABLE small AS SELECT i, i % 40 AS k FROM generate_series(1, 40000) i});
+$node->safe_psql('postgres', 'VACUUM ANALYZE');
+
+fails("SELECT gpujoin_keep('sale')", qr/ERROR:  55000: no columns are kept, because gpujoin.keep_memory is 0.*HINT:  Set gpujoin.keep_memory/s,
+	'without memory nothing is kept');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM gpujoin_kept'), '0', 'and nothing is shown');
+is($node->safe_psql('postgres', 'SELECT gpujoin_forget()'), '', 'or forgotten');
+
+$node->append_conf('postgresql.conf', "gpujoin.keep_memory = '8MB'\n");
+$node->restart;
+wait_until_ready($node) or die 'gpujoin is not ready';
+fails("SELECT gpujoin_keep('sale')", qr/ERROR:  53200: there is not enough room in gpujoin.keep_memory for the columns of "sale".*DETAIL:  1 of its 1 chunks are not kept; of 8 MB \d are in use.*HINT:  Raise gpujoin.keep_memory, name fewer columns/s,
+	'where there is not enough memory, an error says so');
+is($node->safe_psql('postgres', "SELECT gpujoin_keep('sale', '{i, k}') = pg_relation_size('sale') / 8192"), 't', 'fewer columns fit');
+is($node->safe_psql('postgres', 'SELECT relation, columns, chunks, rows FROM gpujoin_kept'), 'sale|2|1|300000', 'and are there');
+
+# Cancelled: what was begun does not keep others from keeping it.
+$node->safe_psql('postgres', 'SELECT gpujoin_forget()');
+fails("SET statement_timeout = 5; SELECT gpujoin_keep('sale', '{i, k}')", qr/ERROR:  57014: canceling statement/, 'it can be cancelled');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM gpujoin_kept'), '0', 'then there is nothing');
+ok(wait_until(sub { $node->safe_psql('postgres', "SELECT gpujoin_keep('sale', '{i, k}') > 0") eq 't' }), 'until it is kept for good');
+ok(wait_until_idle($node), 'and no session is left');
+
+# Names of other databases' tables are not known; what is dropped has none.
+$node->safe_psql('postgres', 'CREATE DATABASE other');
+$node->safe_psql('other', q{CREATE EXTENSION gpujoin;
+	CREATE TABLE theirs AS SELECT i FROM generate_series(1, 1000) i});
+$node->safe_psql('other', 'VACUUM theirs');
+is($node->safe_psql('other', "SELECT gpujoin_keep('theirs')"), '5', 'a table of another database is kept');
+is($node->safe_psql('other', 'SELECT database, relation FROM gpujoin_kept ORDER BY 1'), "other|theirs\npostgres|", 'each has its name in its database');
+is($node->safe_psql('postgres', 'SELECT database, relation FROM gpujoin_kept ORDER BY 1'), "other|\npostgres|sale", 'alone');
+$node->safe_psql('postgres', "SELECT gpujoin_forget('sale')");
+is($node->safe_psql('other', 'SELECT database, relation FROM gpujoin_kept'), 'other|theirs', 'one can be forgotten');
+$node->safe_psql('postgres', 'DROP DATABASE other');
+is($node->safe_psql('postgres', 'SELECT database, relation, rows FROM gpujoin_kept'), '||1000', 'of what is dropped there is no name');
+is($node->safe_psql('postgres', 'SELECT gpujoin_forget()'), '', 'all can be forgotten');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM gpujoin_kept'), '0', 'then there is nothing');
+
+# Another server has nothing; without one there is an error.
+$node->safe_psql('postgres', "SELECT gpujoin_keep('small')");
+my $pid = server_pid($node);
+kill 'KILL', $pid;
+wait_until_ready($node, $pid) or die 'the server did not come back';
+is($node->safe_psql('postgres', 'SELECT count(*) FROM gpujoin_kept'), '0', 'the next server has nothing');
+is($node->safe_psql('postgres', "SELECT gpujoin_keep('small') > 0"), 't', 'but keeps what it is told to');
+$node->safe_psql('postgres', q(UPDATE pg_extension SET extversion = '0.1.0' WHERE extname = 'gpujoin'));
+fails("SELECT gpujoin_why('SELECT 1')", qr/ERROR:  55000: extension gpujoin has version 0\.1\.0 .*HINT:  Execute ALTER EXTENSION gpujoin UPDATE/s,
+	'an extension of another version is told from this one');
+$node->stop;
+
+$node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "''");
+$node->start;
+fails("SELECT gpujoin_keep('small')", qr/ERROR:  58000: the gpujoin server is not running.*shared_preload_libraries/s, 'without a server there is an error');
+fails('SELECT gpujoin_forget()', qr/ERROR:  58000: the gpujoin server is not running.*shared_preload_libraries/s, 'as for what is forgotten');
+my ($rc, $out, $err) = $node->psql('postgres', 'SELECT * FROM gpujoin_kept');
+like($err, qr/WARNING:.*not running/, 'and a warning where one only looks');
+$node->stop;
+
+done_testing();
