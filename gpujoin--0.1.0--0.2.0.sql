@@ -58,3 +58,12 @@ REVOKE ALL ON FUNCTION gpujoin_list_kept() FROM PUBLIC;
 REVOKE ALL ON gpujoin_kept FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION gpujoin_list_kept() TO pg_monitor;
 GRANT SELECT ON gpujoin_kept TO pg_monitor;
+
+-- Not a column of gpujoin_statistics(): others' views may be over that. For everybody, so that whoever was allowed to
+-- look at the view still is.
+CREATE FUNCTION gpujoin_cancelled() RETURNS bigint
+AS 'MODULE_PATHNAME', 'gpujoin_cancelled'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION gpujoin_cancelled() IS 'how many joins were cancelled, or given up, since the cluster was started';
+
+CREATE OR REPLACE VIEW pg_stat_gpujoin AS SELECT s.*, gpujoin_cancelled() AS cancelled FROM gpujoin_statistics() AS s;

@@ -55,6 +55,15 @@ extern "C" {
 #undef PGDLLEXPORT
 #define PGDLLEXPORT __attribute__((visibility("default")))
 
+// The last parameter of ExecutorRun(), which is gone from 18 on.
+#if PG_VERSION_NUM >= 180000
+#define RUN_ONCE_PARAMETER
+#define RUN_ONCE_ARGUMENT
+#else
+#define RUN_ONCE_PARAMETER , bool once
+#define RUN_ONCE_ARGUMENT , once
+#endif
+
 // Declares a function that SQL may call; inside extern "C". (PG_FUNCTION_INFO_V1 alone does not export the
 // function itself before 16.)
 #define SQL_FUNCTION(name)                           \

@@ -5,6 +5,7 @@
 #include "pg/entry_points.h"
 #include "pg/join_hook.h"
 #include "pg/kept_tables.h"
+#include "pg/query_end.h"
 #include "pg/settings.h"
 #include "pg/shared_state.h"
 #include "pg/supervisor.h"
@@ -34,6 +35,7 @@ void _PG_init(void) {
     install_noted_join_hook();
     install_groups_hook();
     install_explain_hook();
+    install_query_end_hook();
     if (!process_shared_preload_libraries_in_progress) return;
     install_shared_state();
     install_kept_tables();

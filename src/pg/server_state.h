@@ -54,7 +54,8 @@ struct JoinCounts {
     uint64 result_rows;
     uint64 bytes;  // to and from the server
     bool failed;
-    bool attached;  // to a join that another process of the query counts
+    bool cancelled;  // or given up, with its transaction or session
+    bool attached;   // to a join that another process of the query counts
 };
 void count_join(const JoinCounts* counts);
 

@@ -31,6 +31,7 @@ struct SharedState {
     TimestampTz counting_since;
     pg_atomic_uint64 joins;
     pg_atomic_uint64 failed;
+    pg_atomic_uint64 cancelled;
     pg_atomic_uint64 build_rows;
     pg_atomic_uint64 probe_rows;
     pg_atomic_uint64 result_rows;
@@ -48,8 +49,8 @@ void initialise(SharedState* state) {
     SpinLockInit(&state->lock);
     state->facts.phase = ServerPhase::Starting;
     state->facts.since = state->counting_since = GetCurrentTimestamp();
-    for (pg_atomic_uint64* counter : {&state->joins, &state->failed, &state->build_rows, &state->probe_rows,
-                                      &state->result_rows, &state->bytes})
+    for (pg_atomic_uint64* counter : {&state->joins, &state->failed, &state->cancelled, &state->build_rows,
+                                      &state->probe_rows, &state->result_rows, &state->bytes})
         pg_atomic_init_u64(counter, 0);
 }
 
@@ -131,6 +132,7 @@ void count_join(const JoinCounts* counts) {
     if (!shared) return;
     if (!counts->attached) pg_atomic_fetch_add_u64(&shared->joins, 1);
     if (counts->failed && !counts->attached) pg_atomic_fetch_add_u64(&shared->failed, 1);
+    if (counts->cancelled && !counts->attached) pg_atomic_fetch_add_u64(&shared->cancelled, 1);
     pg_atomic_fetch_add_u64(&shared->build_rows, static_cast<int64>(counts->build_rows));
     pg_atomic_fetch_add_u64(&shared->probe_rows, static_cast<int64>(counts->probe_rows));
     pg_atomic_fetch_add_u64(&shared->result_rows, static_cast<int64>(counts->result_rows));
@@ -142,6 +144,7 @@ bool read_join_totals(JoinTotals* totals) {
     if (!shared) return false;
     totals->joins = pg_atomic_read_u64(&shared->joins);
     totals->failed = pg_atomic_read_u64(&shared->failed);
+    totals->cancelled = pg_atomic_read_u64(&shared->cancelled);
     totals->build_rows = pg_atomic_read_u64(&shared->build_rows);
     totals->probe_rows = pg_atomic_read_u64(&shared->probe_rows);
     totals->result_rows = pg_atomic_read_u64(&shared->result_rows);

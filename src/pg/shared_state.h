@@ -22,6 +22,7 @@ void publish_rates(uint64 generation, const EngineRates* rates);
 struct JoinTotals {
     uint64 joins;
     uint64 failed;
+    uint64 cancelled;
     uint64 build_rows;
     uint64 probe_rows;
     uint64 result_rows;

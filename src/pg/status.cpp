@@ -24,6 +24,7 @@ SQL_FUNCTION(gpujoin_status);
 SQL_FUNCTION(gpujoin_list_devices);
 SQL_FUNCTION(gpujoin_calibrate);
 SQL_FUNCTION(gpujoin_statistics);
+SQL_FUNCTION(gpujoin_cancelled);
 }
 
 namespace gpujoin {
@@ -201,4 +202,13 @@ Datum gpujoin_statistics(PG_FUNCTION_ARGS) {
     add(&row, Int64GetDatum(facts.generation > 0 ? static_cast<int64>(facts.generation) - 1 : 0));
     add(&row, TimestampTzGetDatum(totals.since));
     return finish(&row, fcinfo);
+}
+
+// What 0.1.0's gpujoin_statistics() has no column for; others' views may be of its columns.
+Datum gpujoin_cancelled(PG_FUNCTION_ARGS) {
+    (void)fcinfo;
+    using namespace gpujoin;
+    JoinTotals totals;
+    if (!read_join_totals(&totals)) PG_RETURN_NULL();
+    PG_RETURN_INT64(static_cast<int64>(totals.cancelled));
 }

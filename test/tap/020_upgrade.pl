@@ -43,9 +43,9 @@ is($node->safe_psql('old', q(SELECT has_function_privilege('starter', 'gpujoin_c
 # The same objects as those of an extension that begins with this version, but for what others have granted.
 $node->safe_psql('old', 'REVOKE SELECT ON pg_stat_gpujoin FROM watcher; REVOKE EXECUTE ON FUNCTION gpujoin_calibrate(), gpujoin_statistics() FROM starter, watcher');
 $node->safe_psql('new', 'CREATE EXTENSION gpujoin');
-$node->safe_psql('elsewhere', q(CREATE SCHEMA s; CREATE EXTENSION gpujoin SCHEMA s VERSION '0.1.0'; ALTER EXTENSION gpujoin UPDATE));
+$node->safe_psql('elsewhere', q(CREATE SCHEMA apart; CREATE EXTENSION gpujoin SCHEMA apart VERSION '0.1.0'; ALTER EXTENSION gpujoin UPDATE));
 my $objects = q{
-	SET search_path = public, s;
+	SET search_path = public, apart;
 	SELECT pg_describe_object(d.classid, d.objid, d.objsubid), obj_description(d.objid, d.classid::regclass::name),
 		p.proacl, pg_get_functiondef(p.oid), c.relacl, pg_get_viewdef(c.oid), i.initprivs,
 		(SELECT string_agg(attname || ' ' || atttypid::regtype, ', ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = c.oid)
@@ -57,7 +57,7 @@ my $objects = q{
 my $fresh = $node->safe_psql('new', $objects);
 like($fresh, qr/gpujoin_status/, 'objects can be compared');
 is($node->safe_psql('old', $objects), $fresh, 'they are those of a new extension');
-(my $moved = $node->safe_psql('elsewhere', $objects)) =~ s/\bs\./public./g;
+(my $moved = $node->safe_psql('elsewhere', $objects)) =~ s/\bapart\./public./g;
 is($moved, $fresh, 'in another schema, too');
 is($node->safe_psql('new', q{SELECT count(*) FROM pg_depend WHERE deptype = 'e' AND obj_description(objid, classid::regclass::name) IS NULL
 	AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'gpujoin')}), '0', 'all of them have comments');

@@ -4,6 +4,7 @@
 #include "pg/executor/match_flags.h"
 #include "pg/executor/parallel.h"
 #include "pg/executor/partitions.h"
+#include "pg/query_end.h"
 #include "pg/report.h"
 
 extern "C" {
@@ -15,12 +16,13 @@ namespace gpujoin {
 
 namespace {
 
-// Counts a join that an error ended; registered for as long as a query lives.
+// Counts a join that did not come to its end; registered for as long as a query lives.
 void count_failure(void* argument) {
     auto* state = static_cast<GpuJoinState*>(argument);
     if (!state->client) return;
     state->client = nullptr;
-    state->counts.failed = true;
+    state->counts.failed = has_query_failed();
+    state->counts.cancelled = !state->counts.failed;
     count_join(&state->counts);
 }
 
