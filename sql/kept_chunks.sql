@@ -1,4 +1,4 @@
--- Tables of several chunks: blocks on both sides of a chunk's end, an end that is cut off and comes again, scans that begin
+-- Tables of several chunks: blocks on both sides of a chunk's end and of a page of the map, an end that is cut off and comes again, scans that begin
 -- in the middle.
 \set ECHO none
 \i sql/include/kept.sql
@@ -11,7 +11,7 @@ SELECT pg_relation_size('long') / 8192 AS blocks;
 CREATE FUNCTION of_long() RETURNS TABLE (chunks integer, "read" integer, "rows" integer, missing bigint, extra bigint) LANGUAGE sql AS $$
     SELECT r.* FROM compare_kept('SELECT k, sum(v), count(*), max(id) FROM long GROUP BY k') AS r $$;
 SELECT * FROM of_long();
-UPDATE long SET v = v + 1 WHERE id IN (1, 32671, 32672, 32673, 32674, 33000);
+UPDATE long SET v = v + 1 WHERE id IN (1, 8168, 8169, 32671, 32672, 32673, 32674, 33000);
 SELECT * FROM of_long();
 SELECT * FROM compare_kept('SELECT k, sum(v), max(id) FROM long WHERE id > 32600 AND v < 60 GROUP BY k');
 DELETE FROM long WHERE id > 32700;

@@ -20,13 +20,11 @@ namespace {
 
 constexpr uint32 kSets = 128;
 constexpr uint32 kPlaces = 8;
-constexpr double kHoped = 0.9;
 constexpr uint32 kExpressions = 4096;
 
 struct KnownTable {
     ChunkKey key;  // relation 0: the place is free
     uint32 scans;
-    bool is_share_known;
     float kept_share;
     uint64 used_at;
 };
@@ -80,7 +78,7 @@ KnownTable* find_or_add(const ChunkKey& key) {
     KnownTable* oldest = known->table[set];
     for (KnownTable& place : known->table[set])
         if (place.used_at < oldest->used_at) oldest = &place;
-    *oldest = {table, 0, false, 0, 0};
+    *oldest = {table, 0, 0, 0};
     return oldest;
 }
 
@@ -126,7 +124,6 @@ void note_kept_blocks(const ChunkKey& table, uint64 kept, uint64 blocks) {
     if (!known) return;
     SpinLockAcquire(&known->lock);
     KnownTable* place = find_or_add(table);
-    place->is_share_known = true;
     place->kept_share = blocks > 0 ? static_cast<float>(kept) / static_cast<float>(blocks) : 0;
     SpinLockRelease(&known->lock);
 }
@@ -135,10 +132,7 @@ double expected_kept_share(const ChunkKey& table) {
     if (!known) return 0;
     double share = 0;
     SpinLockAcquire(&known->lock);
-    if (const KnownTable* place = find(table))
-        share = place->is_share_known ? static_cast<double>(place->kept_share)
-                : place->scans > 0    ? kHoped
-                                      : 0;
+    if (const KnownTable* place = find(table)) share = static_cast<double>(place->kept_share);
     SpinLockRelease(&known->lock);
     return share;
 }

@@ -25,8 +25,8 @@ bool is_expression_noted(uint64 hash);
 // What came of a scan: so many of the table's blocks need not be read.
 void note_kept_blocks(const ChunkKey& table, uint64 kept, uint64 blocks);
 
-// The share of a table's blocks that the next scan need not read: as the last one had it; most of them, if
-// none has been kept so far but the next scan is going to.
+// The share of a table's blocks that the next scan need not read: as the last one had it. A scan that is
+// going to make chunks reads the table, and is planned as one that does.
 double expected_kept_share(const ChunkKey& table);
 
 }  // namespace gpujoin

@@ -1,7 +1,7 @@
 // Kept columns: columns of tables that stay with the server, so that scans need not read them again. They are
-// kept by *chunk*: the rows of the blocks that one page of a table's visibility map covers, as far as these
-// blocks were proven not to change unnoticed (docs/design.md, Kept columns). What a chunk is proven by is the
-// client's business: a version and one bit a block, which the server gives back as they came.
+// kept by *chunk*: the rows of the blocks that a quarter of a page of a table's visibility map covers, as far
+// as these blocks were proven not to change unnoticed (docs/design.md, Kept columns). What a chunk is proven
+// by is the client's business: a version and one bit a block, which the server gives back as they came.
 #pragma once
 
 #include <compare>
@@ -11,7 +11,8 @@
 
 namespace gpujoin {
 
-inline constexpr uint32_t kChunkBlocks = 32672;  // of 8 kB: what a page of the map has bits for
+inline constexpr uint32_t kChunksOfMapPage = 4;  // a page has bits for 32672 blocks of 8 kB
+inline constexpr uint32_t kChunkBlocks = 32672 / kChunksOfMapPage;
 inline constexpr uint32_t kChunkMapBytes = kChunkBlocks / 8;
 inline constexpr uint32_t kMaxKeptColumns = 256;  // that one message names
 inline constexpr uint32_t kMaxKeptConditions = 64;

@@ -115,7 +115,7 @@ void show_costs(const CostTerms* costs, ExplainState* es) {
 }
 
 // How much of an input needed not be read. It varies with what happened before.
-void show_kept(const char* name, const KeptSource* kept, ExplainState* es) {
+void show_kept(const char* name, KeptSource* kept, ExplainState* es) {
     KeptFigures figures;
     if (!kept || !es->costs || !kept_source_figures(kept, &figures)) return;
     uint64 read = figures.blocks - figures.passed_over;

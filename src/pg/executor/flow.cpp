@@ -66,30 +66,35 @@ ProbeBatch* next_batch(ProbeInput* probe) {
     return &probe->batches[(probe->oldest + probe->in_flight) % kBatchesInFlight];
 }
 
-// Rows of an input may be kept by the server.
+// Rows of an input may be kept by the server. Of a build side only one process's alone are used.
 bool may_have_kept_rows(const GpuJoinState* state, const Side* side) {
-    return side->kept && !state->parallel.join && !is_partitioned(state);
+    return side->kept && !is_partitioned(state) && (side == &state->probe.side || !state->parallel.join);
 }
 
 bool is_known_empty(const GpuJoinState* state, Side* side) {
     return !may_have_kept_rows(state, side) && side_is_empty(side);
 }
 
-// Has the server probe with one more chunk of kept rows. False when there are no more.
-bool send_kept_chunk(GpuJoinState* state) {
+// Has the server probe with one more chunk of kept rows.
+KeptProbe send_kept_chunk(GpuJoinState* state) {
     ProbeInput* probe = &state->probe;
     ProbeBatch* batch = next_batch(probe);
-    if (!kept_source_probe(probe->side.kept, state->client, &batch->sequence)) return false;
+    KeptProbe sent =
+        kept_source_probe(probe->side.kept, state->client, probe->in_flight == 0, &batch->sequence);
+    if (sent != KeptProbe::Sent) return sent;
     batch->rows = 0;
     probe->in_flight++;
     pace_sent(&probe->pace);
-    return true;
+    return sent;
 }
 
 // Sends one more probe batch. False when the probe side has no more rows, or results must be received first.
 bool send_probe_batch(GpuJoinState* state) {
     ProbeInput* probe = &state->probe;
-    if (may_have_kept_rows(state, &probe->side) && send_kept_chunk(state)) return true;
+    if (may_have_kept_rows(state, &probe->side)) {
+        KeptProbe sent = send_kept_chunk(state);
+        if (sent != KeptProbe::None) return sent == KeptProbe::Sent;
+    }
     ProbeBatch* batch = next_batch(probe);
     Side* side = probing_side(state);
     BatchWriter* writer = &side->writer;

@@ -26,7 +26,12 @@ struct HeapScan {
     bool running;                // between the first page and the end or a reset
     uint32 count;                // rows of the current page, and how many of them were taken
     uint32 taken;
-    const uint8* passed_over;  // one bit a block; nullptr: all are read
+    bool has_begun;            // to go through the blocks, alone or with others
+    BlockNumber block;         // that it is at there
+    const uint8* passed_over;  // one bit a block of the first so many; nullptr: all are read
+    BlockNumber covered;       // so many
+    const uint8* read_too;     // of those that are passed over; nullptr: none (any more)
+    BlockNumber next_too;      // where to look for the next one
     RowSet rows;               // those that were not taken; the arrays are its
     const Datum** values;
     const bool** nulls;
@@ -96,32 +101,47 @@ TableScanDesc descriptor(HeapScan* scan) {
     return node->ss_currentScanDesc;
 }
 
-BlockNumber next_shared_block(HeapScanDesc heap) {
+bool has_bit(const uint8* bits, BlockNumber block) {
+    return bits[block / BITS_PER_BYTE] >> (block % BITS_PER_BYTE) & 1;
+}
+
+BlockNumber next_shared_block(const HeapScan* scan, HeapScanDesc heap) {
     Relation relation = heap->rs_base.rs_rd;
     auto* shared = reinterpret_cast<ParallelBlockTableScanDesc>(heap->rs_base.rs_parallel);
-    if (!heap->rs_inited)
+    if (!scan->has_begun)
         table_block_parallelscan_startblock_init(relation, heap->rs_parallelworkerdata, shared);
     return table_block_parallelscan_nextpage(relation, heap->rs_parallelworkerdata, shared);
 }
 
-BlockNumber next_own_block(HeapScanDesc heap) {
-    if (!heap->rs_inited) return heap->rs_startblock;
-    BlockNumber block = heap->rs_cblock + 1;
+BlockNumber next_own_block(const HeapScan* scan, HeapScanDesc heap) {
+    if (!scan->has_begun) return heap->rs_startblock;
+    BlockNumber block = scan->block + 1;
     if (block >= heap->rs_nblocks) block = 0;
     if (heap->rs_base.rs_flags & SO_ALLOW_SYNC) ss_report_location(heap->rs_base.rs_rd, block);
     return block == heap->rs_startblock ? InvalidBlockNumber : block;
 }
 
-BlockNumber next_block(const HeapScan* scan, HeapScanDesc heap) {
+BlockNumber next_block_too(HeapScan* scan) {
+    while (scan->read_too && scan->next_too < scan->covered)
+        if (BlockNumber block = scan->next_too++; has_bit(scan->read_too, block)) return block;
+    scan->read_too = nullptr;
+    return InvalidBlockNumber;
+}
+
+bool is_passed_over(const HeapScan* scan, BlockNumber block) {
+    return scan->passed_over && block < scan->covered && has_bit(scan->passed_over, block);
+}
+
+BlockNumber next_block(HeapScan* scan, HeapScanDesc heap) {
     if (heap->rs_nblocks == 0) return InvalidBlockNumber;
-    if (heap->rs_base.rs_parallel) return next_shared_block(heap);
-    for (;;) {
-        BlockNumber block = next_own_block(heap);
-        if (block == InvalidBlockNumber || !scan->passed_over) return block;
-        if (!(scan->passed_over[block / BITS_PER_BYTE] >> (block % BITS_PER_BYTE) & 1)) return block;
-        heap->rs_inited = true;  // as if it had been read
-        heap->rs_cblock = block;
-    }
+    BlockNumber block = next_block_too(scan);
+    if (block != InvalidBlockNumber) return block;
+    do {
+        block = heap->rs_base.rs_parallel ? next_shared_block(scan, heap) : next_own_block(scan, heap);
+        scan->has_begun = true;
+        scan->block = block;
+    } while (block != InvalidBlockNumber && is_passed_over(scan, block));
+    return block;
 }
 
 // Leaves the descriptor as heap_getnextslot() leaves it after the last row.
@@ -134,9 +154,10 @@ void end_scan(HeapScan* scan, HeapScanDesc heap) {
 }
 
 // The page that is likely to be read next, or nullptr. A hint: the buffer is not pinned.
-const char* page_ahead(HeapScanDesc heap) {
+const char* page_ahead(const HeapScan* scan, HeapScanDesc heap) {
     bool shared = heap->rs_base.rs_parallel;
-    if (shared && heap->rs_parallelworkerdata->phsw_chunk_remaining == 0) return nullptr;
+    if (shared && (!scan->has_begun || heap->rs_parallelworkerdata->phsw_chunk_remaining == 0))
+        return nullptr;
     Buffer buffer = guess_buffer(heap, heap->rs_cblock + 1);
     return BufferIsValid(buffer) ? BufferGetPage(buffer) : nullptr;
 }
@@ -183,7 +204,7 @@ void read_rows(HeapScan* scan, HeapScanDesc heap) {
     for (uint32 i = 0; i < visible; i++)
         tuples[i] =
             reinterpret_cast<HeapTupleHeader>(PageGetItem(page, PageGetItemId(page, heap->rs_vistuples[i])));
-    const char* ahead = page_ahead(heap);
+    const char* ahead = page_ahead(scan, heap);
     prefetch_half(ahead, tuples, visible, false);
     count_rows_fetched(heap->rs_base.rs_rd, visible);
     const bool has_conditions = scan->conditions && visible > 0;
@@ -228,6 +249,7 @@ void start_scan(HeapScan* scan) {
     if (scan->node->ss.ps.chgParam) ExecReScan(&scan->node->ss.ps);
     if (scan->conditions) scan_conditions_reset(scan->conditions);
     scan->running = true;
+    scan->has_begun = false;
 }
 
 void show_rows(HeapScan* scan) {
@@ -272,9 +294,17 @@ BlockNumber heap_scan_start(HeapScan* scan) {
     return reinterpret_cast<HeapScanDesc>(descriptor(scan))->rs_nblocks;
 }
 
-void heap_scan_pass_over(HeapScan* scan, const uint8_t* blocks) {
-    Assert(!blocks || (scan->running && scan->count == 0));
-    scan->passed_over = blocks;
+void heap_scan_pass_over(HeapScan* scan, const uint8_t* passed_over, BlockNumber blocks) {
+    Assert(!passed_over || (scan->running && !scan->has_begun));
+    scan->passed_over = passed_over;
+    scan->covered = blocks;
+    scan->read_too = nullptr;
+}
+
+void heap_scan_read_too(HeapScan* scan, const uint8_t* blocks) {
+    Assert(scan->passed_over);
+    scan->read_too = blocks;
+    scan->next_too = 0;
 }
 
 AttrNumber heap_scan_attribute(const HeapScan* scan, AttrNumber attribute) {
@@ -290,13 +320,13 @@ Relation heap_scan_relation(const HeapScan* scan) {
 }
 
 bool heap_scan_is_shared(const HeapScan* scan) {
-    return scan->node->ss.ps.plan->parallel_aware;
+    return scan->node->ss.ss_currentScanDesc->rs_parallel;
 }
 
 void heap_scan_reset(HeapScan* scan) {
     scan->taken = scan->count = 0;
     scan->running = false;
-    scan->passed_over = nullptr;
+    heap_scan_pass_over(scan, nullptr, 0);
 }
 
 }  // namespace gpujoin

@@ -32,15 +32,19 @@ void heap_scan_take(HeapScan* scan, uint32_t rows);
 // number of blocks.
 BlockNumber heap_scan_start(HeapScan* scan);
 
-// From now on passes over the blocks whose bits are set in an array of bits, lowest first; nullptr: none. Of
-// a scan that has been started and has given nothing, in this process alone.
-void heap_scan_pass_over(HeapScan* scan, const uint8_t* blocks);
+// From now on passes over those of the first so many blocks whose bits are set in an array of bits, lowest
+// first; nullptr: none. Of a scan that has been started and has given nothing. All who share its blocks pass
+// over the same.
+void heap_scan_pass_over(HeapScan* scan, const uint8_t* passed_over, BlockNumber blocks);
+
+// Reads blocks of those that are passed over after all, by their bits, before it goes on with others.
+void heap_scan_read_too(HeapScan* scan, const uint8_t* blocks);
 
 // The node, and the table's attribute behind an attribute of its slot.
 PlanState* heap_scan_node(const HeapScan* scan);
 AttrNumber heap_scan_attribute(const HeapScan* scan, AttrNumber attribute);
 Relation heap_scan_relation(const HeapScan* scan);
-// Whether other processes read a part of its blocks.
+// Whether other processes read a part of its blocks; of a scan that has been started.
 bool heap_scan_is_shared(const HeapScan* scan);
 
 // Forgets what was read; the child has been, or will be, rescanned.

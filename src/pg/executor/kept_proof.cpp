@@ -20,6 +20,7 @@ namespace gpujoin {
 namespace {
 
 constexpr uint32 kBlocksOfByte = BITS_PER_BYTE / BITS_PER_HEAPBLOCK;
+static_assert(kChunkBlocks % BITS_PER_BYTE == 0);
 
 // One bit of the map's two is wanted.
 void take_bits(const uint8* bytes, ChunkMap* map) {
@@ -44,7 +45,8 @@ bool read_map_page(Relation relation, uint32 chunk, MapPage* page) {
     LockBuffer(buffer, BUFFER_LOCK_SHARE);
     Page bytes = gpujoin_buffer_page(buffer);
     page->version = PageGetLSN(bytes);
-    take_bits(reinterpret_cast<const uint8*>(PageGetContents(bytes)), &page->map);
+    const auto* bits = reinterpret_cast<const uint8*>(PageGetContents(bytes));
+    take_bits(bits + chunk % kChunksOfMapPage * (kChunkBlocks / kBlocksOfByte), &page->map);
     UnlockReleaseBuffer(buffer);
     return page->version != 0;
 }

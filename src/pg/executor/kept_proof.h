@@ -12,13 +12,13 @@ extern "C" {
 
 namespace gpujoin {
 
-// A page of the map as it was at one moment.
+// What a page of the map said of a chunk at one moment.
 struct MapPage {
-    uint64 version;  // its LSN
+    uint64 version;  // the LSN of the page
     ChunkMap map;    // the blocks whose rows are visible to all
 };
 
-// Reads the page that has the bits of a chunk's blocks. False where there is none, or it proves nothing.
+// Reads the bits of a chunk's blocks. False where there is no page with them, or it proves nothing.
 bool read_map_page(Relation relation, uint32 chunk, MapPage* page);
 
 // Whether columns of this table may be kept, and kept ones be used, by this transaction and under this

@@ -9,12 +9,14 @@
 #include "pg/executor/kept_columns.h"
 #include "pg/executor/kept_maker.h"
 #include "pg/executor/kept_proof.h"
+#include "pg/executor/kept_share.h"
 #include "pg/kept_expression.h"
 #include "pg/kept_tables.h"
 #include "pg/range_condition.h"
 #include "pg/settings.h"
 
 extern "C" {
+#include "access/parallel.h"
 #include "executor/executor.h"
 }
 
@@ -31,8 +33,15 @@ struct ScanCondition {
     int column;
 };
 
+// A chunk as it is found, with what proves it.
+struct FoundProof {
+    MapPage page;
+    FoundChunk chunk;
+    bool is_usable;
+};
+
 struct UsableChunk {
-    uint32 handle;
+    uint32 handle;  // 0: it is of no use
     uint64 rows;
     ChunkMap map;
 };
@@ -48,15 +57,17 @@ struct KeptSource {
     ScanCondition* scan_conditions;
     bool has_news;     // something is computed that was not wanted before
     KeptMaker* maker;  // nullptr: not needed so far
+    uint32 capacity;   // of the share in dynamic shared memory
 
     // The current run.
+    KeptShare* share;  // nullptr: none (so far)
+    bool is_alone;     // it is this process's
     bool is_open;
-    bool has_run;
+    bool has_ended;            // there are no more chunks
+    const SharedChunk* taken;  // is to be made when all results are received; or nullptr
+    uint8* read_too;           // blocks of chunks that could not be made; nullptr: none
     KeptCondition* conditions;
-    UsableChunk* chunks;
-    int chunk_count;
-    int next_chunk;
-    uint8* passed_over;  // one bit a block of the table
+    bool has_run;
     KeptFigures figures;
 };
 
@@ -76,9 +87,9 @@ bool contains(const ChunkMap* outer, const ChunkMap* inner) {
 
 // Without the blocks that the scan does not know of.
 void cut_map(ChunkMap* map, uint32 chunk, BlockNumber blocks) {
-    for (uint32 block = 0; block < kChunkBlocks; block++)
-        if (chunk * kChunkBlocks + block >= blocks)
-            map->bits[block >> 3] &= static_cast<uint8>(~(1u << (block & 7)));
+    if (blocks / kChunkBlocks > chunk) return;
+    for (uint32 block = blocks % kChunkBlocks; block < kChunkBlocks; block++)
+        map->bits[block >> 3] &= static_cast<uint8>(~(1u << (block & 7)));
 }
 
 // Attributes of the child's slot become those of the table.
@@ -98,6 +109,7 @@ Node* over_table(HeapScan* scan, const InputColumn* sent) {
 
 // What is computed is kept when it is wanted for the second time.
 void note_computed(KeptSource* source, Node* expression) {
+    if (IsParallelWorker()) return;  // the leader has
     ChunkKey table = chunk_key(heap_scan_relation(source->scan), 0);
     source->has_news |= !note_expression_to_keep(hash_of_expression(table, expression));
 }
@@ -201,78 +213,164 @@ bool make(KeptSource* source, Client* client, uint32 chunk, const MapPage* page,
     return is_made;
 }
 
-// Finds a chunk, or has it made. False where it is of no use.
-bool find_chunk(KeptSource* source, Client* client, uint32 chunk, bool may_make, UsableChunk* usable) {
+// False where nothing is proven.
+bool look_up(KeptSource* source, Client* client, uint32 chunk, FoundProof* proof) {
     Relation relation = heap_scan_relation(source->scan);
     ChunkKey key = chunk_key(relation, chunk);
-    for (bool is_first = true;; is_first = false) {
-        MapPage page;
-        if (!read_map_page(relation, chunk, &page)) return false;
-        cut_map(&page.map, chunk, static_cast<BlockNumber>(source->figures.blocks));
-        FoundChunk found;
-        client_find_kept(client, &key, wanted_columns(source), &found);
-        if (found.handle != 0 && found.version == page.version) {
-            usable->handle = found.handle;
-            usable->rows = found.rows;
-            for (uint32 i = 0; i < kChunkMapBytes; i++)
-                usable->map.bits[i] = found.map.bits[i] & page.map.bits[i];
-            return true;
-        }
-        uint64 blocks = Min(source->figures.blocks - uint64{chunk} * kChunkBlocks, uint64{kChunkBlocks});
-        if (!is_first || !may_make || 2 * count_bits(&page.map) < blocks) return false;
-        if (!make(source, client, chunk, &page, &found)) return false;
-    }
-}
-
-void pass_over(KeptSource* source, uint32 chunk, const ChunkMap* map) {
-    static_assert(kChunkBlocks % BITS_PER_BYTE == 0);
-    memcpy(source->passed_over + uint64{chunk} * kChunkMapBytes, map->bits, kChunkMapBytes);
-}
-
-// Not in the context of a row.
-void open(KeptSource* source, Client* client) {
-    MemoryContext caller = MemoryContextSwitchTo(source->context);
-    Relation relation = heap_scan_relation(source->scan);
-    BlockNumber blocks = heap_scan_start(source->scan);
-    source->is_open = source->has_run = true;
-    source->figures = {(blocks + kChunkBlocks - 1) / kChunkBlocks, 0, blocks, 0};
-    source->chunk_count = source->next_chunk = 0;
-    bool may_use = may_use_kept_columns(relation, source->estate) && may_ask_for_constants(source);
-    uint32 chunks = may_use ? source->figures.chunks : 0;
-    source->chunks = zeroed<UsableChunk>(chunks + 1);
-    source->passed_over = zeroed<uint8>(uint64{chunks} * kChunkMapBytes + 1);
-    bool may_make = chunks > 0 && note_scan_to_keep(chunk_key(relation, 0));
-    for (uint32 chunk = 0; chunk < chunks; chunk++) {
-        UsableChunk* usable = &source->chunks[source->chunk_count];
-        if (!find_chunk(source, client, chunk, may_make, usable)) continue;
-        pass_over(source, chunk, &usable->map);
-        source->chunk_count++;
-        source->figures.passed_over += count_bits(&usable->map);
-    }
-    source->figures.used = static_cast<uint32>(source->chunk_count);
-    if (may_make) note_kept_blocks(chunk_key(relation, 0), source->figures.passed_over, blocks);
-    if (source->chunk_count > 0) {
-        heap_scan_pass_over(source->scan, source->passed_over);
-        ask_for_constants(source);
-    }
-    MemoryContextSwitchTo(caller);
-}
-
-// False when all chunks were used.
-bool next_chunk(KeptSource* source, Client* client, KeptScanView* scan) {
-    if (!source->is_open) open(source, client);
-    if (source->next_chunk == source->chunk_count) return false;
-    const UsableChunk* chunk = &source->chunks[source->next_chunk++];
-    *scan = {chunk->handle, {source->conditions, static_cast<size_t>(source->condition_count)}, &chunk->map};
-    count_rows_fetched(heap_scan_relation(source->scan), static_cast<int64>(chunk->rows));
+    if (!read_map_page(relation, chunk, &proof->page)) return false;
+    cut_map(&proof->page.map, chunk, static_cast<BlockNumber>(source->share->blocks));
+    client_find_kept(client, &key, wanted_columns(source), &proof->chunk);
+    proof->is_usable = proof->chunk.handle != 0 && proof->chunk.version == proof->page.version;
     return true;
+}
+
+// The blocks whose rows are kept and still true.
+ChunkMap proven_blocks(const FoundProof* proof) {
+    ChunkMap map;
+    for (uint32 i = 0; i < kChunkMapBytes; i++)
+        map.bits[i] = proof->chunk.map.bits[i] & proof->page.map.bits[i];
+    return map;
+}
+
+bool is_worth_making(const KeptSource* source, uint32 chunk, const MapPage* page) {
+    uint64 blocks = Min(source->share->blocks - uint64{chunk} * kChunkBlocks, uint64{kChunkBlocks});
+    return 2 * count_bits(&page->map) >= blocks;
+}
+
+void decide_chunk(KeptSource* source, Client* client, uint32 chunk) {
+    FoundProof proof;
+    if (!look_up(source, client, chunk, &proof)) return;
+    if (proof.is_usable) {
+        ChunkMap map = proven_blocks(&proof);
+        kept_share_add(source->share, {chunk, proof.chunk.handle, proof.chunk.rows}, &map);
+    } else if (source->share->may_make && is_worth_making(source, chunk, &proof.page)) {
+        kept_share_add(source->share, {chunk, 0, 0}, &proof.page.map);
+    }
+}
+
+// The scan has been started. Not in the context of a row.
+void decide(KeptSource* source, Client* client) {
+    KeptShare* share = source->share;
+    share->blocks = heap_scan_start(source->scan);
+    share->chunks = chunks_of_blocks(share->blocks);
+    bool may_use = share->may_be_used && may_ask_for_constants(source);
+    uint32 chunks = may_use ? Min(share->chunks, share->capacity) : 0;
+    share->may_make = chunks > 0 && note_scan_to_keep(chunk_key(heap_scan_relation(source->scan), 0));
+    for (uint32 chunk = 0; chunk < chunks; chunk++) decide_chunk(source, client, chunk);
+    share->is_decided = true;
+}
+
+void decide_alone(KeptSource* source, Client* client) {
+    uint32 chunks = chunks_of_blocks(heap_scan_start(source->scan));
+    source->share = kept_share_init(zeroed<std::byte>(kept_share_size(chunks)), chunks);
+    source->share->may_be_used = may_use_kept_columns(heap_scan_relation(source->scan), source->estate);
+    source->is_alone = true;
+    decide(source, client);
+}
+
+// Who shares the scan with others, but nothing else, reads all that is handed out.
+void open(KeptSource* source, Client* client) {
+    source->is_open = true;
+    source->has_ended = false;
+    source->taken = nullptr;
+    heap_scan_start(source->scan);
+    if (!source->share && !heap_scan_is_shared(source->scan)) decide_alone(source, client);
+    KeptShare* share = source->share;
+    if (!share || !share->is_decided || share->count == 0) return;
+    BlockNumber covered = Min(share->chunks, share->capacity) * kChunkBlocks;
+    heap_scan_pass_over(source->scan, kept_share_map(share, 0)->bits, covered);
+    ask_for_constants(source);
+}
+
+// Blocks that all pass over are read by who has taken their chunk, where nothing that is kept stands for
+// them.
+void read_too(KeptSource* source, uint32 chunk, const ChunkMap* passed_over, const ChunkMap* usable) {
+    if (contains(usable, passed_over)) return;
+    if (!source->read_too) {
+        source->read_too = zeroed<uint8>(source->share->capacity * kChunkMapBytes);
+        heap_scan_read_too(source->scan, source->read_too);
+    }
+    uint8* bits = source->read_too + uint64{chunk} * kChunkMapBytes;
+    for (uint32 i = 0; i < kChunkMapBytes; i++)
+        bits[i] = passed_over->bits[i] & static_cast<uint8>(~usable->bits[i]);
+}
+
+// What was made, or has been made by somebody else since. Blocks that others read are left to them.
+UsableChunk make_taken(KeptSource* source, Client* client, uint32 chunk) {
+    UsableChunk usable = {};
+    FoundProof proof;
+    bool is_found = look_up(source, client, chunk, &proof);
+    if (is_found && !proof.is_usable && is_worth_making(source, chunk, &proof.page))
+        is_found =
+            make(source, client, chunk, &proof.page, &proof.chunk) && look_up(source, client, chunk, &proof);
+    const ChunkMap* passed_over = kept_share_map(source->share, chunk);
+    if (is_found && proof.is_usable) {
+        usable = {proof.chunk.handle, proof.chunk.rows, proven_blocks(&proof)};
+        for (uint32 i = 0; i < kChunkMapBytes; i++) usable.map.bits[i] &= passed_over->bits[i];
+    }
+    read_too(source, chunk, passed_over, &usable.map);
+    return usable;
+}
+
+void end_chunks(KeptSource* source) {
+    KeptShare* share = source->share;
+    source->has_ended = true;
+    if (share && share->is_decided && share->may_make)
+        note_kept_blocks(chunk_key(heap_scan_relation(source->scan), 0),
+                         pg_atomic_read_u64(&share->passed_over), share->blocks);
+}
+
+KeptProbe next_usable(KeptSource* source, Client* client, bool may_make, UsableChunk* usable) {
+    KeptShare* share = source->share;
+    for (;;) {
+        const SharedChunk* chunk = source->taken;
+        if (!chunk && share && share->is_decided) chunk = kept_share_take(share);
+        if (!chunk) {
+            end_chunks(source);
+            return KeptProbe::None;
+        }
+        source->taken = chunk;
+        if (chunk->handle == 0 && !may_make) return KeptProbe::Later;
+        source->taken = nullptr;
+        *usable = chunk->handle
+                      ? UsableChunk{chunk->handle, chunk->rows, *kept_share_map(share, chunk->number)}
+                      : make_taken(source, client, chunk->number);
+        if (usable->handle == 0) continue;
+        pg_atomic_fetch_add_u32(&share->used, 1);
+        pg_atomic_fetch_add_u64(&share->passed_over, static_cast<int64>(count_bits(&usable->map)));
+        return KeptProbe::Sent;
+    }
+}
+
+void take_figures(KeptSource* source) {
+    KeptShare* share = source->share;
+    if (!share || !share->is_decided) return;
+    source->has_run = true;
+    source->figures = {share->chunks, pg_atomic_read_u32(&share->used), share->blocks,
+                       pg_atomic_read_u64(&share->passed_over)};
+}
+
+KeptProbe next_chunk(KeptSource* source, Client* client, bool may_make, UsableChunk* chunk) {
+    if (source->is_open && source->has_ended) return KeptProbe::None;
+    if (!source->is_open) open(source, client);
+    KeptProbe found = next_usable(source, client, may_make, chunk);
+    if (found == KeptProbe::Sent)
+        count_rows_fetched(heap_scan_relation(source->scan), static_cast<int64>(chunk->rows));
+    return found;
+}
+
+KeptScanView scan_of(const KeptSource* source, const UsableChunk* chunk) {
+    return {chunk->handle, {source->conditions, static_cast<size_t>(source->condition_count)}, &chunk->map};
 }
 
 }  // namespace
 
 KeptSource* kept_source_create(HeapScan* scan, const BatchWriter* writer, EState* estate) {
     Relation relation = heap_scan_relation(scan);
-    if (!may_use_kept_columns(relation, estate) || RelationGetNumberOfBlocks(relation) < kFewestBlocks)
+    if (!kKeepsColumns || setting_keep_memory == 0) return nullptr;
+    bool has_hints = !IsParallelWorker();
+    if (has_hints &&
+        (!may_use_kept_columns(relation, estate) || RelationGetNumberOfBlocks(relation) < kFewestBlocks))
         return nullptr;
     auto* source = zeroed<KeptSource>();
     source->scan = scan;
@@ -280,39 +378,81 @@ KeptSource* kept_source_create(HeapScan* scan, const BatchWriter* writer, EState
     source->context = CurrentMemoryContext;
     source->columns = make_kept_columns(writer->column_count + int{kMaxKeptConditions});
     if (!add_columns(source, writer) || !add_conditions(source) || source->columns.count == 0 ||
-        source->columns.count > int{kMaxKeptColumns} || source->has_news)
+        source->columns.count > int{kMaxKeptColumns} || (has_hints && source->has_news))
         return nullptr;
-    if (heap_scan_is_shared(scan)) {  // the next one may be planned otherwise
-        note_scan_to_keep(chunk_key(relation, 0));
-        return nullptr;
-    }
     source->conditions = zeroed<KeptCondition>(source->condition_count + 1);
     return source;
 }
 
-bool kept_source_probe(KeptSource* source, Client* client, uint64* sequence) {
-    KeptScanView scan;
-    if (!next_chunk(source, client, &scan)) return false;
-    *sequence = client_probe_kept(client, &scan);
-    return true;
+Size kept_source_share_size(KeptSource* source) {
+    if (!source->capacity)
+        source->capacity = chunks_of_blocks(RelationGetNumberOfBlocks(heap_scan_relation(source->scan)));
+    return kept_share_size(source->capacity);
+}
+
+void kept_source_init_share(KeptSource* source, void* memory) {
+    kept_share_init(memory, source->capacity);
+    kept_source_renew_share(source, static_cast<KeptShare*>(memory));
+}
+
+void kept_source_renew_share(KeptSource* source, KeptShare* share) {
+    kept_share_reset(share);
+    share->may_be_used = may_use_kept_columns(heap_scan_relation(source->scan), source->estate);
+}
+
+void kept_source_use_share(KeptSource* source, KeptShare* share) {
+    if (source->share) {
+        take_figures(source);
+        kept_source_reset(source);
+    }
+    source->share = share;
+}
+
+void kept_source_decide(KeptSource* source, Client* client) {
+    MemoryContext caller = MemoryContextSwitchTo(source->context);
+    decide(source, client);
+    MemoryContextSwitchTo(caller);
+}
+
+KeptProbe kept_source_probe(KeptSource* source, Client* client, bool may_make, uint64* sequence) {
+    MemoryContext caller = MemoryContextSwitchTo(source->context);
+    UsableChunk chunk;
+    KeptProbe found = next_chunk(source, client, may_make, &chunk);
+    if (found == KeptProbe::Sent) {
+        KeptScanView scan = scan_of(source, &chunk);
+        *sequence = client_probe_kept(client, &scan);
+    }
+    MemoryContextSwitchTo(caller);
+    return found;
 }
 
 bool kept_source_build(KeptSource* source, Client* client, uint32_t stage, uint64* rows) {
-    KeptScanView scan;
-    if (!next_chunk(source, client, &scan)) return false;
-    *rows = client_build_kept(client, stage, &scan);
-    return true;
+    MemoryContext caller = MemoryContextSwitchTo(source->context);
+    UsableChunk chunk;
+    KeptProbe found = next_chunk(source, client, true, &chunk);
+    if (found == KeptProbe::Sent) {
+        KeptScanView scan = scan_of(source, &chunk);
+        *rows = client_build_kept(client, stage, &scan);
+    }
+    MemoryContextSwitchTo(caller);
+    return found == KeptProbe::Sent;
 }
 
 void kept_source_reset(KeptSource* source) {
     if (!source->is_open) return;
     source->is_open = false;
-    heap_scan_pass_over(source->scan, nullptr);
-    pfree(source->chunks);
-    pfree(source->passed_over);
+    heap_scan_pass_over(source->scan, nullptr, 0);
+    take_figures(source);
+    if (source->read_too) pfree(source->read_too);
+    source->read_too = nullptr;
+    if (!source->is_alone) return;
+    pfree(source->share);
+    source->share = nullptr;
+    source->is_alone = false;
 }
 
-bool kept_source_figures(const KeptSource* source, KeptFigures* figures) {
+bool kept_source_figures(KeptSource* source, KeptFigures* figures) {
+    take_figures(source);
     *figures = source->figures;
     return source->has_run;
 }

@@ -10,15 +10,32 @@ namespace gpujoin {
 
 struct KeptSource;
 
+struct KeptShare;
+
 // For a scan of which these columns are sent; nullptr where there can be no kept ones: not all of them are
-// plain columns, there are conditions that the server does not test, or other processes share the scan.
-// Allocates in the current memory context.
+// such as can be kept, or there are conditions that the server does not test. A worker has one wherever its
+// leader has. Allocates in the current memory context.
 KeptSource* kept_source_create(HeapScan* scan, const BatchWriter* writer, EState* estate);
 
-// Has the server probe with the kept rows of one more chunk, or append them to the build side of a stage.
-// False where there are no more; the scan is not to be read before that. The first call finds the chunks, and
-// has those made that are to be: no results may be outstanding then.
-bool kept_source_probe(KeptSource* source, Client* client, uint64* sequence);
+// Processes that run the scan together share what is in so many bytes of memory. The leader lays it out, and
+// renews it before each run but the first; each uses it, and nullptr in the end. One decides in each run,
+// before the others ask for chunks.
+Size kept_source_share_size(KeptSource* source);
+void kept_source_init_share(KeptSource* source, void* memory);
+void kept_source_renew_share(KeptSource* source, KeptShare* share);
+void kept_source_use_share(KeptSource* source, KeptShare* share);
+void kept_source_decide(KeptSource* source, Client* client);
+
+enum class KeptProbe {
+    Sent,
+    Later,  // all results are to be received first
+    None,   // there are no more kept rows
+};
+
+// Has the server probe with the kept rows of one more chunk, which it may have made before: then no results
+// may be outstanding, nor at the first call. The scan is not to be read before there are no more.
+KeptProbe kept_source_probe(KeptSource* source, Client* client, bool may_make, uint64* sequence);
+// Has it append them to the build side of a stage. False where there are no more kept rows.
 bool kept_source_build(KeptSource* source, Client* client, uint32_t stage, uint64* rows);
 
 // The session is over, or the scan starts again.
@@ -31,6 +48,6 @@ struct KeptFigures {
     uint64 passed_over;
 };
 // Of the last run; false where there was none.
-bool kept_source_figures(const KeptSource* source, KeptFigures* figures);
+bool kept_source_figures(KeptSource* source, KeptFigures* figures);
 
 }  // namespace gpujoin

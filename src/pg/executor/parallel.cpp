@@ -25,6 +25,10 @@
 // A participant for whom alone there is no memory, where others have the session, has no part in the join.
 // Its shares are read by the others.
 //
+// Who has opened the session also decides, before it publishes the key, which blocks of the probe input all
+// pass over, since the server has kept their columns (kept_share.h). From Sealed on each takes chunks of
+// them before it reads its share of the other blocks. Partitions read all blocks.
+//
 // The session lives as long as anyone is connected to it. A late participant connects before it attaches to
 // `probing`, so that it never holds others up, and may find that session or barrier are finished. Then one
 // participant has seen the end of its inputs, which means that all parts of them were given out; or it has
@@ -35,6 +39,7 @@
 #include "pg/executor/parallel.h"
 
 #include "pg/allocate.h"
+#include "pg/executor/kept_share.h"
 #include "pg/executor/pace.h"
 #include "pg/executor/parallel_rescan.h"
 #include "pg/executor/partitions.h"
@@ -83,7 +88,8 @@ struct ParallelJoin {
     uint64 partition_count;
     int worker_count;
     int stage_count;
-    SharedStage stages[FLEXIBLE_ARRAY_MEMBER];  // then a WorkerFigures for each worker
+    bool has_kept;                              // rows of the probe input may be
+    SharedStage stages[FLEXIBLE_ARRAY_MEMBER];  // then a WorkerFigures for each worker, then the KeptShare
 };
 
 namespace {
@@ -92,6 +98,22 @@ WorkerFigures* workers_of(ParallelJoin* join) {
     return reinterpret_cast<WorkerFigures*>(&join->stages[join->stage_count]);
 }
 static_assert(alignof(WorkerFigures) <= alignof(SharedStage));
+
+Size size_without_kept(int stages, int workers) {
+    Size size = add_size(offsetof(ParallelJoin, stages), mul_size(sizeof(SharedStage), stages));
+    return MAXALIGN(add_size(size, mul_size(sizeof(WorkerFigures), workers)));
+}
+
+// nullptr where there is none.
+KeptShare* kept_of(ParallelJoin* join) {
+    if (!join->has_kept) return nullptr;
+    Size place = size_without_kept(join->stage_count, join->worker_count);
+    return reinterpret_cast<KeptShare*>(reinterpret_cast<char*>(join) + place);
+}
+
+void use_kept(GpuJoinState* state, KeptShare* share) {
+    if (state->probe.side.kept) kept_source_use_share(state->probe.side.kept, share);
+}
 
 // To be called while no participant runs the join.
 void reset_protocol(ParallelJoin* join) {
@@ -104,6 +126,7 @@ void reset_protocol(ParallelJoin* join) {
         pg_atomic_init_u64(&join->stages[i].sent_bytes, 0);
     }
     reset_shared_partitions(&join->partitions);
+    if (KeptShare* kept = kept_of(join)) kept_share_reset(kept);
 }
 
 void reset_figures(ParallelJoin* join) {
@@ -149,10 +172,9 @@ void open_together(GpuJoinState* state) {
     ParallelJoin* join = state->parallel.join;
     Status refusal;
     state->parallel.has_opened = open_join(state, &refusal);
-    if (state->parallel.has_opened)
-        join->key = client_key(state->client);
-    else
-        publish_refusal(join, &refusal);
+    if (!state->parallel.has_opened) return publish_refusal(join, &refusal);
+    join->key = client_key(state->client);
+    if (join->has_kept) kept_source_decide(state->probe.side.kept, state->client);
 }
 
 // With the build sides still open, and with them the session. A session that is over has been refused memory,
@@ -395,35 +417,48 @@ void add_to_worker_figures(GpuJoinState* state) {
 }
 
 Size estimate_parallel_join(CustomScanState* node, ParallelContext* context) {
-    Size stages = mul_size(sizeof(SharedStage), state_of(node)->plan.stage_count);
-    Size workers = mul_size(sizeof(WorkerFigures), context->nworkers);
-    return add_size(offsetof(ParallelJoin, stages), add_size(stages, workers));
+    GpuJoinState* state = state_of(node);
+    Size size = size_without_kept(state->plan.stage_count, context->nworkers);
+    KeptSource* kept = state->probe.side.kept;
+    return kept ? add_size(size, kept_source_share_size(kept)) : size;
 }
 
 void init_parallel_join(CustomScanState* node, ParallelContext* context, void* shared) {
+    GpuJoinState* state = state_of(node);
+    KeptSource* kept = state->probe.side.kept;
     auto* join = static_cast<ParallelJoin*>(shared);
-    memset(shared, 0, estimate_parallel_join(node, context));
+    memset(shared, 0, size_without_kept(state->plan.stage_count, context->nworkers));
     SpinLockInit(&join->mutex);
     join->worker_count = context->nworkers;
-    join->stage_count = state_of(node)->plan.stage_count;
+    join->stage_count = state->plan.stage_count;
+    join->has_kept = kept;
+    if (kept) kept_source_init_share(kept, kept_of(join));
     init_shared_partitions(&join->partitions, context->seg, context->nworkers + 1);
     reset_protocol(join);
-    state_of(node)->parallel.join = join;
+    state->parallel.join = join;
+    use_kept(state, kept_of(join));
 }
 
 // All workers of the last run have ended. The leader's part in it may still be open.
 void reinit_parallel_join(CustomScanState* node, ParallelContext*, void* shared) {
     GpuJoinState* state = state_of(node);
-    state->parallel.join = static_cast<ParallelJoin*>(shared);
+    auto* join = static_cast<ParallelJoin*>(shared);
+    state->parallel.join = join;
     close_join(state);
     forget_partitions(state);
     collect_figures(state);
-    reset_protocol(state->parallel.join);
-    reset_figures(state->parallel.join);
+    if (join->has_kept) kept_source_renew_share(state->probe.side.kept, kept_of(join));
+    reset_protocol(join);
+    reset_figures(join);
+    use_kept(state, kept_of(join));
 }
 
 void init_parallel_worker(CustomScanState* node, shm_toc*, void* shared) {
-    state_of(node)->parallel.join = static_cast<ParallelJoin*>(shared);
+    GpuJoinState* state = state_of(node);
+    auto* join = static_cast<ParallelJoin*>(shared);
+    state->parallel.join = join;
+    if (join->has_kept && !state->probe.side.kept) elog(ERROR, "a worker cannot use columns that are kept");
+    use_kept(state, kept_of(join));
 }
 
 void shut_parallel_join_down(GpuJoinState* state) {
@@ -434,6 +469,7 @@ void shut_parallel_join_down(GpuJoinState* state) {
         publish_sums(state);
     else
         collect_figures(state);
+    use_kept(state, nullptr);
     state->parallel.join = nullptr;
 }
 

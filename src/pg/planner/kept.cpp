@@ -48,7 +48,7 @@ double find_kept_share(PlannerInfo* root, const RelOptInfo* rel) {
 double kept_share_of(PlannerInfo* root, const Path* path) {
     RelOptInfo* rel = path->parent;
     if (!kKeepsColumns || setting_keep_memory == 0 || path->pathtype != T_SeqScan ||
-        path->parallel_workers > 0 || rel->rtekind != RTE_RELATION)
+        rel->rtekind != RTE_RELATION)
         return 0;
     RelationNotes* notes = make_notes(rel);
     if (!notes->knows_kept) {
