@@ -210,11 +210,11 @@ inline bool orders_by_bytes(Oid collation) {
 #endif
 }
 
-// The shared buffer that follows the current page's, if it seems to hold the block: a table that was read at
-// one go lies in a row. It may be given to another block at any time.
-inline Buffer guess_buffer(HeapScanDesc scan, BlockNumber block) {
-    if (scan->rs_cbuf <= 0 || scan->rs_cbuf >= NBuffers) return InvalidBuffer;  // none, a local one, the last
-    return GetBufferDescriptor(scan->rs_cbuf)->tag.blockNum == block ? scan->rs_cbuf + 1 : InvalidBuffer;
+// The shared buffer that follows another one, if it seems to hold the block: a table that was read at one go
+// lies in a row. It may be given to another block at any time.
+inline Buffer guess_buffer(Buffer last, BlockNumber block) {
+    if (last <= 0 || last >= NBuffers) return InvalidBuffer;  // none, a local one, the last there is
+    return GetBufferDescriptor(last)->tag.blockNum == block ? last + 1 : InvalidBuffer;
 }
 
 // Lists the page's tuples where all are visible to all, and nobody asks who reads them: line pointers will
@@ -290,14 +290,13 @@ constexpr bool kKeepsColumns = PG_VERSION_NUM < 170000 && BLCKSZ == 8192;
 // Pins a block in the buffer where it is guessed to be, as ReadBufferExtended() does, but for the search,
 // which costs several cache misses. That raises the usage count too, so that it is left to those that have
 // enough.
-inline bool pin_guessed(HeapScanDesc scan, BlockNumber block, Buffer buffer) {
+inline bool pin_guessed(Relation relation, BufferAccessStrategy strategy, BlockNumber block, Buffer buffer) {
     if (!BufferIsValid(buffer)) return false;
-    Relation relation = scan->rs_base.rs_rd;
     uint32 state = pg_atomic_read_u32(&GetBufferDescriptor(buffer - 1)->state);
-    if (BUF_STATE_GET_USAGECOUNT(state) < (scan->rs_strategy ? 1u : BM_MAX_USAGE_COUNT)) return false;
+    if (BUF_STATE_GET_USAGECOUNT(state) < (strategy ? 1u : BM_MAX_USAGE_COUNT)) return false;
 #if PG_VERSION_NUM >= 160000
     if (!ReadRecentBuffer(relation->rd_locator, MAIN_FORKNUM, block, buffer)) return false;
-    pgstat_count_io_op(IOOBJECT_RELATION, IOContextForStrategy(scan->rs_strategy), IOOP_HIT);
+    pgstat_count_io_op(IOOBJECT_RELATION, IOContextForStrategy(strategy), IOOP_HIT);
 #else
     if (!ReadRecentBuffer(relation->rd_node, MAIN_FORKNUM, block, buffer)) return false;
 #endif
@@ -305,6 +304,18 @@ inline bool pin_guessed(HeapScanDesc scan, BlockNumber block, Buffer buffer) {
     pgstat_count_buffer_hit(relation);
     return true;
 }
+#endif
+
+// Pins a block; guess: where it may be.
+inline Buffer pin_block(Relation relation, BufferAccessStrategy strategy, BlockNumber block,
+                        [[maybe_unused]] Buffer guess) {
+#if PG_VERSION_NUM < 170000
+    if (pin_guessed(relation, strategy, block, guess)) return guess;
+#endif
+    return ReadBufferExtended(relation, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
+}
+
+#if PG_VERSION_NUM < 170000
 
 // As heapgetpage() does it.
 inline int list_visible_tuples(HeapScanDesc scan, Page page, bool all_visible) {
@@ -331,13 +342,11 @@ inline int list_visible_tuples(HeapScanDesc scan, Page page, bool all_visible) {
 inline void read_heap_page(HeapScanDesc scan, BlockNumber block) {
     Relation relation = scan->rs_base.rs_rd;
     Snapshot snapshot = scan->rs_base.rs_snapshot;
-    Buffer guess = guess_buffer(scan, block);
+    Buffer guess = guess_buffer(scan->rs_cbuf, block);
     if (BufferIsValid(scan->rs_cbuf)) ReleaseBuffer(scan->rs_cbuf);
     scan->rs_cbuf = InvalidBuffer;
     CHECK_FOR_INTERRUPTS();
-    scan->rs_cbuf = pin_guessed(scan, block, guess)
-                        ? guess
-                        : ReadBufferExtended(relation, MAIN_FORKNUM, block, RBM_NORMAL, scan->rs_strategy);
+    scan->rs_cbuf = pin_block(relation, scan->rs_strategy, block, guess);
     scan->rs_cblock = block;
     heap_page_prune_opt(relation, scan->rs_cbuf);
     LockBuffer(scan->rs_cbuf, BUFFER_LOCK_SHARE);

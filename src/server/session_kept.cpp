@@ -70,6 +70,7 @@ Status Session::make_kept(Participant& participant, const Message& message) {
     GPUJOIN_RETURN_IF_FAILED(validate_columns(specs));
     FoundKeptBody answer{};
     if (auto chunk = resources_.kept->make(body.chunk, message.kept_columns, body.bytes)) {
+        chunk->expect(body.rows);
         kept_.push_back({body.chunk, body.version, {}, std::move(chunk), &participant, false});
         answer.handle = static_cast<uint32_t>(kept_.size());
     }

@@ -241,7 +241,7 @@ struct ChunkBody {
     uint64_t version;  // MakeKept: of the map
     uint64_t bytes;    // MakeKept: about how many the chunk will take
     uint32_t columns;  // KeptColumns that follow
-    uint32_t reserved;
+    uint32_t rows;     // MakeKept: about how many the chunk will have
 };
 
 // Followed by the chunk's map where there is a chunk, be it without some of the columns.

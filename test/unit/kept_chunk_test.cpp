@@ -99,7 +99,7 @@ TEST(KeptChunk, RefusalsLeaveNothing) {
     std::vector<KeptRow> rows(1000, row(7, "seven"));
     rows[500] = KeptRow(2);
     int refused = 0, taken = 0;
-    for (uint64_t room = 0; room < 60000; room += 1777) {
+    for (uint64_t room = 0; room < 120000; room += 1777) {
         Ledger ledger(KeptChunk::kFixedBytes - 1777 + room);
         {
             KeptChunk chunk(kColumns, &ledger);

@@ -44,7 +44,7 @@ struct Kept {
         : columns(std::move(of)), chunk(std::make_shared<KeptChunk>(columns, ledger)) {
         std::mt19937_64 random(seed);
         for (uint32_t i = 0; i < block_count; i++) {
-            const uint32_t block = 3 * i;
+            const uint32_t block = 2 * i;
             std::vector<KeptRow> some(random() % (block_rows + 1));
             for (KeptRow& row : some) make_row(row, random, text_bytes);
             const std::vector<uint16_t> counts{static_cast<uint16_t>(some.size())};

@@ -302,7 +302,7 @@ TEST(ServerKept, AChunkThatFailsIsNotKept) {
     const uint32_t large = ask(client, MessageType::MakeKept).handle;
     ASSERT_NE(large, 0u);
     const std::vector<int64_t> keys(500, 1);
-    for (uint32_t block = 0; block < 40; block++) append(client, large, block, {500}, keys);
+    for (uint32_t block = 0; block < 60; block++) append(client, large, block, {500}, keys);
     EXPECT_EQ(seal(client, large), 0u);
     EXPECT_EQ(tables(&server).used, 0u);
     keep_rows(client);

@@ -1,6 +1,8 @@
 // See kept_chunk.h.
 #include "engine/kept/kept_chunk.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -12,6 +14,12 @@ namespace gpujoin {
 namespace {
 
 constexpr uint64_t kMaxRows = std::numeric_limits<uint32_t>::max();
+constexpr uint64_t kPage = 4096;
+constexpr uint64_t kHugePages = 2u << 20;  // arrays of so many bytes have huge pages
+
+uint64_t round_to_pages(uint64_t bytes) {
+    return (bytes + kPage - 1) / kPage * kPage;
+}
 
 Status out_of_kept_memory() {
     return failure(Fault::HostMemory, "53200", "out of memory for kept columns");
@@ -30,34 +38,60 @@ void set_bits(uint8_t* bits, uint64_t first, uint64_t count) {
 }  // namespace
 
 KeptArray::KeptArray(KeptArray&& other) noexcept
-    : ledger_(other.ledger_), charged_(std::exchange(other.charged_, 0)), memory_(std::move(other.memory_)) {}
+    : ledger_(other.ledger_),
+      memory_(std::exchange(other.memory_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)),
+      capacity_(std::exchange(other.capacity_, 0)) {}
 
-bool KeptArray::grow_to(uint64_t bytes) {
-    if (bytes <= memory_.capacity()) return true;
-    const uint64_t capacity = std::max(bytes, memory_.capacity() + memory_.capacity() / 2);
-    if (!ledger_->charge(capacity - charged_)) return false;
-    charged_ = capacity;
-    memory_.reserve(capacity);
+KeptArray::~KeptArray() {
+    if (memory_) munmap(memory_, capacity_);
+    ledger_->release(capacity_);
+}
+
+// The kernel moves pages, so that nothing is copied.
+bool KeptArray::map(uint64_t capacity) {
+    void* memory = memory_
+                       ? mremap(memory_, capacity_, capacity, MREMAP_MAYMOVE)
+                       : mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return false;
+    if (capacity >= kHugePages) madvise(memory, capacity, MADV_HUGEPAGE);
+    memory_ = static_cast<std::byte*>(memory);
     return true;
 }
 
+bool KeptArray::reserve(uint64_t bytes) {
+    if (bytes <= capacity_) return true;
+    const uint64_t capacity = round_to_pages(bytes);
+    if (!ledger_->charge(capacity - capacity_)) return false;
+    const bool is_mapped = map(capacity);
+    if (!is_mapped) ledger_->release(capacity - capacity_);
+    if (is_mapped) capacity_ = capacity;
+    return is_mapped;
+}
+
+bool KeptArray::grow_to(uint64_t bytes) {
+    return bytes <= capacity_ || reserve(std::max(bytes, capacity_ + capacity_ / 2));
+}
+
 bool KeptArray::append(const void* bytes, uint64_t count) {
-    if (!grow_to(memory_.size() + count)) return false;
-    const auto* first = static_cast<const std::byte*>(bytes);
-    memory_.insert(memory_.end(), first, first + count);
+    if (count == 0) return true;
+    if (!grow_to(bytes_ + count)) return false;
+    memcpy(memory_ + bytes_, bytes, count);
+    bytes_ += count;
     return true;
 }
 
 bool KeptArray::resize(uint64_t bytes) {
     if (!grow_to(bytes)) return false;
-    memory_.resize(bytes);
+    bytes_ = bytes;
     return true;
 }
 
 void KeptArray::shrink() {
-    memory_.shrink_to_fit();
-    ledger_->release(charged_ - std::min<uint64_t>(charged_, memory_.capacity()));
-    charged_ = std::min<uint64_t>(charged_, memory_.capacity());
+    const uint64_t capacity = round_to_pages(bytes_);
+    if (capacity == 0 || capacity >= capacity_ || !map(capacity)) return;
+    ledger_->release(capacity_ - capacity);
+    capacity_ = capacity;
 }
 
 KeptChunk::KeptChunk(std::span<const ChunkColumn> columns, Ledger* ledger)
@@ -67,6 +101,13 @@ KeptChunk::KeptChunk(std::span<const ChunkColumn> columns, Ledger* ledger)
       failed_(!is_charged_) {
     columns_.reserve(columns.size());
     for (const ChunkColumn& column : columns) columns_.emplace_back(column, ledger);
+}
+
+void KeptChunk::expect(uint64_t rows) {
+    for (KeptValues& values : columns_) {
+        const uint32_t width = fixed_width(values.column.spec.type);
+        values.values.reserve(rows * (width ? width : sizeof(uint32_t)));
+    }
 }
 
 KeptChunk::~KeptChunk() {
@@ -134,7 +175,7 @@ void KeptChunk::seal() {
 uint64_t KeptChunk::bytes() const {
     uint64_t bytes = kFixedBytes;
     for (const KeptValues& values : columns_)
-        bytes += values.values.bytes() + values.data.bytes() + values.validity.bytes();
+        bytes += values.values.charged() + values.data.charged() + values.validity.charged();
     return bytes;
 }
 

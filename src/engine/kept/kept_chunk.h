@@ -14,33 +14,37 @@
 
 namespace gpujoin {
 
-// An array that grows, charged to a ledger.
+// An array that grows without being copied, charged to a ledger.
 class KeptArray {
   public:
     explicit KeptArray(Ledger* ledger) : ledger_(ledger) {}
-    ~KeptArray() { ledger_->release(charged_); }
+    ~KeptArray();
     KeptArray(KeptArray&& other) noexcept;
     KeptArray(const KeptArray&) = delete;
     KeptArray& operator=(const KeptArray&) = delete;
 
-    // False, and nothing done, where the ledger has no room.
+    // False, and nothing done, where there is no room.
+    bool reserve(uint64_t bytes);
     bool append(const void* bytes, uint64_t count);
-    bool resize(uint64_t bytes);  // what is new is zero
+    bool resize(uint64_t bytes);  // never to less; what is new is zero
     void shrink();
 
-    uint64_t bytes() const { return memory_.size(); }
+    uint64_t bytes() const { return bytes_; }
+    uint64_t charged() const { return capacity_; }
     template <typename Value>
     const Value* as() const {
-        return reinterpret_cast<const Value*>(memory_.data());
+        return reinterpret_cast<const Value*>(memory_);
     }
-    std::byte* data() { return memory_.data(); }
+    std::byte* data() { return memory_; }
 
   private:
     bool grow_to(uint64_t bytes);
+    bool map(uint64_t capacity);
 
     Ledger* ledger_;
-    uint64_t charged_ = 0;
-    std::vector<std::byte> memory_;
+    std::byte* memory_ = nullptr;
+    uint64_t bytes_ = 0;
+    uint64_t capacity_ = 0;  // a whole number of pages, as charged
 };
 
 struct KeptValues {
@@ -65,6 +69,8 @@ class KeptChunk {
     KeptChunk(const KeptChunk&) = delete;
     KeptChunk& operator=(const KeptChunk&) = delete;
 
+    // Sets memory aside for so many rows, where there is room.
+    void expect(uint64_t rows);
     // Adds the rows of the blocks from first_block on, of which block_rows says how many each has: blocks
     // behind all that came before. The batch has a column for each of the chunk's, and is in host memory.
     // 53200 where the ledger has no room, 08P01 where it does not add up; the chunk is of no more use then.

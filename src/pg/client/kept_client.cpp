@@ -47,9 +47,9 @@ void client_find_kept(Client* client, const ChunkKey* chunk, std::span<const Chu
     memcpy(found->has, answer.has, sizeof found->has);
 }
 
-uint32_t client_make_kept(Client* client, const ChunkKey* chunk, uint64_t version, uint64_t bytes,
+uint32_t client_make_kept(Client* client, const ChunkKey* chunk, uint64_t version, ExpectedChunk expected,
                           std::span<const ChunkColumn> columns) {
-    ChunkBody body = {*chunk, version, bytes, static_cast<uint32>(columns.size()), 0};
+    ChunkBody body = {*chunk, version, expected.bytes, static_cast<uint32>(columns.size()), expected.rows};
     return ask_about(client, MessageType::MakeKept, body, columns) ? client->answer.found.handle : 0;
 }
 

@@ -17,8 +17,14 @@ struct FoundChunk {
 
 void client_find_kept(Client* client, const ChunkKey* chunk, std::span<const ChunkColumn> columns,
                       FoundChunk* found);
+// About how large one will be.
+struct ExpectedChunk {
+    uint32_t rows;
+    uint64_t bytes;
+};
+
 // A handle to fill a chunk under; 0: there is no room, or somebody else fills it.
-uint32_t client_make_kept(Client* client, const ChunkKey* chunk, uint64_t version, uint64_t bytes,
+uint32_t client_make_kept(Client* client, const ChunkKey* chunk, uint64_t version, ExpectedChunk expected,
                           std::span<const ChunkColumn> columns);
 // Sends the batch in a taken block, which is the server's until it answers. body: all but the block.
 void client_append_kept(Client* client, const Block* block, AppendKeptBody body,

@@ -13,6 +13,10 @@ namespace gpujoin {
 
 namespace {
 
+void prefetch(const char* line) {
+    __builtin_prefetch(line, 0, 2);
+}
+
 uint8 align_mask(char align) {
     switch (align) {
         case TYPALIGN_CHAR:
@@ -254,6 +258,24 @@ void heap_deform(HeapDeformer* deformer, const HeapTupleHeader* tuples, uint32 r
     for (uint32 i = 0; i < other_count; i++) starts[others[i]] = data_of(tuples[complete]);
     if (rows > 0) read_runs(deformer, starts, rows);
     for (uint32 i = 0; i < other_count; i++) walk_any(deformer, tuples[others[i]], others[i]);
+}
+
+void heap_prefetch(const char* page, const HeapTupleHeader* tuples, uint32 rows, bool second) {
+    constexpr uint32 kLine = PG_CACHE_LINE_SIZE / 2;
+    constexpr uint32 kLines = BLCKSZ / kLine;
+    if (!page) return;
+    if (2 * rows >= kLines) {
+        for (uint32 i = 0; i < kLines / 2; i++) prefetch(page + kLine * (second ? kLines / 2 + i : i));
+        return;
+    }
+    if (!second)
+        for (uint32 i = 0; i < SizeOfPageHeaderData + rows * sizeof(ItemIdData); i += kLine)
+            prefetch(page + i);
+    for (uint32 row = second ? rows / 2 : 0; row < (second ? rows : rows / 2); row++) {
+        const char* place = reinterpret_cast<const char*>(tuples[row]) + BLCKSZ;
+        prefetch(place);
+        prefetch(place + kLine);
+    }
 }
 
 void heap_keep_rows(HeapDeformer* deformer, const uint16* rows, uint32 count) {

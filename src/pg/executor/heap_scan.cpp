@@ -158,33 +158,8 @@ const char* page_ahead(const HeapScan* scan, HeapScanDesc heap) {
     bool shared = heap->rs_base.rs_parallel;
     if (shared && (!scan->has_begun || heap->rs_parallelworkerdata->phsw_chunk_remaining == 0))
         return nullptr;
-    Buffer buffer = guess_buffer(heap, heap->rs_cblock + 1);
+    Buffer buffer = guess_buffer(heap->rs_cbuf, heap->rs_cblock + 1);
     return BufferIsValid(buffer) ? BufferGetPage(buffer) : nullptr;
-}
-
-void prefetch(const char* line) {
-    __builtin_prefetch(line, 0, 2);
-}
-
-// Asks for the lines of the next page's rows while the current one's are at hand, where the next ones are
-// likely to lie too: all lines where rows are narrow, else the first two of each. They come in two halves,
-// since a core waits for no more than some dozens of lines at a time.
-void prefetch_half(const char* page, const HeapTupleHeader* tuples, uint32 rows, bool second) {
-    constexpr uint32 kLine = PG_CACHE_LINE_SIZE / 2;
-    constexpr uint32 kLines = BLCKSZ / kLine;
-    if (!page) return;
-    if (2 * rows >= kLines) {
-        for (uint32 i = 0; i < kLines / 2; i++) prefetch(page + kLine * (second ? kLines / 2 + i : i));
-        return;
-    }
-    if (!second)
-        for (uint32 i = 0; i < SizeOfPageHeaderData + rows * sizeof(ItemIdData); i += kLine)
-            prefetch(page + i);
-    for (uint32 row = second ? rows / 2 : 0; row < (second ? rows : rows / 2); row++) {
-        const char* place = reinterpret_cast<const char*>(tuples[row]) + BLCKSZ;
-        prefetch(place);
-        prefetch(place + kLine);
-    }
 }
 
 // Tests the visible rows of the current page, and returns how many are left.
@@ -205,7 +180,7 @@ void read_rows(HeapScan* scan, HeapScanDesc heap) {
         tuples[i] =
             reinterpret_cast<HeapTupleHeader>(PageGetItem(page, PageGetItemId(page, heap->rs_vistuples[i])));
     const char* ahead = page_ahead(scan, heap);
-    prefetch_half(ahead, tuples, visible, false);
+    heap_prefetch(ahead, tuples, visible, false);
     count_rows_fetched(heap->rs_base.rs_rd, visible);
     const bool has_conditions = scan->conditions && visible > 0;
     const bool tests_first = has_conditions && !scan_conditions_read_columns(scan->conditions);
@@ -215,7 +190,7 @@ void read_rows(HeapScan* scan, HeapScanDesc heap) {
         for (uint32 i = 0; i < scan->count; i++) tuples[i] = tuples[passed[i]];
     }
     heap_deform(scan->deformer, tuples, scan->count);
-    prefetch_half(ahead, tuples, visible, true);
+    heap_prefetch(ahead, tuples, visible, true);
     if (!has_conditions || tests_first) return;
     scan->count = test_rows(scan, heap, visible, passed);
     if (scan->count < visible) heap_keep_rows(scan->deformer, passed, scan->count);

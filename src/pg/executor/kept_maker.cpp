@@ -29,6 +29,7 @@ struct KeptMaker {
     Relation relation;
     const KeptColumns* kept;
     BufferAccessStrategy strategy;
+    Buffer last;  // that was read, and is not pinned any more
     ExprContext* context;
     HeapDeformer* deformer;
     RowSet rows;  // of a page
@@ -187,8 +188,10 @@ void show_rows(KeptMaker* maker, uint32 rows) {
 // The map's bit alone does not do: the page says itself whether all its rows are visible.
 void read_block(KeptMaker* maker, uint32 block) {
     CHECK_FOR_INTERRUPTS();
-    Buffer buffer = ReadBufferExtended(maker->relation, MAIN_FORKNUM, maker->first_block_of_chunk + block,
-                                       RBM_NORMAL, maker->strategy);
+    BlockNumber number = maker->first_block_of_chunk + block;
+    Buffer buffer = pin_block(maker->relation, maker->strategy, number, guess_buffer(maker->last, number));
+    Buffer ahead = guess_buffer(buffer, number + 1);
+    const char* page_ahead = BufferIsValid(ahead) ? gpujoin_buffer_page(ahead) : nullptr;
     LockBuffer(buffer, BUFFER_LOCK_SHARE);
     Page page = gpujoin_buffer_page(buffer);
     OffsetNumber lines[MaxHeapTuplesPerPage];
@@ -199,12 +202,15 @@ void read_block(KeptMaker* maker, uint32 block) {
     for (int i = 0; i < count; i++)
         tuples[i] = reinterpret_cast<HeapTupleHeader>(PageGetItem(page, PageGetItemId(page, lines[i])));
     if (is_visible) {
+        heap_prefetch(page_ahead, tuples, static_cast<uint32>(count), false);
         heap_deform(maker->deformer, tuples, static_cast<uint32>(count));
+        heap_prefetch(page_ahead, tuples, static_cast<uint32>(count), true);
         show_rows(maker, static_cast<uint32>(count));
         add_page(maker, block);
     } else {
         maker->left_out.add(block);
     }
+    maker->last = buffer;
     ReleaseBuffer(buffer);
 }
 
@@ -224,7 +230,7 @@ uint64 expected_width(const KeptMaker* maker, const InputColumn* column) {
     return sizeof(uint32) + (average > 0 ? static_cast<uint32>(average) : 32);
 }
 
-uint64 expected_bytes(const KeptMaker* maker, const MapPage* page) {
+ExpectedChunk expected_size(const KeptMaker* maker, const MapPage* page) {
     uint64 blocks = 0;
     for (uint8 bits : page->map.bits) blocks += static_cast<uint64>(__builtin_popcount(bits));
     uint64 width = 0;
@@ -232,8 +238,8 @@ uint64 expected_bytes(const KeptMaker* maker, const MapPage* page) {
         width += expected_width(maker, &maker->writer.columns[i]);
     double tuples = maker->relation->rd_rel->reltuples;
     double pages = maker->relation->rd_rel->relpages;
-    double rows = tuples > 0 && pages > 0 ? tuples / pages : 60;
-    return static_cast<uint64>(static_cast<double>(blocks) * rows) * width;
+    double rows = static_cast<double>(blocks) * (tuples > 0 && pages > 0 ? tuples / pages : 60);
+    return {static_cast<uint32>(Min(rows, double{PG_UINT32_MAX})), static_cast<uint64>(rows) * width};
 }
 
 }  // namespace
@@ -242,7 +248,8 @@ KeptMaker* make_kept_maker(Relation relation, const KeptColumns* columns) {
     auto* maker = zeroed<KeptMaker>();
     maker->relation = relation;
     maker->kept = columns;
-    maker->strategy = GetAccessStrategy(BAS_BULKREAD);
+    bool is_large = RelationGetNumberOfBlocks(relation) > static_cast<BlockNumber>(NBuffers) / 4;
+    maker->strategy = is_large ? GetAccessStrategy(BAS_BULKREAD) : nullptr;  // as scans do
     maker->deformer = heap_deformer_create(RelationGetDescr(relation), attributes_of(columns));
     maker->columns = zeroed<ChunkColumn>(columns->count + 1);
     maker->writer.columns = zeroed<InputColumn>(columns->count + 1);
@@ -260,7 +267,7 @@ bool make_chunk(KeptMaker* maker, Client* client, uint32 chunk, const MapPage* p
     maker->is_writing = false;
     maker->left_out = {};
     maker->first_block_of_chunk = chunk * kChunkBlocks;
-    maker->handle = client_make_kept(client, &key, page->version, expected_bytes(maker, page), columns);
+    maker->handle = client_make_kept(client, &key, page->version, expected_size(maker, page), columns);
     if (maker->handle == 0) return false;
     for (uint32 block = 0; block < kChunkBlocks; block++)
         if (page->map.has(block)) read_block(maker, block);
