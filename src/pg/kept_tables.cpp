@@ -21,6 +21,7 @@ namespace {
 constexpr uint32 kSets = 128;
 constexpr uint32 kPlaces = 8;
 constexpr uint32 kExpressions = 4096;
+constexpr uint32 kAttributes = 4096;
 
 struct KnownTable {
     ChunkKey key;  // relation 0: the place is free
@@ -35,6 +36,7 @@ struct KnownTables {
     uint64 clock;
     KnownTable table[kSets][kPlaces];
     uint64 expressions[kExpressions];  // hashes, each in its place
+    uint64 attributes[kAttributes];    // the same of those that have been kept
 };
 
 KnownTables* known = nullptr;
@@ -58,6 +60,12 @@ void on_shmem_startup() {
     }
     if (known->build != kBuildId) known = nullptr;  // where processes load the library anew
     LWLockRelease(AddinShmemInitLock);
+}
+
+uint64 hash_of_attribute(const ChunkKey& table, int attribute) {
+    ChunkKey key = table;
+    key.number = static_cast<uint32>(attribute);
+    return hash_bytes_extended(reinterpret_cast<const unsigned char*>(&key), sizeof key, 0);
 }
 
 // With the lock held; nullptr where it is not known.
@@ -120,21 +128,37 @@ bool is_expression_noted(uint64 hash) {
     return is_noted;
 }
 
-void note_kept_blocks(const ChunkKey& table, uint64 kept, uint64 blocks) {
+void note_kept_blocks(const ChunkKey& table, uint64 kept, uint64 blocks, const Bitmapset* attributes) {
     if (!known) return;
+    double share = blocks > 0 ? static_cast<double>(kept) / static_cast<double>(blocks) : 0;
     SpinLockAcquire(&known->lock);
-    KnownTable* place = find_or_add(table);
-    place->kept_share = blocks > 0 ? static_cast<float>(kept) / static_cast<float>(blocks) : 0;
+    find_or_add(table)->kept_share = static_cast<float>(share);
+    for (int attribute = -1; share > 0 && (attribute = bms_next_member(attributes, attribute)) >= 0;) {
+        uint64 hash = hash_of_attribute(table, attribute);
+        known->attributes[hash % kAttributes] = hash;
+    }
     SpinLockRelease(&known->lock);
 }
 
-double expected_kept_share(const ChunkKey& table) {
+double expected_kept_share(const ChunkKey& table, const Bitmapset* attributes) {
     if (!known) return 0;
     double share = 0;
     SpinLockAcquire(&known->lock);
     if (const KnownTable* place = find(table)) share = static_cast<double>(place->kept_share);
+    for (int attribute = -1; share > 0 && (attribute = bms_next_member(attributes, attribute)) >= 0;) {
+        uint64 hash = hash_of_attribute(table, attribute);
+        if (known->attributes[hash % kAttributes] != hash) share = 0;
+    }
     SpinLockRelease(&known->lock);
     return share;
+}
+
+void forget_kept_shares() {
+    if (!known) return;
+    SpinLockAcquire(&known->lock);
+    for (auto& set : known->table)
+        for (KnownTable& place : set) place.kept_share = 0;
+    SpinLockRelease(&known->lock);
 }
 
 }  // namespace gpujoin

@@ -6,6 +6,7 @@
 
 extern "C" {
 #include "postgres.h"
+#include "nodes/bitmapset.h"
 }
 
 namespace gpujoin {
@@ -22,11 +23,16 @@ bool note_scan_to_keep(const ChunkKey& table);
 bool note_expression_to_keep(uint64 hash);
 bool is_expression_noted(uint64 hash);
 
-// What came of a scan: so many of the table's blocks need not be read.
-void note_kept_blocks(const ChunkKey& table, uint64 kept, uint64 blocks);
+// What came of a scan: so many of the table's blocks need not be read, by who asks for columns made of these
+// attributes.
+void note_kept_blocks(const ChunkKey& table, uint64 kept, uint64 blocks, const Bitmapset* attributes);
 
-// The share of a table's blocks that the next scan need not read: as the last one had it. A scan that is
-// going to make chunks reads the table, and is planned as one that does.
-double expected_kept_share(const ChunkKey& table);
+// The share of a table's blocks that a scan of these attributes need not read: as the last one had it, if all
+// have been kept in some form. A scan that is going to make chunks reads the table, and is planned as one
+// that does.
+double expected_kept_share(const ChunkKey& table, const Bitmapset* attributes);
+
+// The server is another one, which has kept nothing.
+void forget_kept_shares();
 
 }  // namespace gpujoin

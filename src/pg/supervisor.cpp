@@ -17,6 +17,7 @@
 #include "pg/calibrate.h"
 #include "pg/compat.h"
 #include "pg/heartbeat.h"
+#include "pg/kept_tables.h"
 #include "pg/report.h"
 #include "pg/server_process.h"
 #include "pg/settings.h"
@@ -167,6 +168,7 @@ bool start_server() {
     uint64 generation = facts.generation + 1;
     facts = {};
     facts.generation = generation;
+    forget_kept_shares();
     snprintf(facts.socket_name, sizeof facts.socket_name, "%s%d." UINT64_FORMAT, kSocketPrefix, MyProcPid,
              generation);
     bool is_started =

@@ -15,7 +15,6 @@ namespace {
 
 constexpr uint64_t kMaxRows = std::numeric_limits<uint32_t>::max();
 constexpr uint64_t kPage = 4096;
-constexpr uint64_t kHugePages = 2u << 20;  // arrays of so many bytes have huge pages
 
 uint64_t round_to_pages(uint64_t bytes) {
     return (bytes + kPage - 1) / kPage * kPage;
@@ -48,13 +47,13 @@ KeptArray::~KeptArray() {
     ledger_->release(capacity_);
 }
 
-// The kernel moves pages, so that nothing is copied.
+// The kernel moves pages, so that nothing is copied. They are read in order, so that huge pages, which take a
+// virtual machine several times as long to provide, would gain little.
 bool KeptArray::map(uint64_t capacity) {
     void* memory = memory_
                        ? mremap(memory_, capacity_, capacity, MREMAP_MAYMOVE)
                        : mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return false;
-    if (capacity >= kHugePages) madvise(memory, capacity, MADV_HUGEPAGE);
     memory_ = static_cast<std::byte*>(memory);
     return true;
 }

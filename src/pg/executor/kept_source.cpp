@@ -315,9 +315,13 @@ UsableChunk make_taken(KeptSource* source, Client* client, uint32 chunk) {
 void end_chunks(KeptSource* source) {
     KeptShare* share = source->share;
     source->has_ended = true;
-    if (share && share->is_decided && share->may_make)
-        note_kept_blocks(chunk_key(heap_scan_relation(source->scan), 0),
-                         pg_atomic_read_u64(&share->passed_over), share->blocks);
+    if (!share || !share->is_decided || !share->may_make) return;
+    Bitmapset* attributes = nullptr;
+    for (int i = 0; i < source->columns.count; i++)
+        attributes = attributes_of_form(&source->columns.forms[i], attributes);
+    note_kept_blocks(chunk_key(heap_scan_relation(source->scan), 0), pg_atomic_read_u64(&share->passed_over),
+                     share->blocks, attributes);
+    bms_free(attributes);
 }
 
 KeptProbe next_usable(KeptSource* source, Client* client, bool may_make, UsableChunk* usable) {

@@ -10,8 +10,10 @@
 #include "pg/settings.h"
 
 extern "C" {
+#include "access/sysattr.h"
 #include "access/table.h"
 #include "nodes/pathnodes.h"
+#include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "utils/rel.h"
 }
@@ -27,12 +29,27 @@ bool is_tested_on_kept_columns(const ChunkKey& table, Node* clause) {
            is_expression_noted(hash_of_expression(table, canonical_expression(clause)));
 }
 
+// Those of the table that a scan gives or tests.
+Bitmapset* read_attributes(const RelOptInfo* rel) {
+    Bitmapset* shifted = nullptr;
+    pull_varattnos(reinterpret_cast<Node*>(rel->reltarget->exprs), rel->relid, &shifted);
+    ListCell* cell;
+    foreach (cell, rel->baserestrictinfo)
+        pull_varattnos(reinterpret_cast<Node*>(lfirst_node(RestrictInfo, cell)->clause), rel->relid,
+                       &shifted);
+    Bitmapset* attributes = nullptr;
+    for (int member = -1; (member = bms_next_member(shifted, member)) >= 0;)
+        if (member + FirstLowInvalidHeapAttributeNumber > 0)
+            attributes = bms_add_member(attributes, member + FirstLowInvalidHeapAttributeNumber);
+    return attributes;
+}
+
 double find_kept_share(PlannerInfo* root, const RelOptInfo* rel) {
     Relation relation = table_open(planner_rt_fetch(rel->relid, root)->relid, NoLock);
     RelationFiles files = relation_files(relation);
     table_close(relation, NoLock);
     ChunkKey table = {files.database, files.tablespace, files.number, 0};
-    double share = expected_kept_share(table);
+    double share = expected_kept_share(table, read_attributes(rel));
     if (share == 0) return 0;
     ListCell* cell;
     foreach (cell, rel->baserestrictinfo) {
