@@ -294,7 +294,7 @@ uint64 keep(Relation relation, const Bitmapset* attributes) {
         fewest = std::min(fewest, progress.kept);
     }
     client_close(client);
-    note_kept_blocks(chunk_key(relation, 0), fewest, blocks);
+    note_kept_blocks(chunk_key(relation, 0), fewest, blocks, attributes);
     report_rest(progress);
     return fewest;
 }
