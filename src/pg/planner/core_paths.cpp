@@ -57,13 +57,15 @@ bool is_missing(const RelOptInfo* rel, const CorePaths* core) {
     return core ? core->pathlist == NIL : rel->cheapest_total_path == nullptr;
 }
 
-void add_core_paths(const JoinPair& pair, CorePaths* core) {
+void follow_core_paths(const JoinPair& pair, CorePaths* core) {
     CorePaths* outer = core_paths_of_input(pair.root, pair.outer);
     CorePaths* inner = core_paths_of_input(pair.root, pair.inner);
     if (is_missing(pair.outer, outer) || is_missing(pair.inner, inner)) return;
     if (outer) exchange(pair.outer, outer);
     if (inner) exchange(pair.inner, inner);
-    make_core_paths(pair, core);
+    exchange(pair.joinrel, core);
+    add_core_paths(pair);
+    exchange(pair.joinrel, core);
     if (inner) exchange(pair.inner, inner);
     if (outer) exchange(pair.outer, outer);
 }
@@ -77,7 +79,7 @@ CorePaths* ensure_core_paths(RelOptInfo* joinrel) {
     core->pathlist = notes->foreign;
     ListCell* cell;
     const List* pairs = notes->pairs;
-    foreach (cell, pairs) add_core_paths(*static_cast<const JoinPair*>(lfirst(cell)), core);
+    foreach (cell, pairs) follow_core_paths(*static_cast<const JoinPair*>(lfirst(cell)), core);
     return core;
 }
 
@@ -111,6 +113,20 @@ List* foreign_paths_of(const RelOptInfo* joinrel) {
 
 bool is_ours(const Path* path) {
     return is_gpu_join(path) || IsA(path, AppendPath);  // which is above one of ours (row_identity.h)
+}
+
+// Whether a relation has a path still, or one that is as good.
+bool has_equal(const List* paths, const Path* path) {
+    ListCell* cell;
+    foreach (cell, paths) {
+        const auto* other = static_cast<const Path*>(lfirst(cell));
+        if (other->total_cost == path->total_cost && other->startup_cost == path->startup_cost &&
+            other->pathkeys == path->pathkeys && other->parallel_safe >= path->parallel_safe &&
+            has_disabled_nodes(other) == has_disabled_nodes(path) &&
+            bms_equal(PATH_REQ_OUTER(other), PATH_REQ_OUTER(path)))
+            return true;
+    }
+    return false;
 }
 
 bool has_ours(const List* paths) {
@@ -161,8 +177,7 @@ bool are_core_paths_made() {
     return is_made_for_core;
 }
 
-void make_core_paths(const JoinPair& pair, CorePaths* paths) {
-    exchange(pair.joinrel, paths);
+void add_core_paths(const JoinPair& pair) {
     is_made_for_core = true;
     PG_TRY();
     {
@@ -172,7 +187,6 @@ void make_core_paths(const JoinPair& pair, CorePaths* paths) {
     PG_FINALLY();
     { is_made_for_core = false; }
     PG_END_TRY();
-    exchange(pair.joinrel, paths);
 }
 
 void note_pair(const JoinPair& pair) {
@@ -181,7 +195,7 @@ void note_pair(const JoinPair& pair) {
     add_pair(notes, pair);
     notes->differs = notes->differs || has_differing(pair.outer) || has_differing(pair.inner);
     if (notes->core)
-        add_core_paths(pair, notes->core);
+        follow_core_paths(pair, notes->core);
     else
         make_core_paths_if_wanted(pair.joinrel, notes);
 }
@@ -206,6 +220,7 @@ void restore_core_paths(RelOptInfo* joinrel) {
         const auto* path = static_cast<const Path*>(lfirst(cell));
         bool is_plain = !path->param_info && path->pathkeys == NIL;
         if (is_plain && !passes_precheck(joinrel, path->startup_cost, path->total_cost)) continue;
+        if (has_equal(joinrel->pathlist, path)) continue;
         if (Path* copy = copy_of(path)) add_path(joinrel, copy);
     }
     foreach (cell, core->partial_pathlist) {

@@ -34,8 +34,8 @@ void note_ours(RelOptInfo* joinrel);
 // From now on core's own paths of the relation are wanted, if others are in it.
 void want_core_paths(RelOptInfo* joinrel);
 
-// Adds the paths that core makes on a pair's inputs, whatever they are, to these instead of the relation's.
-void make_core_paths(const JoinPair& pair, CorePaths* paths);
+// Adds the paths that core makes on a pair's inputs, whatever they are, a second time.
+void add_core_paths(const JoinPair& pair);
 
 // Puts those into the relation again that its present paths are not better than.
 void restore_core_paths(RelOptInfo* joinrel);

@@ -7,35 +7,39 @@
 namespace gpujoin {
 namespace {
 
-// The inputs of a path that passes on what it reads; NIL for one that reads a relation itself.
-List* inputs_of(const Path* path) {
+// Visits the inputs of a path that passes on what it reads; none for one that reads a relation itself.
+template <typename Visit>
+void visit_inputs(const Path* path, Visit visit) {
+    const auto visit_all = [&](const List* inputs) {
+        ListCell* cell;
+        foreach (cell, inputs) visit(static_cast<const Path*>(lfirst(cell)));
+    };
     switch (nodeTag(path)) {
         case T_NestPath:
         case T_MergePath:
-        case T_HashPath: {
-            const JoinPath* join = reinterpret_cast<const JoinPath*>(path);
-            return list_make2(join->outerjoinpath, join->innerjoinpath);
-        }
+        case T_HashPath:
+            visit(reinterpret_cast<const JoinPath*>(path)->outerjoinpath);
+            return visit(reinterpret_cast<const JoinPath*>(path)->innerjoinpath);
         case T_CustomPath:
-            return reinterpret_cast<const CustomPath*>(path)->custom_paths;
+            return visit_all(reinterpret_cast<const CustomPath*>(path)->custom_paths);
         case T_AppendPath:
-            return reinterpret_cast<const AppendPath*>(path)->subpaths;
+            return visit_all(reinterpret_cast<const AppendPath*>(path)->subpaths);
         case T_MaterialPath:
-            return list_make1(reinterpret_cast<const MaterialPath*>(path)->subpath);
+            return visit(reinterpret_cast<const MaterialPath*>(path)->subpath);
         case T_MemoizePath:
-            return list_make1(reinterpret_cast<const MemoizePath*>(path)->subpath);
+            return visit(reinterpret_cast<const MemoizePath*>(path)->subpath);
         case T_UniquePath:
-            return list_make1(reinterpret_cast<const UniquePath*>(path)->subpath);
+            return visit(reinterpret_cast<const UniquePath*>(path)->subpath);
         case T_GatherPath:
-            return list_make1(reinterpret_cast<const GatherPath*>(path)->subpath);
+            return visit(reinterpret_cast<const GatherPath*>(path)->subpath);
         case T_GatherMergePath:
-            return list_make1(reinterpret_cast<const GatherMergePath*>(path)->subpath);
+            return visit(reinterpret_cast<const GatherMergePath*>(path)->subpath);
         case T_SortPath:
-            return list_make1(reinterpret_cast<const SortPath*>(path)->subpath);
+            return visit(reinterpret_cast<const SortPath*>(path)->subpath);
         case T_ProjectionPath:
-            return list_make1(reinterpret_cast<const ProjectionPath*>(path)->subpath);
+            return visit(reinterpret_cast<const ProjectionPath*>(path)->subpath);
         default:
-            return NIL;
+            return;
     }
 }
 
@@ -45,26 +49,29 @@ bool is_of_one_relation(const Path* path) {
 
 PathFacts known_facts(const Path* path, const RelOptInfo* above);
 
-PathFacts find_facts(const Path* path) {
+// Of a path, from those of its inputs.
+PathFacts find_facts(const Path* path, void (*add)(PathFacts* facts, const PathFacts& more)) {
     PathFacts facts = {nullptr, is_gpu_join(path), 0};
     if (is_of_one_relation(path)) {
         if (!PATH_REQ_OUTER(path)) facts.read = path->parent->relids;
         return facts;
     }
-    ListCell* cell;
-    foreach (cell, inputs_of(path)) {
-        add_facts(&facts, known_facts(static_cast<const Path*>(lfirst(cell)), path->parent));
-    }
+    visit_inputs(path, [&](const Path* input) { add(&facts, known_facts(input, path->parent)); });
     if (IsA(path, NestPath)) facts.loops += reinterpret_cast<const JoinPath*>(path)->outerjoinpath->rows;
     return facts;
 }
 
+void add_all_but_read(PathFacts* facts, const PathFacts& more) {
+    facts->has_gpu_join |= more.has_gpu_join;
+    facts->loops += more.loops;
+}
+
 // Of an input of a path of `above`.
 PathFacts known_facts(const Path* path, const RelOptInfo* above) {
-    if (path->parent == above || is_of_one_relation(path)) return find_facts(path);
+    if (path->parent == above || is_of_one_relation(path)) return find_facts(path, add_facts);
     const PathFacts* known = noted_facts(path);
     if (known->read) return *known;
-    PathFacts found = find_facts(path);
+    PathFacts found = find_facts(path, add_facts);
     *noted_facts(path) = found;  // whose place has moved, perhaps
     return found;
 }
@@ -73,12 +80,15 @@ PathFacts known_facts(const Path* path, const RelOptInfo* above) {
 
 void add_facts(PathFacts* facts, const PathFacts& more) {
     facts->read = bms_union(facts->read, more.read);
-    facts->has_gpu_join |= more.has_gpu_join;
-    facts->loops += more.loops;
+    add_all_but_read(facts, more);
 }
 
 PathFacts facts_of(const Path* path) {
-    return find_facts(path);
+    return find_facts(path, add_facts);
+}
+
+PathFacts quick_facts_of(const Path* path) {
+    return find_facts(path, add_all_but_read);
 }
 
 }  // namespace gpujoin

@@ -15,7 +15,8 @@
 //
 // What is set aside comes back when the next pair of relations has been tried: it is judged by core's best
 // plan, which may then be another one. Loops that are kept for want of anything better may hide other paths
-// that core makes for that pair, so that these are made once more without them.
+// that core makes for that pair, so that these are made once more without them, unless such a path would have
+// to cost less than its inputs to be better.
 #include "pg/planner/rivals.h"
 
 #include <algorithm>
@@ -41,7 +42,7 @@ struct PathsAside {
     List* readers[2];
     List* loops[2];         // also of those that stay
     GpuJoinPath safest[2];  // copies of the cheapest of ours so far that are neither
-    bool keeps_loops;       // in the relation, for want of anything better so far
+    List* kept[2];          // those that stay, for want of anything better so far
 };
 
 namespace {
@@ -96,18 +97,19 @@ bool is_beaten(const Path* core, Relids looked_up, Relids read, Cost cost) {
 }
 
 bool is_loop(const Path* path) {
-    PathFacts facts = facts_of(path);
-    return is_candidate(path) && facts.has_gpu_join && facts.loops > 0;
+    if (!is_candidate(path)) return false;
+    PathFacts facts = quick_facts_of(path);
+    return facts.has_gpu_join && facts.loops > 0;
 }
 
 // Unless there is one that costs as little and loops as little, in the same order.
 void add_loop(List** loops, Path* loop) {
-    double often = facts_of(loop).loops;
+    double often = quick_facts_of(loop).loops;
     ListCell* cell;
     foreach (cell, *loops) {
         const auto* other = static_cast<const Path*>(lfirst(cell));
-        double other_often = facts_of(other).loops;
         if (compare_pathkeys(other->pathkeys, loop->pathkeys) != PATHKEYS_EQUAL) continue;
+        double other_often = quick_facts_of(other).loops;
         if (other->total_cost <= loop->total_cost && other_often <= often) return;
         if (loop->total_cost <= other->total_cost && often <= other_often)
             *loops = foreach_delete_current(*loops, cell);
@@ -126,15 +128,19 @@ void take_loops(List** paths, List** loops) {
     }
 }
 
+void take_all_loops(RelOptInfo* joinrel, PathsAside* aside) {
+    for (bool is_partial : {false, true})
+        take_loops(&paths_of(joinrel, is_partial), &aside->loops[is_partial]);
+}
+
 // Takes the readers out that core's own plan is to be preferred to.
 List* take_readers(List** paths, const Path* core, Relids looked_up) {
     List* readers = NIL;
     ListCell* cell;
     foreach (cell, *paths) {
         auto* path = static_cast<Path*>(lfirst(cell));
-        PathFacts facts = facts_of(path);
-        if (!facts.has_gpu_join || !is_candidate(path)) continue;
-        if (!is_beaten(core, looked_up, facts.read, path->total_cost)) continue;
+        if (!is_candidate(path) || !quick_facts_of(path).has_gpu_join) continue;
+        if (!is_beaten(core, looked_up, facts_of(path).read, path->total_cost)) continue;
         readers = lappend(readers, path);
         *paths = foreach_delete_current(*paths, cell);
     }
@@ -155,8 +161,9 @@ void note_safest(GpuJoinPath* noted, const List* paths) {
     ListCell* cell;
     foreach (cell, paths) {
         const auto* path = static_cast<const Path*>(lfirst(cell));
-        if (!is_gpu_join(path) || !is_candidate(path) || facts_of(path).loops > 0) continue;
+        if (!is_gpu_join(path) || !is_candidate(path)) continue;
         if (is_noted(noted) && noted->path.path.total_cost <= path->total_cost) continue;
+        if (quick_facts_of(path).loops > 0) continue;
         *noted = *reinterpret_cast<const GpuJoinPath*>(path);
     }
 }
@@ -191,20 +198,46 @@ bool has_steadier(const List* paths, const Loop& loop, Cost gathering = 0) {
     ListCell* cell;
     foreach (cell, paths) {
         const auto* path = static_cast<const Path*>(lfirst(cell));
-        if (!is_candidate(path)) continue;
         Cost cost = path->total_cost + gathering;
+        if (!is_candidate(path) || cost > (1 + kHardly) * loop.cost) continue;
         if (!pathkeys_contained_in(const_cast<List*>(loop.pathkeys), path->pathkeys))
             cost += sorting_cost(loop.rows);
-        if (cost <= (1 + kHardly) * loop.cost && facts_of(path).loops <= loop.loops / kMuchLess) return true;
+        if (cost > (1 + kHardly) * loop.cost) continue;
+        if (quick_facts_of(path).loops <= loop.loops / kMuchLess) return true;
     }
     return false;
 }
 
 bool has_steadier(RelOptInfo* joinrel, const List* all_loops, const Path* path, bool is_partial) {
-    const Loop loop = {path->total_cost, path->rows, facts_of(path).loops, path->pathkeys};
+    const Loop loop = {path->total_cost, path->rows, quick_facts_of(path).loops, path->pathkeys};
     if (has_steadier(paths_of(joinrel, is_partial), loop) || has_steadier(all_loops, loop)) return true;
     Cost gathering = parallel_setup_cost + parallel_tuple_cost * joinrel->rows;
     return !is_partial && has_steadier(joinrel->partial_pathlist, loop, gathering);
+}
+
+const Path* cheapest_input(const RelOptInfo* rel, bool is_partial) {
+    if (!is_partial) return rel->cheapest_total_path;
+    return rel->partial_pathlist ? static_cast<const Path*>(linitial(rel->partial_pathlist)) : nullptr;
+}
+
+// Whether core may have a path for a pair that has_steadier() would find for this loop: one that reads both
+// inputs, or a loop over few rows.
+bool may_be_steadier(const JoinPair& pair, const Path* loop, bool is_partial) {
+    const Path* outer = cheapest_input(pair.outer, is_partial);
+    const Path* inner = cheapest_input(pair.inner, false);
+    if (!outer || !inner) return false;
+    Cost left = (1 + kHardly) * loop->total_cost - outer->total_cost;
+    Cost reading = is_partial ? 0 : inner->total_cost;
+    return left >= reading || (left >= 0 && outer->rows <= quick_facts_of(loop).loops / kMuchLess);
+}
+
+bool may_hide_steadier(const JoinPair& pair, const PathsAside* aside) {
+    for (bool is_partial : {false, true}) {
+        ListCell* cell;
+        foreach (cell, aside->kept[is_partial])
+            if (may_be_steadier(pair, static_cast<const Path*>(lfirst(cell)), is_partial)) return true;
+    }
+    return false;
 }
 
 // Those that stay do so as copies: core may find better ones, which are then set aside.
@@ -214,10 +247,10 @@ void settle_loops(RelOptInfo* joinrel, PathsAside* aside, bool is_partial) {
     foreach (cell, aside->loops[is_partial]) {
         const auto* loop = static_cast<const Path*>(lfirst(cell));
         if (has_steadier(joinrel, aside->loops[is_partial], loop, is_partial)) continue;
-        kept = lappend(kept, copy_of(loop));
+        kept = lappend(kept, const_cast<Path*>(loop));
     }
-    aside->keeps_loops |= kept != NIL;
-    foreach (cell, kept) add(joinrel, static_cast<Path*>(lfirst(cell)), is_partial);
+    aside->kept[is_partial] = kept;
+    foreach (cell, kept) add(joinrel, copy_of(static_cast<const Path*>(lfirst(cell))), is_partial);
 }
 
 // Core's own paths may be steadier than loops with a GPU Join.
@@ -242,14 +275,10 @@ void call_rivals_back(const JoinPair& pair) {
     const RelationNotes* notes = find_notes(joinrel);
     if (!notes || !notes->core) return;
     PathsAside* aside = aside_of(joinrel);
-    CorePaths hidden = {};
-    if (aside->keeps_loops) make_core_paths(pair, &hidden);
-    aside->keeps_loops = false;
+    take_all_loops(joinrel, aside);
     for (bool is_partial : {false, true}) {
-        List* back =
-            list_concat(aside->readers[is_partial], is_partial ? hidden.partial_pathlist : hidden.pathlist);
+        List* back = aside->readers[is_partial];
         aside->readers[is_partial] = NIL;
-        take_loops(&paths_of(joinrel, is_partial), &aside->loops[is_partial]);
         if (is_noted(&aside->safest[is_partial]))
             back = lappend(back, copy_of(&aside->safest[is_partial].path.path));
         ListCell* cell;
@@ -260,6 +289,10 @@ void call_rivals_back(const JoinPair& pair) {
             else
                 add(joinrel, path, is_partial);
         }
+    }
+    if (may_hide_steadier(pair, aside)) {
+        add_core_paths(pair);
+        take_all_loops(joinrel, aside);
     }
     if (joinrel->pathlist == NIL) restore_core_paths(joinrel);
 }
