@@ -67,3 +67,27 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION gpujoin_cancelled() IS 'how many joins were cancelled, or given up, since the cluster was started';
 
 CREATE OR REPLACE VIEW pg_stat_gpujoin AS SELECT s.*, gpujoin_cancelled() AS cancelled FROM gpujoin_statistics() AS s;
+
+CREATE FUNCTION gpujoin_list_running(
+    OUT pid integer,
+    OUT leader_pid integer,           -- of a parallel worker; else NULL
+    OUT database text,
+    OUT since timestamptz,
+    OUT phase text,                   -- building, sealing, probing, finishing
+    OUT device text,                  -- where it began
+    OUT build_rows bigint,            -- of this process, so far
+    OUT probe_rows bigint,
+    OUT result_rows bigint,           -- of groups, if the join's rows are aggregated
+    OUT bytes bigint)                 -- sent to the server
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'gpujoin_list_running'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 20;
+COMMENT ON FUNCTION gpujoin_list_running() IS 'joins that run now, by process';
+
+CREATE VIEW gpujoin_running AS SELECT * FROM gpujoin_list_running();
+COMMENT ON VIEW gpujoin_running IS 'joins that run now, by process';
+
+REVOKE ALL ON FUNCTION gpujoin_list_running() FROM PUBLIC;
+REVOKE ALL ON gpujoin_running FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION gpujoin_list_running() TO pg_monitor;
+GRANT SELECT ON gpujoin_running TO pg_monitor;

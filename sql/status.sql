@@ -74,6 +74,20 @@ EXCEPTION WHEN division_by_zero THEN
     JOIN generate_series(1, 10000) b ON g = b;
 END $$;
 SELECT * FROM ends();
+
+-- Joins that run.
+BEGIN;
+DECLARE c CURSOR FOR SELECT a FROM generate_series(1, 10000) a JOIN generate_series(1, 20000) b ON a = b;
+FETCH c;
+SELECT pid = pg_backend_pid() AS mine, leader_pid, database = current_database() AS here, since <= clock_timestamp() AS since, phase,
+       device LIKE 'CPU%' AS cpu, build_rows, probe_rows > 0 AS probe_rows, result_rows > 0 AS result_rows, bytes > 0 AS bytes
+FROM gpujoin_running;
+CLOSE c;
+SELECT count(*) FROM gpujoin_running;
+COMMIT;
+-- Nothing is left of those that an error ended.
+SELECT count(*) FROM generate_series(1, 1000) a JOIN generate_series(1, 1000) b ON a = b AND length((1000 / (a - 500))::text || b) > 0;
+SELECT count(*) FROM gpujoin_running;
 RESET gpujoin.force;
 RESET max_parallel_workers_per_gather;
 DROP TABLE status_before CASCADE;
@@ -92,4 +106,4 @@ FROM pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a LE
 WHERE p.proname LIKE 'gpujoin%' AND a.grantee <> p.proowner ORDER BY 1, 2;
 SELECT c.relname, coalesce(g.rolname, 'public') AS grantee, a.privilege_type
 FROM pg_class c, aclexplode(c.relacl) a LEFT JOIN pg_roles g ON g.oid = a.grantee
-WHERE c.relname IN ('gpujoin_devices', 'gpujoin_kept', 'pg_stat_gpujoin') AND a.grantee <> c.relowner ORDER BY 1, 2;
+WHERE c.relname IN ('gpujoin_devices', 'gpujoin_kept', 'gpujoin_running', 'pg_stat_gpujoin') AND a.grantee <> c.relowner ORDER BY 1, 2;

@@ -6,6 +6,7 @@
 #include "pg/join_hook.h"
 #include "pg/kept_tables.h"
 #include "pg/query_end.h"
+#include "pg/running_joins.h"
 #include "pg/settings.h"
 #include "pg/shared_state.h"
 #include "pg/supervisor.h"
@@ -39,6 +40,7 @@ void _PG_init(void) {
     if (!process_shared_preload_libraries_in_progress) return;
     install_shared_state();
     install_kept_tables();
+    install_running_joins();
     if (!IsBinaryUpgrade) register_supervisor();
 }
 }

@@ -1,5 +1,5 @@
 // The SQL functions behind gpujoin_version(), gpujoin_status(), gpujoin_calibrate() and the views
-// gpujoin_devices and pg_stat_gpujoin.
+// gpujoin_devices, gpujoin_running and pg_stat_gpujoin.
 #include <cstring>
 
 #include "pg/calibrate.h"
@@ -9,12 +9,14 @@
 #include "pg/extension_version.h"
 #include "pg/join_hook.h"
 #include "pg/report.h"
+#include "pg/running_joins.h"
 #include "pg/server_state.h"
 #include "pg/settings.h"
 #include "pg/shared_state.h"
 
 extern "C" {
 #include "access/htup_details.h"
+#include "commands/dbcommands.h"
 #include "funcapi.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
@@ -25,6 +27,7 @@ SQL_FUNCTION(gpujoin_list_devices);
 SQL_FUNCTION(gpujoin_calibrate);
 SQL_FUNCTION(gpujoin_statistics);
 SQL_FUNCTION(gpujoin_cancelled);
+SQL_FUNCTION(gpujoin_list_running);
 }
 
 namespace gpujoin {
@@ -86,6 +89,32 @@ const char* name_of(ServerPhase phase) {
             return "down";
     }
     return "unknown";
+}
+
+const char* name_of(RunningPhase phase) {
+    switch (phase) {
+        case RunningPhase::Building:
+            return "building";
+        case RunningPhase::Sealing:
+            return "sealing";
+        case RunningPhase::Probing:
+            return "probing";
+        case RunningPhase::Finishing:
+            return "finishing";
+    }
+    return "unknown";
+}
+
+void add_running_join(Row* row, const RunningFacts& join) {
+    const char* database = get_database_name(join.database);
+    add(row, Int32GetDatum(join.pid));
+    add(row, Int32GetDatum(join.leader_pid), join.leader_pid == 0);
+    add_text(row, database ? database : "");
+    add(row, TimestampTzGetDatum(join.since));
+    add_text(row, name_of(join.phase));
+    add_text(row, join.device);
+    for (uint64 figure : {join.build_rows, join.probe_rows, join.result_rows, join.bytes})
+        add(row, Int64GetDatum(static_cast<int64>(figure)));
 }
 
 // Why joins cannot be taken at present; empty when they can.
@@ -211,4 +240,19 @@ Datum gpujoin_cancelled(PG_FUNCTION_ARGS) {
     JoinTotals totals;
     if (!read_join_totals(&totals)) PG_RETURN_NULL();
     PG_RETURN_INT64(static_cast<int64>(totals.cancelled));
+}
+
+Datum gpujoin_list_running(PG_FUNCTION_ARGS) {
+    using namespace gpujoin;
+    InitMaterializedSRF(fcinfo, 0);
+    auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+    for (int place = 0; place < running_join_places(); place++) {
+        RunningFacts facts;
+        if (!read_running_join(place, &facts)) continue;
+        Row row = {};
+        add_running_join(&row, facts);
+        if (row.count != result->setDesc->natts) report_other_version(fcinfo);
+        tuplestore_putvalues(result->setResult, result->setDesc, row.values, row.nulls);
+    }
+    return Datum{0};
 }

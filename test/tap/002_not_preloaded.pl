@@ -35,7 +35,7 @@ like($err, qr/ERROR:.*not running.*shared_preload_libraries/s, 'nothing can be m
 
 # Who may look.
 $node->safe_psql('postgres', 'CREATE ROLE nobody; CREATE ROLE watcher IN ROLE pg_monitor');
-for my $question ('gpujoin_status()', 'gpujoin_devices', 'pg_stat_gpujoin', 'gpujoin_kept')
+for my $question ('gpujoin_status()', 'gpujoin_devices', 'pg_stat_gpujoin', 'gpujoin_kept', 'gpujoin_running')
 {
 	($rc, $out, $err) = $node->psql('postgres', "SET ROLE nobody; SELECT * FROM $question");
 	like($err, qr/permission denied/, "$question is not for everybody");

@@ -16,11 +16,21 @@ namespace gpujoin {
 
 namespace {
 
+void show(GpuJoinState* state, RunningPhase phase) {
+    update_running_join(state->shown, phase, state->counts);
+}
+
+void hide(GpuJoinState* state) {
+    hide_running_join(state->shown);
+    state->shown = nullptr;
+}
+
 // Counts a join that did not come to its end; registered for as long as a query lives.
 void count_failure(void* argument) {
     auto* state = static_cast<GpuJoinState*>(argument);
     if (!state->client) return;
     state->client = nullptr;
+    hide(state);
     state->counts.failed = has_query_failed();
     state->counts.cancelled = !state->counts.failed;
     count_join(&state->counts);
@@ -42,6 +52,7 @@ void use_client(GpuJoinState* state, Client* client) {
     state->client = client;
     client_keep_refusal(client, true);
     strlcpy(state->device, client_device(client), sizeof(state->device));
+    state->shown = show_running_join(state->device);
     start_pace(state);
 }
 
@@ -111,6 +122,7 @@ bool send_probe_batch(GpuJoinState* state) {
     pace_sent(&probe->pace);
     state->counts.probe_rows += writer->rows;
     count_sent(state, writer);
+    show(state, RunningPhase::Probing);
     return true;
 }
 
@@ -270,11 +282,13 @@ void append_build_side(GpuJoinState* state, JoinStage* stage) {
         client_append(state->client, number_of(state, stage), &writer->block, writer->rows, writer->buffers);
         state->counts.build_rows += writer->rows;
         count_sent(state, writer);
+        show(state, RunningPhase::Building);
         stage->sent_bytes = state->counts.bytes - before;
     }
 }
 
 void seal_stage(GpuJoinState* state, JoinStage* stage) {
+    show(state, RunningPhase::Sealing);
     client_seal(state->client, number_of(state, stage), &stage->seal);
 }
 
@@ -317,6 +331,7 @@ bool next_result(GpuJoinState* state) {
     }
     state->next_row = 0;
     state->counts.result_rows += state->view.rows;
+    show(state, state->phase == Phase::Scanning ? RunningPhase::Finishing : RunningPhase::Probing);
     client_keep_refusal(state->client, may_begin_again(state));
     check_probe_rows(state);
     if (state->partitions.lone.runs) return true;
@@ -395,6 +410,7 @@ void close_join(GpuJoinState* state) {
     Client* client = state->client;
     state->client = nullptr;
     client_close(client);
+    hide(state);
     count_join(&state->counts);
     state->sealed = state->has_view = false;
     state->probe.in_flight = 0;

@@ -14,6 +14,7 @@
 #include "pg/executor/row_flags.h"
 #include "pg/executor/source.h"
 #include "pg/plan_data.h"
+#include "pg/running_joins.h"
 #include "pg/server_state.h"
 
 extern "C" {
@@ -165,6 +166,7 @@ struct GpuJoinState {
     // Figures.
     MemoryContextCallback failure_callback;
     JoinCounts counts;        // of the open join
+    RunningJoin* shown;       // as others see it; nullptr: they do not
     SinkStats finished_sink;  // sums over joins that were closed
     SinkStats current_sink;   // of the open join, when last asked for
     double waited_ms;         // in joins that were closed
