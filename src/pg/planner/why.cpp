@@ -34,30 +34,38 @@ namespace {
 
 constexpr int kColumns = 6;
 
-// What is known of a statement once it is planned.
-struct Planned {
-    const PlannedStmt* statement;
-    const Recorder* record;
-    PlannedJoins plan;
-    List* names;      // of the range table's entries, as EXPLAIN has them
-    List* deparsing;  // context
-};
-
 // Where a range table entry of the statement was when it was planned.
 struct Place {
     const PlannedQuery* query;
     int number;
 };
 
-Place place_of(const Planned& planned, int entry) {
-    const Alias* alias = rt_fetch(entry, planned.statement->rtable)->eref;
+// What is known of a statement once it is planned.
+struct Planned {
+    const PlannedStmt* statement;
+    const Recorder* record;
+    PlannedJoins plan;
+    Place* places;    // of the range table's entries, which count from 1
+    List* names;      // of them, as EXPLAIN has them
+    List* deparsing;  // context
+};
+
+Place find_place(const PlannedStmt* statement, const Recorder* record, int entry) {
+    const Alias* alias = rt_fetch(entry, statement->rtable)->eref;
     ListCell* cell;
-    foreach (cell, planned.record->queries) {
+    foreach (cell, record->queries) {
         const auto* query = static_cast<const PlannedQuery*>(lfirst(cell));
         for (int number = 1; number < query->size; number++)
             if (query->alias[number] == alias) return {query, number};
     }
     return {nullptr, 0};
+}
+
+Place* find_places(const PlannedStmt* statement, const Recorder* record) {
+    auto* places = zeroed<Place>(list_length(statement->rtable) + 1);
+    for (int entry = 1; entry <= list_length(statement->rtable); entry++)
+        places[entry] = find_place(statement, record, entry);
+    return places;
 }
 
 // How far from an entry to a relation of these that has its rows: members of inheritance trees are below
@@ -82,7 +90,7 @@ int mismatch(const Planned& planned, const Bitmapset* entries, const PlannedQuer
     Relids left = bms_copy(relids);
     for (int entry = -1; (entry = bms_next_member(entries, entry)) >= 0;) {
         int relation;
-        int steps = distance(place_of(planned, entry), query, relids, &relation);
+        int steps = distance(planned.places[entry], query, relids, &relation);
         if (steps < 0) return -1;
         sum += steps;
         left = bms_del_member(left, relation);
@@ -166,7 +174,7 @@ Node* plain_mutator(Node* node, void*) {
 // By how much a query's numbers are higher in the statement's range table.
 int offset_of(const Planned& planned, const PlannedQuery* query) {
     for (int entry = 1; entry <= list_length(planned.statement->rtable); entry++)
-        if (Place place = place_of(planned, entry); place.query == query) return entry - place.number;
+        if (planned.places[entry].query == query) return entry - planned.places[entry].number;
     return 0;
 }
 
@@ -262,7 +270,7 @@ void put_row(const Planned& planned, const PlannedJoin& join, const Answer& answ
 }
 
 void put_rows(const PlannedStmt* statement, const Recorder* record, ReturnSetInfo* result) {
-    Planned planned = {statement, record, joins_of(statement), NIL, NIL};
+    Planned planned = {statement, record, joins_of(statement), find_places(statement, record), NIL, NIL};
     planned.names = select_rtable_names_for_explain(statement->rtable, planned.plan.used);
     planned.deparsing = deparse_context_for_plan_tree(const_cast<PlannedStmt*>(statement), planned.names);
     ListCell* cell;
