@@ -80,7 +80,7 @@ BEGIN;
 DECLARE c CURSOR FOR SELECT a FROM generate_series(1, 10000) a JOIN generate_series(1, 20000) b ON a = b;
 FETCH c;
 SELECT pid = pg_backend_pid() AS mine, leader_pid, database = current_database() AS here, since <= clock_timestamp() AS since, phase,
-       device LIKE 'CPU%' AS cpu, build_rows, probe_rows > 0 AS probe_rows, result_rows > 0 AS result_rows, bytes > 0 AS bytes
+       device ~ '^(CPU|GPU)' AS on_device, build_rows, probe_rows > 0 AS probe_rows, result_rows > 0 AS result_rows, bytes > 0 AS bytes
 FROM gpujoin_running;
 CLOSE c;
 SELECT count(*) FROM gpujoin_running;

@@ -78,6 +78,7 @@ QUERIES = [
     "SELECT d, count(*), sum(id) FROM {0} WHERE k <> {2} GROUP BY d",
     "SELECT name, count(*), sum(p) FROM {0} JOIN dim USING (k) WHERE id > {3} GROUP BY name",
     "SELECT k, count(e), sum(e) FROM {0} GROUP BY k",
+    "SELECT name, count(r.k), sum(p), max(w), count(t) FROM dim LEFT JOIN {0} AS r ON r.k = dim.k AND r.v > {1} GROUP BY name",
     "SELECT k % 4, count(*) FILTER (WHERE v < 0), sum(v * 2) FROM {0} WHERE t LIKE 't%' GROUP BY k % 4",
     "SELECT t, count(*), sum(CASE WHEN p > 50 THEN w ELSE 0 END) FROM {0} WHERE p < {2}.5 GROUP BY t",
     "SELECT extract(month FROM d), count(*), max(v) FROM {0} WHERE coalesce(t, 'none') <> 't3' GROUP BY extract(month FROM d)",

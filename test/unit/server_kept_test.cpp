@@ -220,6 +220,7 @@ TEST(ServerKept, WrongHandlesEndTheSession) {
     };
     for (const Wrong& wrong : wrongs) {
         SCOPED_TRACE(&wrong - wrongs);
+        ASSERT_TRUE(server.becomes_clean());  // the one before has left the chunk
         TestClient client = open_groups(&server);
         build(client);
         const uint32_t found = ask(client, MessageType::FindKept).handle;

@@ -45,6 +45,7 @@ struct KeptMaker {
     BatchWriter writer;
     Block memory;  // that a batch is being written to
     bool is_writing;
+    bool is_refused;     // the session was refused memory: it is over
     uint32 first_block;  // of the batch, in the chunk
     uint32 blocks;
     uint16* block_rows;
@@ -101,10 +102,13 @@ void choose_columns(KeptMaker* maker, const bool* wanted) {
 }
 
 // Behind the rows' columns there is room for the blocks' numbers of rows.
-void begin_batch(KeptMaker* maker, uint32 block) {
+bool begin_batch(KeptMaker* maker, uint32 block) {
     BatchWriter* writer = &maker->writer;
-    if (!client_take_block(maker->client, 0, true, &maker->memory))
-        elog(ERROR, "no block is left for rows that are kept");
+    if (!client_take_block(maker->client, 0, true, &maker->memory)) {
+        if (!client_refusal(maker->client)) elog(ERROR, "no block is left for rows that are kept");
+        maker->is_refused = true;
+        return false;
+    }
     writer->spare = maker->memory;
     writer->spare.bytes = (maker->memory.bytes - kBytesForBlocks) & ~(kBufferAlignment - 1);
     writer->has_spare = true;
@@ -113,6 +117,7 @@ void begin_batch(KeptMaker* maker, uint32 block) {
     maker->first_block = block;
     maker->blocks = 0;
     maker->is_writing = true;
+    return true;
 }
 
 void send_batch(KeptMaker* maker) {
@@ -161,11 +166,11 @@ void add_page(KeptMaker* maker, uint32 block) {
     bool is_far = maker->is_writing && block - maker->first_block >= kBlocksOfBatch;
     if (is_far) send_batch(maker);
     bool is_fresh = !maker->is_writing;
-    if (is_fresh) begin_batch(maker, block);
+    if (is_fresh && !begin_batch(maker, block)) return;
     bool added = add_rows(maker);
     if (!added && !is_fresh) {
         send_batch(maker);
-        begin_batch(maker, block);
+        if (!begin_batch(maker, block)) return;
         added = add_rows(maker);
     }
     if (!added) {
@@ -264,13 +269,14 @@ bool make_chunk(KeptMaker* maker, Client* client, uint32 chunk, const MapPage* p
     ChunkKey key = chunk_key(maker->relation, chunk);
     std::span<const ChunkColumn> columns(maker->columns, maker->writer.column_count);
     maker->client = client;
-    maker->is_writing = false;
+    maker->is_writing = maker->is_refused = false;
     maker->left_out = {};
     maker->first_block_of_chunk = chunk * kChunkBlocks;
     maker->handle = client_make_kept(client, &key, page->version, expected_size(maker, page), columns);
     if (maker->handle == 0) return false;
-    for (uint32 block = 0; block < kChunkBlocks; block++)
+    for (uint32 block = 0; block < kChunkBlocks && !maker->is_refused; block++)
         if (page->map.has(block)) read_block(maker, block);
+    if (maker->is_refused) return false;
     send_batch(maker);
     ChunkMap proven;
     bool is_proven = find_proven(maker, chunk, page, &proven);

@@ -430,16 +430,17 @@ KeptProbe kept_source_probe(KeptSource* source, Client* client, bool may_make, u
     return found;
 }
 
-bool kept_source_build(KeptSource* source, Client* client, uint32_t stage, uint64* rows) {
+uint64 kept_source_build(KeptSource* source, Client* client, uint32_t stage) {
     MemoryContext caller = MemoryContextSwitchTo(source->context);
+    uint64 rows = 0;
     UsableChunk chunk;
-    KeptProbe found = next_chunk(source, client, true, &chunk);
-    if (found == KeptProbe::Sent) {
+    while (!client_refusal(client) && next_chunk(source, client, true, &chunk) == KeptProbe::Sent) {
         KeptScanView scan = scan_of(source, &chunk);
-        *rows = client_build_kept(client, stage, &scan);
+        uint64 built = client_build_kept(client, stage, &scan);
+        rows += client_refusal(client) ? chunk.rows : built;
     }
     MemoryContextSwitchTo(caller);
-    return found == KeptProbe::Sent;
+    return rows;
 }
 
 void kept_source_reset(KeptSource* source) {

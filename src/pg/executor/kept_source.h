@@ -35,8 +35,9 @@ enum class KeptProbe {
 // Has the server probe with the kept rows of one more chunk, which it may have made before: then no results
 // may be outstanding, nor at the first call. The scan is not to be read before there are no more.
 KeptProbe kept_source_probe(KeptSource* source, Client* client, bool may_make, uint64* sequence);
-// Has it append them to the build side of a stage. False where there are no more kept rows.
-bool kept_source_build(KeptSource* source, Client* client, uint32_t stage, uint64* rows);
+// Has the kept rows of all chunks appended to the build side of a stage, before the scan is read. How many
+// they are, or, where memory is refused, might have been.
+uint64 kept_source_build(KeptSource* source, Client* client, uint32_t stage);
 
 // The session is over, or the scan starts again.
 void kept_source_reset(KeptSource* source);
