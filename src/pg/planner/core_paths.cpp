@@ -33,13 +33,16 @@ CorePaths* noted(const RelOptInfo* rel) {
     return notes ? notes->core : nullptr;
 }
 
-// As the search for an order of joins does with a relation when all its paths are there.
+// As the search for an order of joins does with a relation when all its paths are there. In the relation's
+// memory: a join that is an item of a larger search by GEQO lives longer than what that tries.
 void complete(PlannerInfo* root, RelOptInfo* rel, CorePaths* core) {
+    MemoryContext before = MemoryContextSwitchTo(GetMemoryChunkContext(rel));
     exchange(rel, core);
     if (!IS_OTHER_REL(rel)) generate_useful_gather_paths(root, rel, false);
     set_cheapest(rel);
     exchange(rel, core);
     core->is_complete = true;
+    MemoryContextSwitchTo(before);
 }
 
 CorePaths* ensure_core_paths(RelOptInfo* joinrel);
@@ -70,9 +73,11 @@ void follow_core_paths(const JoinPair& pair, CorePaths* core) {
     if (outer) exchange(pair.outer, outer);
 }
 
+// In the relation's memory, too.
 CorePaths* ensure_core_paths(RelOptInfo* joinrel) {
     if (CorePaths* known = noted(joinrel)) return known;
-    auto* core = zeroed_in<CorePaths>(GetMemoryChunkContext(joinrel));
+    MemoryContext before = MemoryContextSwitchTo(GetMemoryChunkContext(joinrel));
+    auto* core = zeroed<CorePaths>();
     RelationNotes* notes = make_notes(joinrel);
     notes->wants_core = true;
     notes->core = core;
@@ -80,6 +85,7 @@ CorePaths* ensure_core_paths(RelOptInfo* joinrel) {
     ListCell* cell;
     const List* pairs = notes->pairs;
     foreach (cell, pairs) follow_core_paths(*static_cast<const JoinPair*>(lfirst(cell)), core);
+    MemoryContextSwitchTo(before);
     return core;
 }
 
