@@ -11,6 +11,7 @@
 #include "pg/executor/kept_columns.h"
 #include "pg/executor/kept_maker.h"
 #include "pg/executor/kept_proof.h"
+#include "pg/executor/kept_share.h"
 #include "pg/extension_version.h"
 #include "pg/kept_tables.h"
 #include "pg/report.h"
@@ -40,12 +41,6 @@ namespace {
 
 constexpr int kAttempts = 3;  // to make a chunk of a table that is being vacuumed
 constexpr long kReportMs = 10000;
-
-// Columns that are wanted, so many as a message names.
-struct Wish {
-    KeptColumns columns;
-    bool wanted[kMaxKeptColumns];
-};
 
 struct Progress {
     const char* table;
@@ -176,25 +171,19 @@ Bitmapset* all_attributes(Relation relation) {
     return attributes;
 }
 
-// The next of them, from *last on.
-Wish* next_wish(Relation relation, const Bitmapset* attributes, int* last) {
-    auto* wish = zeroed<Wish>();
-    wish->columns = make_kept_columns(kMaxKeptColumns);
-    while (wish->columns.count < int{kMaxKeptColumns} && (*last = bms_next_member(attributes, *last)) >= 0) {
+// The next of them, from *last on, so many as a message names.
+KeptColumns* next_columns(Relation relation, const Bitmapset* attributes, int* last) {
+    auto* columns = unset<KeptColumns>();
+    *columns = make_kept_columns(kMaxKeptColumns);
+    while (columns->count < int{kMaxKeptColumns} && (*last = bms_next_member(attributes, *last)) >= 0) {
         KeptForm form;
         natural_form(TupleDescAttr(RelationGetDescr(relation), *last - 1), &form);
-        add_kept_column(&wish->columns, relation, &form);
+        add_kept_column(columns, relation, &form);
     }
-    return wish;
+    return columns;
 }
 
 // --- Keeping them
-
-uint64 count_bits(const ChunkMap& map) {
-    uint64 count = 0;
-    for (uint8 bits : map.bits) count += static_cast<uint64>(__builtin_popcount(bits));
-    return count;
-}
 
 // A session needs a fragment: this one counts rows, of which none come.
 Client* open_client(FragmentSpec* spec) {
@@ -214,49 +203,31 @@ void report_progress(Progress* progress) {
                            progress->done, progress->chunks));
 }
 
-// What both maps have.
-ChunkMap common(const ChunkMap& a, const ChunkMap& b) {
-    ChunkMap map;
-    for (uint32 i = 0; i < kChunkMapBytes; i++) map.bits[i] = a.bits[i] & b.bits[i];
-    return map;
-}
-
-// Makes what a chunk lacks. What is there and still true keeps its blocks, so that more columns can join it.
-void make_missing(KeptMaker* maker, Client* client, Wish* wish, uint32 chunk, MapPage page,
-                  const FoundChunk& found) {
-    const bool joins = found.exists && found.version == page.version &&
-                       count_bits(common(page.map, found.map)) == count_bits(found.map);
-    if (joins) page.map = found.map;
-    for (int i = 0; i < wish->columns.count; i++)
-        wish->wanted[i] = !joins || !(found.has[i / 8] >> (i % 8) & 1);
-    make_chunk(maker, client, chunk, &page, wish->wanted);
-}
-
 // How many blocks of a chunk are kept in the end.
-uint64 keep_chunk(KeptMaker* maker, Client* client, Relation relation, Wish* wish, uint32 chunk,
-                  Progress* progress) {
-    const std::span<const ChunkColumn> columns(wish->columns.columns, wish->columns.count);
+uint64 keep_chunk(KeptMaker* maker, Client* client, Relation relation, const KeptColumns* columns,
+                  uint32 chunk, Progress* progress) {
+    const std::span<const ChunkColumn> wanted(columns->columns, columns->count);
     const ChunkKey key = chunk_key(relation, chunk);
     for (int attempt = 0;; attempt++) {
         MapPage page;
-        if (!read_map_page(relation, chunk, &page) || count_bits(page.map) == 0) return 0;
+        if (!read_map_page(relation, chunk, &page) || count_blocks(page.map) == 0) return 0;
         FoundChunk found;
-        client_find_kept(client, &key, columns, &found);
+        client_find_kept(client, &key, wanted, &found);
         if (found.handle != 0 && found.version == page.version)
-            return count_bits(common(page.map, found.map));
+            return count_blocks(common_blocks(page.map, found.map));
         if (attempt == kAttempts) break;
-        make_missing(maker, client, wish, chunk, page, found);
+        make_chunk(maker, client, chunk, page, found);
     }
     progress->failed++;
     return 0;
 }
 
-void keep_columns(Relation relation, Client* client, Wish* wish, Progress* progress) {
-    KeptMaker* maker = make_kept_maker(relation, &wish->columns);
+void keep_columns(Relation relation, Client* client, const KeptColumns* columns, Progress* progress) {
+    KeptMaker* maker = make_kept_maker(relation, columns);
     progress->kept = progress->done = 0;
     for (uint32 chunk = 0; chunk < progress->chunks; chunk++, progress->done++) {
         report_progress(progress);
-        progress->kept += keep_chunk(maker, client, relation, wish, chunk, progress);
+        progress->kept += keep_chunk(maker, client, relation, columns, chunk, progress);
     }
 }
 
@@ -284,13 +255,13 @@ uint64 keep(Relation relation, const Bitmapset* attributes) {
     Progress progress = {};
     progress.table = RelationGetRelationName(relation);
     progress.blocks = progress.kept = blocks;
-    progress.chunks = static_cast<uint32>((blocks + kChunkBlocks - 1) / kChunkBlocks);
+    progress.chunks = chunks_of_blocks(blocks);
     progress.reported_at = GetCurrentTimestamp();
     Client* client = open_client(zeroed<FragmentSpec>());
     uint64 fewest = blocks;
     for (int last = -1; last != -2 && !bms_is_empty(attributes);) {
-        Wish* wish = next_wish(relation, attributes, &last);
-        if (wish->columns.count > 0) keep_columns(relation, client, wish, &progress);
+        KeptColumns* columns = next_columns(relation, attributes, &last);
+        if (columns->count > 0) keep_columns(relation, client, columns, &progress);
         fewest = std::min(fewest, progress.kept);
     }
     client_close(client);

@@ -264,7 +264,11 @@ KeptMaker* make_kept_maker(Relation relation, const KeptColumns* columns) {
     return maker;
 }
 
-bool make_chunk(KeptMaker* maker, Client* client, uint32 chunk, const MapPage* page, const bool* wanted) {
+bool make_chunk(KeptMaker* maker, Client* client, uint32 chunk, MapPage page, const FoundChunk& found) {
+    bool joins = found.exists && found.version == page.version && contains(page.map, found.map);
+    if (joins) page.map = found.map;
+    bool wanted[kMaxKeptColumns];
+    for (int i = 0; i < maker->kept->count; i++) wanted[i] = !joins || !(found.has[i / 8] >> (i % 8) & 1);
     choose_columns(maker, wanted);
     ChunkKey key = chunk_key(maker->relation, chunk);
     std::span<const ChunkColumn> columns(maker->columns, maker->writer.column_count);
@@ -272,14 +276,14 @@ bool make_chunk(KeptMaker* maker, Client* client, uint32 chunk, const MapPage* p
     maker->is_writing = maker->is_refused = false;
     maker->left_out = {};
     maker->first_block_of_chunk = chunk * kChunkBlocks;
-    maker->handle = client_make_kept(client, &key, page->version, expected_size(maker, page), columns);
+    maker->handle = client_make_kept(client, &key, page.version, expected_size(maker, &page), columns);
     if (maker->handle == 0) return false;
     for (uint32 block = 0; block < kChunkBlocks && !maker->is_refused; block++)
-        if (page->map.has(block)) read_block(maker, block);
+        if (page.map.has(block)) read_block(maker, block);
     if (maker->is_refused) return false;
     send_batch(maker);
     ChunkMap proven;
-    bool is_proven = find_proven(maker, chunk, page, &proven);
+    bool is_proven = find_proven(maker, chunk, &page, &proven);
     return client_seal_kept(client, maker->handle, is_proven ? &proven : nullptr);
 }
 

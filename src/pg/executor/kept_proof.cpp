@@ -37,6 +37,24 @@ void take_bits(const uint8* bytes, ChunkMap* map) {
 
 }  // namespace
 
+uint64 count_blocks(const ChunkMap& map) {
+    uint64 count = 0;
+    for (uint8 bits : map.bits) count += static_cast<uint64>(__builtin_popcount(bits));
+    return count;
+}
+
+ChunkMap common_blocks(const ChunkMap& a, const ChunkMap& b) {
+    ChunkMap map;
+    for (uint32 i = 0; i < kChunkMapBytes; i++) map.bits[i] = a.bits[i] & b.bits[i];
+    return map;
+}
+
+bool contains(const ChunkMap& outer, const ChunkMap& inner) {
+    for (uint32 i = 0; i < kChunkMapBytes; i++)
+        if (inner.bits[i] & ~outer.bits[i]) return false;
+    return true;
+}
+
 // visibilitymap_pin() would make pages that are missing.
 bool read_map_page(Relation relation, uint32 chunk, MapPage* page) {
     Buffer buffer = InvalidBuffer;

@@ -18,6 +18,11 @@ struct MapPage {
     ChunkMap map;    // the blocks whose rows are visible to all
 };
 
+uint64 count_blocks(const ChunkMap& map);
+// Those that both maps have.
+ChunkMap common_blocks(const ChunkMap& a, const ChunkMap& b);
+bool contains(const ChunkMap& outer, const ChunkMap& inner);
+
 // Reads the bits of a chunk's blocks. False where there is no page with them, or it proves nothing.
 bool read_map_page(Relation relation, uint32 chunk, MapPage* page);
 

@@ -73,18 +73,6 @@ struct KeptSource {
 
 namespace {
 
-uint64 count_bits(const ChunkMap* map) {
-    uint64 count = 0;
-    for (uint8 bits : map->bits) count += static_cast<uint64>(__builtin_popcount(bits));
-    return count;
-}
-
-bool contains(const ChunkMap* outer, const ChunkMap* inner) {
-    for (uint32 i = 0; i < kChunkMapBytes; i++)
-        if (inner->bits[i] & ~outer->bits[i]) return false;
-    return true;
-}
-
 // Without the blocks that the scan does not know of.
 void cut_map(ChunkMap* map, uint32 chunk, BlockNumber blocks) {
     if (blocks / kChunkBlocks > chunk) return;
@@ -196,21 +184,13 @@ std::span<const ChunkColumn> wanted_columns(const KeptSource* source) {
     return {source->columns.columns, static_cast<size_t>(source->columns.count)};
 }
 
-// What is there of the right version keeps its blocks, so that columns can join it.
 bool make(KeptSource* source, Client* client, uint32 chunk, const MapPage* page, const FoundChunk* found) {
     if (!source->maker) {
         MemoryContext caller = MemoryContextSwitchTo(source->context);
         source->maker = make_kept_maker(heap_scan_relation(source->scan), &source->columns);
         MemoryContextSwitchTo(caller);
     }
-    auto* wanted = zeroed<bool>(source->columns.count);
-    MapPage of = *page;
-    bool joins = found->exists && found->version == page->version && contains(&page->map, &found->map);
-    if (joins) of.map = found->map;
-    for (int i = 0; i < source->columns.count; i++) wanted[i] = !joins || !(found->has[i / 8] >> (i % 8) & 1);
-    bool is_made = make_chunk(source->maker, client, chunk, &of, wanted);
-    pfree(wanted);
-    return is_made;
+    return make_chunk(source->maker, client, chunk, *page, *found);
 }
 
 // False where nothing is proven.
@@ -226,15 +206,12 @@ bool look_up(KeptSource* source, Client* client, uint32 chunk, FoundProof* proof
 
 // The blocks whose rows are kept and still true.
 ChunkMap proven_blocks(const FoundProof* proof) {
-    ChunkMap map;
-    for (uint32 i = 0; i < kChunkMapBytes; i++)
-        map.bits[i] = proof->chunk.map.bits[i] & proof->page.map.bits[i];
-    return map;
+    return common_blocks(proof->chunk.map, proof->page.map);
 }
 
 bool is_worth_making(const KeptSource* source, uint32 chunk, const MapPage* page) {
     uint64 blocks = Min(source->share->blocks - uint64{chunk} * kChunkBlocks, uint64{kChunkBlocks});
-    return 2 * count_bits(&page->map) >= blocks;
+    return 2 * count_blocks(page->map) >= blocks;
 }
 
 void decide_chunk(KeptSource* source, Client* client, uint32 chunk) {
@@ -285,7 +262,7 @@ void open(KeptSource* source, Client* client) {
 // Blocks that all pass over are read by who has taken their chunk, where nothing that is kept stands for
 // them.
 void read_too(KeptSource* source, uint32 chunk, const ChunkMap* passed_over, const ChunkMap* usable) {
-    if (contains(usable, passed_over)) return;
+    if (contains(*usable, *passed_over)) return;
     if (!source->read_too) {
         source->read_too = zeroed<uint8>(source->share->capacity * kChunkMapBytes);
         heap_scan_read_too(source->scan, source->read_too);
@@ -305,8 +282,7 @@ UsableChunk make_taken(KeptSource* source, Client* client, uint32 chunk) {
             make(source, client, chunk, &proof.page, &proof.chunk) && look_up(source, client, chunk, &proof);
     const ChunkMap* passed_over = kept_share_map(source->share, chunk);
     if (is_found && proof.is_usable) {
-        usable = {proof.chunk.handle, proof.chunk.rows, proven_blocks(&proof)};
-        for (uint32 i = 0; i < kChunkMapBytes; i++) usable.map.bits[i] &= passed_over->bits[i];
+        usable = {proof.chunk.handle, proof.chunk.rows, common_blocks(proven_blocks(&proof), *passed_over)};
     }
     read_too(source, chunk, passed_over, &usable.map);
     return usable;
@@ -341,7 +317,7 @@ KeptProbe next_usable(KeptSource* source, Client* client, bool may_make, UsableC
                       : make_taken(source, client, chunk->number);
         if (usable->handle == 0) continue;
         pg_atomic_fetch_add_u32(&share->used, 1);
-        pg_atomic_fetch_add_u64(&share->passed_over, static_cast<int64>(count_bits(&usable->map)));
+        pg_atomic_fetch_add_u64(&share->passed_over, static_cast<int64>(count_blocks(usable->map)));
         return KeptProbe::Sent;
     }
 }
