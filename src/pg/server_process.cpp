@@ -54,7 +54,10 @@ void prepare(Launch* launch, const char* socket_name) {
     snprintf(launch->failure, sizeof launch->failure, "FATAL: could not execute \"%s\"\n", launch->path);
     print_memory(launch->staging_memory, setting_staging_memory);
     print_memory(launch->host_memory, setting_host_memory);
-    print_memory(launch->keep_memory, setting_keep_memory);
+    if (setting_keep_memory < 0)
+        strlcpy(launch->keep_memory, "auto", sizeof launch->keep_memory);
+    else
+        print_memory(launch->keep_memory, setting_keep_memory);
     print_memory(launch->device_memory, setting_device_memory);
     snprintf(launch->shared_buffers, sizeof launch->shared_buffers, UINT64_FORMAT,
              static_cast<uint64>(NBuffers) * BLCKSZ);

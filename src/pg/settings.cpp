@@ -20,7 +20,7 @@ char* setting_device = nullptr;
 int setting_device_memory = 0;
 int setting_staging_memory = 256;
 int setting_host_memory = 0;
-int setting_keep_memory = 0;
+int setting_keep_memory = -1;
 int setting_cpu_threads = 0;
 int setting_server_timeout = 5000;
 double setting_startup_cost = 300;
@@ -157,7 +157,9 @@ void define_server_settings() {
     define_memory("gpujoin.keep_memory",
                   "Sets the main memory that columns of tables may take in the server, so that they need not "
                   "be read again.",
-                  "Zero keeps none.", &setting_keep_memory, 0, context);
+                  "Zero keeps none, -1 selects an eighth of what the machine, or the container, has beside "
+                  "shared_buffers.",
+                  &setting_keep_memory, -1, context);
     DefineCustomIntVariable("gpujoin.cpu_threads", "Sets the number of threads of the server's CPU engine.",
                             "Zero selects as many as there are processors.", &setting_cpu_threads,
                             setting_cpu_threads, 0, kMaxCpuThreads, context, 0, nullptr, nullptr, nullptr);

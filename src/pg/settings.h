@@ -16,7 +16,7 @@ extern int setting_algorithm;       // gpujoin.algorithm: an Algorithm
 extern char* setting_device;        // gpujoin.device (postmaster): auto, cpu, or GPU numbers
 extern int setting_device_memory;   // MB, 0: four fifths of what is free when the server starts
 extern int setting_staging_memory;  // MB
-extern int setting_keep_memory;     // MB, 0: no columns are kept
+extern int setting_keep_memory;     // MB, 0: no columns are kept, -1: the server's default
 extern int setting_host_memory;     // MB, 0: half of what the machine or container has, beside shared_buffers
 extern int setting_cpu_threads;     // 0: all
 extern int setting_server_timeout;  // ms that the server may take to answer a heartbeat

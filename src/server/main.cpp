@@ -49,7 +49,7 @@ int serve(const Options& options) {
     uint64_t host_memory =
         options.host_memory > 0 ? options.host_memory : default_host_memory(options.shared_buffers);
     ServerConfig config{options.socket, options.staging_memory, host_memory, reserve_beside(host_memory),
-                        options.keep_memory};
+                        options.keep_memory.value_or(default_keep_memory(options.shared_buffers))};
     std::unique_ptr<Devices> devices = open_devices(options);
     const Devices& known = *devices;
     std::unique_ptr<Server> server;

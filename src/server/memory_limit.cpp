@@ -45,6 +45,11 @@ uint64_t limit_of(const std::string& root, const std::string& line) {
     return least_limit(root + "/sys/fs/cgroup/memory", group, {"memory.limit_in_bytes"});
 }
 
+uint64_t memory_beside(uint64_t shared_buffers, const std::string& root) {
+    uint64_t limit = memory_limit(root);
+    return limit - std::min(limit, shared_buffers);
+}
+
 }  // namespace
 
 uint64_t memory_limit(const std::string& root) {
@@ -56,8 +61,11 @@ uint64_t memory_limit(const std::string& root) {
 }
 
 uint64_t default_host_memory(uint64_t shared_buffers, const std::string& root) {
-    uint64_t limit = memory_limit(root);
-    return std::max((limit - std::min(limit, shared_buffers)) / 2, kLeastHostMemory);
+    return std::max(memory_beside(shared_buffers, root) / 2, kLeastHostMemory);
+}
+
+uint64_t default_keep_memory(uint64_t shared_buffers, const std::string& root) {
+    return memory_beside(shared_buffers, root) / 8;
 }
 
 uint64_t reserve_beside(uint64_t host_memory) {

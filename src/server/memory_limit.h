@@ -13,6 +13,9 @@ uint64_t memory_limit(const std::string& root = "");
 // Half of what is left of that beside PostgreSQL's shared buffers.
 uint64_t default_host_memory(uint64_t shared_buffers, const std::string& root = "");
 
+// What kept columns may take: an eighth of the same.
+uint64_t default_keep_memory(uint64_t shared_buffers, const std::string& root = "");
+
 // For minimum working sets, all together, beside host memory that others have used up: enough for some dozens
 // of joins however little that is.
 uint64_t reserve_beside(uint64_t host_memory);

@@ -32,6 +32,16 @@ Status parse_memory(std::string_view option, std::string_view value, uint64_t* b
     return parse_number(value, kMaxMemory, bytes) ? Status{} : bad_value(option, value, "a number of bytes");
 }
 
+Status parse_keep_memory(std::string_view option, std::string_view value, Options* options) {
+    uint64_t bytes = 0;
+    options->keep_memory.reset();
+    if (value == "auto") return {};
+    if (!parse_number(value, kMaxMemory, &bytes))
+        return bad_value(option, value, "auto, or a number of bytes");
+    options->keep_memory = bytes;
+    return {};
+}
+
 Status parse_devices(std::string_view option, std::string_view value, Options* options) {
     options->devices.clear();
     if (value == "auto" || value == "cpu") {
@@ -61,7 +71,7 @@ Status parse_option(std::string_view option, std::string_view value, Options* op
     if (option == "--socket") return parse_socket(option, value, options);
     if (option == "--staging-memory") return parse_memory(option, value, &options->staging_memory);
     if (option == "--host-memory") return parse_memory(option, value, &options->host_memory);
-    if (option == "--keep-memory") return parse_memory(option, value, &options->keep_memory);
+    if (option == "--keep-memory") return parse_keep_memory(option, value, options);
     if (option == "--shared-buffers") return parse_memory(option, value, &options->shared_buffers);
     if (option == "--device-memory") return parse_memory(option, value, &options->device_memory);
     if (option == "--device") return parse_devices(option, value, options);
@@ -119,7 +129,9 @@ const char* usage() {
            "  --host-memory BYTES      what all joins may take together (default 0: half of what the "
            "machine,\n"
            "                           or the container, has beside PostgreSQL's shared buffers)\n"
-           "  --keep-memory BYTES      what columns of tables may take that are kept (default 0: none are)\n"
+           "  --keep-memory BYTES      what columns of tables may take that are kept; 0: none are (default "
+           "auto: an\n"
+           "                           eighth of the same)\n"
            "  --shared-buffers BYTES   PostgreSQL's shared buffers, for that default (default 0)\n"
            "  --device-memory BYTES    what joins may take of each GPU (default 0: four fifths of the free)\n"
            "  --device DEVICES         auto, cpu, or GPU numbers such as 0,1 (default auto)\n"

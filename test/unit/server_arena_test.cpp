@@ -159,6 +159,11 @@ TEST(Options, AreParsed) {
     EXPECT_EQ(options.devices, (std::vector<int>{0, 3}));
     EXPECT_EQ(options.device_choice, Options::DeviceChoice::Listed);
     EXPECT_EQ(options.cpu_threads, 5u);
+    EXPECT_FALSE(options.keep_memory);
+    ASSERT_TRUE(parses({"--socket", "s", "--keep-memory", "0"}, &options));
+    EXPECT_EQ(options.keep_memory, 0u);
+    ASSERT_TRUE(parses({"--socket", "s", "--keep-memory", "auto"}, &options));
+    EXPECT_FALSE(options.keep_memory);
     ASSERT_TRUE(parses({"--list-devices", "--device", "cpu"}, &options));
     EXPECT_EQ(options.action, Options::Action::ListDevices);
     EXPECT_EQ(options.device_choice, Options::DeviceChoice::Cpu);
@@ -172,6 +177,7 @@ TEST(Options, BadOnesAreRefused) {
         {"--socket", "s", "--host-memory", "1MB"},
         {"--socket", "s", "--host-memory", "-1"},
         {"--socket", "s", "--host-memory", "99999999999999999999"},
+        {"--socket", "s", "--keep-memory", "none"},
         {"--socket", "s", "--device", "gpu"},
         {"--socket", "s", "--device", "0,,1"},
         {"--socket", "s", "--device", ""},

@@ -85,4 +85,11 @@ TEST(MemoryLimit, JoinsTakeHalfOfWhatSharedBuffersLeave) {
     EXPECT_EQ(default_host_memory(512 * kMB, machine.root()), 16 * kMB) << "and never nothing";
 }
 
+TEST(MemoryLimit, KeptColumnsTakeAnEighth) {
+    Machine machine;
+    machine.with("/proc/self/cgroup", "0::/").with("/sys/fs/cgroup/memory.max", "268435456");
+    EXPECT_EQ(default_keep_memory(64 * kMB, machine.root()), 24 * kMB);
+    EXPECT_EQ(default_keep_memory(512 * kMB, machine.root()), 0u);
+}
+
 }  // namespace gpujoin::test
