@@ -22,6 +22,7 @@ struct ServerFacts {
     bool has_gpu;          // joins run on a GPU
     uint64 device_memory;  // bytes a join's build side may take on the device
     uint64 host_memory;    // bytes all joins together may take in the server
+    uint64 keep_memory;    // bytes kept columns may take there; 0: none are kept
     uint64 staging_memory;
     EngineRates rates;  // of the devices that joins run on, the slower in each; all 0 before calibration
     int server_pid;     // 0 when there is none
@@ -36,6 +37,9 @@ struct PlanningFacts {
     EngineRates rates;
 };
 void read_planning_facts(PlanningFacts* facts);
+
+// Bytes that kept columns may take in the server; 0: none are kept, or there is no server.
+uint64 server_keep_memory();
 
 // One atomic read: can a join be planned now? (phase Ready, and the server answers)
 bool server_is_ready();

@@ -116,6 +116,14 @@ void read_planning_facts(PlanningFacts* facts) {
     SpinLockRelease(&shared->lock);
 }
 
+uint64 server_keep_memory() {
+    if (!shared) return 0;
+    SpinLockAcquire(&shared->lock);
+    uint64 bytes = shared->facts.keep_memory;
+    SpinLockRelease(&shared->lock);
+    return bytes;
+}
+
 bool server_is_ready() {
     return shared && pg_atomic_read_u64(&shared->answers) != 0;
 }

@@ -111,6 +111,7 @@ long ms_since(const instr_time& time) {
 // What the server says of its devices and limits, for the planner.
 void learn_devices(const DevicesBody& devices) {
     facts.host_memory = devices.host_bytes;
+    facts.keep_memory = devices.keep_bytes;
     facts.staging_memory = devices.staging_bytes;
     for (uint32 i = 0; i < devices.count; i++) {
         const DeviceBody& device = devices.device[i];

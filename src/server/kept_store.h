@@ -21,6 +21,7 @@ class KeptStore {
   public:
     // limit: bytes; 0: nothing is kept.
     explicit KeptStore(uint64_t limit) : memory_(limit) {}
+    uint64_t limit() const { return memory_.limit(); }
 
     // What there is of a chunk: whether it is there at all, what proves it, and which of the columns it has.
     struct Found {

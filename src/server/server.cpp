@@ -325,6 +325,7 @@ void Server::send_devices(Participant& participant, uint64_t sequence) {
     body.staging_bytes = arena_->staging_bytes();
     body.host_used = host_memory_.used() + reserve_.used();
     body.host_bytes = host_memory_.limit();
+    body.keep_bytes = kept_.limit();
     devices_->describe(host_memory_, &body);
     participant.connection.send(MessageType::Devices, 0, sequence, &body);
 }

@@ -231,6 +231,7 @@ struct DevicesBody {
     uint64_t staging_bytes;
     uint64_t host_used;
     uint64_t host_bytes;
+    uint64_t keep_bytes;  // what kept columns may take; 0: none are kept
     DeviceBody device[kMaxDevices];
 };
 

@@ -29,7 +29,7 @@ BUILD = [0]  # as in the messages that come
  FAILED) = range(1, 41)
 STAGES = {"hello": HELLO, "open": OPEN, "append": APPEND, "seal": SEAL, "probe": PROBE, "devices": GET_DEVICES, "ping": PING}
 HEADER = struct.Struct("<IHHIIQQQ")
-DEVICES_BYTES = 40 + 32 * (8 + 64 + 160 + 8 + 32 + 8 + 5 * 8)
+DEVICES_BYTES = 48 + 32 * (8 + 64 + 160 + 8 + 32 + 8 + 5 * 8)
 ARENA_BYTES, BLOCK, NONE = 16 << 20, 1 << 20, 2**64 - 1
 HASH, NESTED_LOOP = 1, 4
 

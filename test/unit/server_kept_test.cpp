@@ -150,6 +150,11 @@ KeptTablesBody tables(TestServer* server, MessageType question = MessageType::Ge
 
 }  // namespace
 
+TEST(ServerKept, ItSaysHowMuchItMayKeep) {
+    EXPECT_EQ(TestServer(keeps()).connect().devices().keep_bytes, 16u << 20);
+    EXPECT_EQ(TestServer(keeps(0)).connect().devices().keep_bytes, 0u);
+}
+
 TEST(ServerKept, RowsThatAreKeptArePiped) {
     for (bool real : {false, true}) {
         TestServer server({.keep_memory = 16u << 20, .real = real});

@@ -15,6 +15,7 @@
 #include "pg/extension_version.h"
 #include "pg/kept_tables.h"
 #include "pg/report.h"
+#include "pg/server_state.h"
 #include "pg/settings.h"
 
 extern "C" {
@@ -58,9 +59,12 @@ void require_keeping() {
     if (!kKeepsColumns)
         ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                 errmsg("columns of tables are kept up to PostgreSQL 16 only"));
-    if (setting_keep_memory == 0)
+    if (setting_keep_memory == 0 || (server_is_ready() && server_keep_memory() == 0))
         ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                 errmsg("no columns are kept, because gpujoin.keep_memory is 0"),
+                setting_keep_memory < 0
+                    ? errdetail("It is by default where there is a GPU, or shared_buffers take all memory.")
+                    : 0,
                 errhint("Set gpujoin.keep_memory in postgresql.conf and restart PostgreSQL."));
 }
 

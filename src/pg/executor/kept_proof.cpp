@@ -2,7 +2,6 @@
 #include "pg/executor/kept_proof.h"
 
 #include "pg/compat.h"
-#include "pg/settings.h"
 
 extern "C" {
 #include "access/parallel.h"
@@ -73,7 +72,7 @@ bool read_map_page(Relation relation, uint32 chunk, MapPage* page) {
 // transaction is to meet those that write what it reads: they look for readers' predicate locks, then clear
 // the bit, all under the lock of the heap page. Who reads the map only may come in between, unseen.
 bool may_use_kept_columns(Relation relation, const EState* estate) {
-    return kKeepsColumns && setting_keep_memory != 0 && relation->rd_rel->relkind == RELKIND_RELATION &&
+    return kKeepsColumns && relation->rd_rel->relkind == RELKIND_RELATION &&
            relation->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT && RelationNeedsWAL(relation) &&
            !IsCatalogRelation(relation) && !is_new_in_transaction(relation) &&
            !CheckRelationLockedByMe(relation, AccessExclusiveLock, true) && !RecoveryInProgress() &&

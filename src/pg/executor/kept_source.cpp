@@ -13,6 +13,7 @@
 #include "pg/kept_expression.h"
 #include "pg/kept_tables.h"
 #include "pg/range_condition.h"
+#include "pg/server_state.h"
 #include "pg/settings.h"
 
 extern "C" {
@@ -349,8 +350,8 @@ KeptSource* kept_source_create(HeapScan* scan, const BatchWriter* writer, EState
     Relation relation = heap_scan_relation(scan);
     if (!kKeepsColumns || setting_keep_memory == 0) return nullptr;
     bool has_hints = !IsParallelWorker();
-    if (has_hints &&
-        (!may_use_kept_columns(relation, estate) || RelationGetNumberOfBlocks(relation) < kFewestBlocks))
+    if (has_hints && (server_keep_memory() == 0 || !may_use_kept_columns(relation, estate) ||
+                      RelationGetNumberOfBlocks(relation) < kFewestBlocks))
         return nullptr;
     auto* source = zeroed<KeptSource>();
     source->scan = scan;

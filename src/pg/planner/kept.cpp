@@ -7,7 +7,7 @@
 #include "pg/kept_tables.h"
 #include "pg/planner/relation_notes.h"
 #include "pg/range_condition.h"
-#include "pg/settings.h"
+#include "pg/server_state.h"
 
 extern "C" {
 #include "access/sysattr.h"
@@ -45,6 +45,7 @@ Bitmapset* read_attributes(const RelOptInfo* rel) {
 }
 
 double find_kept_share(PlannerInfo* root, const RelOptInfo* rel) {
+    if (server_keep_memory() == 0) return 0;
     Relation relation = table_open(planner_rt_fetch(rel->relid, root)->relid, NoLock);
     RelationFiles files = relation_files(relation);
     table_close(relation, NoLock);
@@ -64,9 +65,7 @@ double find_kept_share(PlannerInfo* root, const RelOptInfo* rel) {
 // Asked for each pair of relations that a chain may begin with.
 double kept_share_of(PlannerInfo* root, const Path* path) {
     RelOptInfo* rel = path->parent;
-    if (!kKeepsColumns || setting_keep_memory == 0 || path->pathtype != T_SeqScan ||
-        rel->rtekind != RTE_RELATION)
-        return 0;
+    if (!kKeepsColumns || path->pathtype != T_SeqScan || rel->rtekind != RTE_RELATION) return 0;
     RelationNotes* notes = make_notes(rel);
     if (!notes->knows_kept) {
         double share = find_kept_share(root, rel);
