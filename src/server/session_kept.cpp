@@ -132,16 +132,17 @@ void Session::answer_seal_kept(Participant& participant, const Task& task) {
 
 // A scan whose rows the source is probed with, or which a build side is made of.
 Status Session::scan_kept(Participant& participant, const Message& message) {
-    const auto& body = message.as<ScanKeptBody>();
-    if (body.handle == 0 || body.handle > kept_.size() || kept_[body.handle - 1].view.chunks.empty())
-        return unexpected("There is no such chunk to be scanned.");
+    if (message.scanned.empty()) return unexpected("No chunk is to be scanned.");
     auto task = make_task(message);
     if (task->probes() && spec_.spec->sink != SinkKind::Groups)
         return unexpected("Rows of the source are wanted, which kept columns do not have.");
     task->scan = std::make_unique<KeptScan>();
-    task->scan->view = kept_[body.handle - 1].view;
     task->scan->conditions.assign(message.conditions.begin(), message.conditions.end());
-    task->scan->map = *message.map;
+    for (const ScannedChunk& chunk : message.scanned) {
+        if (chunk.handle == 0 || chunk.handle > kept_.size() || kept_[chunk.handle - 1].view.chunks.empty())
+            return unexpected("There is no such chunk to be scanned.");
+        task->scan->add(kept_[chunk.handle - 1].view, chunk.map);
+    }
     std::span<const ColumnSpec> wanted(spec_.spec->source, spec_.spec->source_columns);
     if (task->builds()) {
         const JoinSpec& join = spec_.stages[task->stage].join;
@@ -165,11 +166,10 @@ struct Session::Round {
 
 void Session::start_lanes(Participant& participant, Task& task) {
     if (!task.lanes) {
-        const uint64_t rows = task.scan->view.rows_of().rows();
         KeptLanes::Measure most = device_->is_cpu()
                                       ? KeptLanes::Measure{resources_.workers->places(), kKeptRowsOfCpu}
                                       : KeptLanes::Measure{kLanesOfGpu, kKeptRowsOfGpu};
-        most.lanes = std::min(most.lanes, rows / most.rows + 1);
+        most.lanes = std::min(most.lanes, task.scan->rows() / most.rows + 1);
         Status status = KeptLanes::make(most, *task.scan, &host_memory_, &task.lanes);
         if (!status.ok()) return fail(status);
     }

@@ -16,6 +16,7 @@ inline constexpr uint32_t kChunkBlocks = 32672 / kChunksOfMapPage;
 inline constexpr uint32_t kChunkMapBytes = kChunkBlocks / 8;
 inline constexpr uint32_t kMaxKeptColumns = 256;  // that one message names
 inline constexpr uint32_t kMaxKeptConditions = 64;
+inline constexpr uint32_t kMaxScannedChunks = 32;  // in one message
 
 // A chunk of a table, by what names a relation's files.
 struct ChunkKey {
@@ -50,6 +51,13 @@ struct ChunkMap {
 
     bool has(uint32_t block) const { return bits[block >> 3] >> (block & 7) & 1; }
     void add(uint32_t block) { bits[block >> 3] |= static_cast<uint8_t>(1u << (block & 7)); }
+};
+
+// A chunk that is scanned, by the handle it was found under, and the blocks whose rows are wanted.
+struct ScannedChunk {
+    uint32_t handle;
+    ChunkMap map;
+    uint8_t reserved[3];
 };
 
 }  // namespace gpujoin

@@ -16,6 +16,9 @@ static_assert(sizeof(MessageHeader) + sizeof(OpenBody) + offsetof(FragmentSpec, 
                   kMaxMessageBytes,
               "a plain join needs no OpenPart");
 static_assert(sizeof(MessageHeader) + sizeof(KeptTablesBody) <= kMaxMessageBytes);
+static_assert(sizeof(MessageHeader) + sizeof(ScanKeptBody) + kMaxKeptConditions * sizeof(KeptCondition) +
+                  kMaxScannedChunks * sizeof(ScannedChunk) <=
+              kMaxMessageBytes);
 static_assert(sizeof(MessageHeader) % 8 == 0 && sizeof(BatchBody) % 8 == 0, "bodies and columns are aligned");
 
 Status malformed(const char* what, uint64_t value) {
@@ -36,11 +39,13 @@ struct TailCounts {
     uint64_t columns = 0;
     uint64_t kept_columns = 0;
     uint64_t conditions = 0;
+    uint64_t scanned = 0;
     bool has_map = false;
 
     uint64_t bytes() const {
         return columns * sizeof(ColumnBuffers) + kept_columns * sizeof(ChunkColumn) +
-               conditions * sizeof(KeptCondition) + (has_map ? sizeof(ChunkMap) : 0);
+               conditions * sizeof(KeptCondition) + scanned * sizeof(ScannedChunk) +
+               (has_map ? sizeof(ChunkMap) : 0);
     }
 };
 
@@ -68,7 +73,7 @@ TailCounts tail_counts(const Message& message) {
         case MessageType::ProbeKept:
         case MessageType::BuildKept:
             counts.conditions = message.as<ScanKeptBody>().conditions;
-            counts.has_map = true;
+            counts.scanned = message.as<ScanKeptBody>().chunks;
             break;
         default:
             break;
@@ -121,10 +126,12 @@ Status take_tail(std::span<const std::byte> tail, Message* message) {
     if (counts.kept_columns > kMaxKeptColumns) return malformed("The number of columns", counts.kept_columns);
     if (counts.conditions > kMaxKeptConditions)
         return malformed("The number of conditions", counts.conditions);
+    if (counts.scanned > kMaxScannedChunks) return malformed("The number of chunks", counts.scanned);
     if (tail.size() != counts.bytes()) return malformed("The size of the packet", message->header->bytes);
     message->columns = take_tail<ColumnBuffers>(&tail, counts.columns);
     message->kept_columns = take_tail<ChunkColumn>(&tail, counts.kept_columns);
     message->conditions = take_tail<KeptCondition>(&tail, counts.conditions);
+    message->scanned = take_tail<ScannedChunk>(&tail, counts.scanned);
     if (counts.has_map) message->map = reinterpret_cast<const ChunkMap*>(tail.data());
     return {};
 }

@@ -274,10 +274,10 @@ struct SealKeptBody {
     uint32_t keep;  // 0: gives up
 };
 
-// ProbeKept, BuildKept. Followed by the conditions, then the map of the blocks whose rows are wanted.
+// ProbeKept, BuildKept. Followed by the conditions, then the chunks, of which there is one at least.
 struct ScanKeptBody {
-    uint32_t handle;
     uint32_t conditions;
+    uint32_t chunks;
 };
 
 // All chunks of a table; relation 0: of all tables.
@@ -312,7 +312,8 @@ struct Message {
     std::span<const std::byte> packed;          // Open, OpenPart
     std::span<const ChunkColumn> kept_columns;  // FindKept, MakeKept
     std::span<const KeptCondition> conditions;  // ProbeKept, BuildKept
-    const ChunkMap* map = nullptr;  // FoundKept, SealKept, ProbeKept, BuildKept; nullptr: there is none
+    std::span<const ScannedChunk> scanned;      // ProbeKept, BuildKept
+    const ChunkMap* map = nullptr;              // FoundKept, SealKept; nullptr: there is none
 
     template <typename Body>
     const Body& as() const {

@@ -81,14 +81,15 @@ void write_kept(const std::string& folder) {
     const ChunkBody chunk{{1, 2, 3, 0}, 4, 4096, 2, 0};
     write_packet(folder, MessageType::FindKept, &chunk, named, "-columns");
     write_packet(folder, MessageType::MakeKept, &chunk, named, "-columns");
-    std::vector<std::byte> tail(sizeof(KeptCondition) + sizeof(ChunkMap), std::byte{1});
+    std::vector<std::byte> tail(sizeof(KeptCondition) + 2 * sizeof(ScannedChunk), std::byte{1});
     const std::span<const std::byte> map(tail.data(), sizeof(ChunkMap));
+    const std::span<const std::byte> scanned(tail.data(), sizeof(ScannedChunk));
     const FoundKeptBody found{4, 100, 1, 1, {3}};
     write_packet(folder, MessageType::FoundKept, &found, map, "-map");
     const SealKeptBody seal{1, 1};
     write_packet(folder, MessageType::SealKept, &seal, map, "-map");
-    const ScanKeptBody all{1, 0}, some{1, 1};
-    write_packet(folder, MessageType::ProbeKept, &all, map, "-map");
+    const ScanKeptBody all{0, 1}, some{1, 2};
+    write_packet(folder, MessageType::ProbeKept, &all, scanned, "-chunk");
     write_packet(folder, MessageType::ProbeKept, &some, tail, "-condition");
     write_packet(folder, MessageType::BuildKept, &some, tail, "-condition");
     const ColumnBuffers buffers[] = {{kNoBuffer, 0, 0, 0}, {64, 128, 256, 512}};

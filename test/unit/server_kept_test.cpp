@@ -85,25 +85,33 @@ void keep_rows(TestClient& client) {
     EXPECT_EQ(seal(client, handle), handle);
 }
 
-std::vector<std::byte> scan_tail(const ChunkMap& map, const std::vector<KeptCondition>& conditions) {
-    std::vector<std::byte> tail(conditions.size() * sizeof(KeptCondition) + sizeof map);
-    if (!conditions.empty())
-        memcpy(tail.data(), conditions.data(), conditions.size() * sizeof(KeptCondition));
-    memcpy(tail.data() + tail.size() - sizeof map, &map, sizeof map);
-    return tail;
+void send_scan(TestClient& client, MessageType type, uint64_t sequence,
+               const std::vector<ScannedChunk>& chunks, const std::vector<KeptCondition>& conditions) {
+    std::vector<std::byte> tail;
+    auto add = [&tail](const auto& values) {
+        const auto bytes = std::as_bytes(std::span(values));
+        tail.insert(tail.end(), bytes.begin(), bytes.end());
+    };
+    add(conditions);
+    add(chunks);
+    const ScanKeptBody body{static_cast<uint32_t>(conditions.size()), static_cast<uint32_t>(chunks.size())};
+    client.send(type, sequence, &body, tail);
+}
+
+uint64_t probe(TestClient& client, const std::vector<ScannedChunk>& chunks,
+               const std::vector<KeptCondition>& conditions = {}) {
+    const uint64_t sequence = client.next_sequence();
+    send_scan(client, MessageType::ProbeKept, sequence, chunks, conditions);
+    return sequence;
 }
 
 uint64_t probe(TestClient& client, uint32_t handle, const ChunkMap& map = kMap,
                const std::vector<KeptCondition>& conditions = {}) {
-    const ScanKeptBody body{handle, static_cast<uint32_t>(conditions.size())};
-    const uint64_t sequence = client.next_sequence();
-    client.send(MessageType::ProbeKept, sequence, &body, scan_tail(map, conditions));
-    return sequence;
+    return probe(client, {{handle, map, {}}}, conditions);
 }
 
 void send_build(TestClient& client, uint32_t handle, const std::vector<KeptCondition>& conditions = {}) {
-    const ScanKeptBody body{handle, static_cast<uint32_t>(conditions.size())};
-    client.send(MessageType::BuildKept, 0, &body, scan_tail(kMap, conditions));
+    send_scan(client, MessageType::BuildKept, 0, {{handle, kMap, {}}}, conditions);
 }
 // How many rows were appended.
 uint64_t build_kept(TestClient& client, uint32_t handle, const std::vector<KeptCondition>& conditions = {}) {
@@ -175,6 +183,11 @@ TEST(ServerKept, RowsThatAreKeptArePiped) {
         EXPECT_EQ(counts_of(client, found.handle, kMap, {{2, 0, 0, 0, {}}}), (TestClient::Counts{{200, 2}}));
         EXPECT_EQ(counts_of(client, found.handle, kMap, {{2, 0, 0, 1, {}}}),
                   (TestClient::Counts{{100, 1}, {101, 1}}));
+        // Of several chunks, here the same twice.
+        client.groups(probe(client, {{found.handle, kMap, {}}, {found.handle, map_of({5}), {}}}));
+        EXPECT_EQ(client.groups(client.flush()), (TestClient::Counts{{100, 1}, {101, 1}, {200, 3}}));
+        client.send(MessageType::Rewind, 0, nullptr);
+        client.expect(MessageType::Rewound);
         // Together with rows that come as ever.
         client.groups(probe(client, found.handle));
         client.groups(client.probe(client.opened.input[0], {2, 1}));

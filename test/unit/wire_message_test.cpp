@@ -31,17 +31,12 @@ struct Packet {
     Status decode(Message* message) { return gpujoin::decode({data(), bytes}, message); }
 };
 
-// What follows a body of zeros.
-uint32_t plain_tail(MessageType type) {
-    return type == MessageType::ProbeKept || type == MessageType::BuildKept ? sizeof(ChunkMap) : 0;
-}
-
 // A packet with a body that nobody objects to: zeros, save that there is no session without a stage.
 Packet plain_packet(MessageType type) {
     std::vector<std::byte> zeros(kMaxMessageBytes);
     OpenBody open{1, 0};
     return Packet(type, type == MessageType::Open ? static_cast<const void*>(&open) : zeros.data(),
-                  {zeros.data(), plain_tail(type)});
+                  std::span<const std::byte>{});
 }
 
 template <typename Element>
@@ -78,7 +73,7 @@ TEST(Message, EveryTypeSurvives) {
         EXPECT_EQ(message.header->type, type);
         EXPECT_EQ(message.header->session, 7u);
         EXPECT_EQ(message.header->sequence, 9u);
-        EXPECT_EQ(message.header->bytes, sizeof(MessageHeader) + body_bytes(type) + plain_tail(type));
+        EXPECT_EQ(message.header->bytes, sizeof(MessageHeader) + body_bytes(type));
     }
     EXPECT_EQ(body_bytes(static_cast<MessageType>(0)), UINT32_MAX);
     EXPECT_EQ(body_bytes(static_cast<MessageType>(kLast + 1)), UINT32_MAX);
@@ -183,28 +178,35 @@ TEST(Message, MapsFollowWhereTheBodySaysSo) {
 }
 
 void check_scan_of_kept_rows(MessageType type) {
-    std::vector<ChunkMap> map(1);
-    map[0].add(kChunkBlocks - 1);
+    std::vector<ScannedChunk> chunks(2, {4, {}, {}});
+    chunks[1].map.add(kChunkBlocks - 1);
     for (uint32_t count : {0u, 1u, kMaxKeptConditions, kMaxKeptConditions + 1}) {
         std::vector<std::byte> tail;
-        tail << std::vector<KeptCondition>(count, {-5, 10, 3, 1, {}}) << map;
-        ScanKeptBody body{4, count};
+        tail << std::vector<KeptCondition>(count, {-5, 10, 3, 1, {}}) << chunks;
+        ScanKeptBody body{count, 2};
         Message message = decoded(type, &body, tail);
         ASSERT_EQ(message.header != nullptr, count <= kMaxKeptConditions) << count;
         if (!message.header) continue;
         ASSERT_EQ(message.conditions.size(), count);
         for (const KeptCondition& condition : message.conditions) EXPECT_EQ(condition.low, -5);
-        ASSERT_TRUE(message.map);
-        EXPECT_TRUE(message.map->has(kChunkBlocks - 1));
+        ASSERT_EQ(message.scanned.size(), 2u);
+        EXPECT_EQ(message.scanned[0].handle, 4u);
+        EXPECT_TRUE(message.scanned[1].map.has(kChunkBlocks - 1));
         for (uint32_t other : {count + 1, count - 1, UINT32_MAX}) {
-            ScanKeptBody wrong{4, other};
+            ScanKeptBody wrong{other, 2};
             EXPECT_FALSE(is_taken(type, &wrong, tail)) << other;
         }
         EXPECT_FALSE(is_taken(type, &body, std::span(tail).first(tail.size() - 8)));
     }
+    for (uint32_t count : {0u, kMaxScannedChunks, kMaxScannedChunks + 1}) {
+        std::vector<std::byte> tail;
+        tail << std::vector<ScannedChunk>(count);
+        ScanKeptBody body{0, count};
+        EXPECT_EQ(is_taken(type, &body, tail), count <= kMaxScannedChunks) << count;
+    }
 }
 
-TEST(Message, ScansOfKeptRowsCarryConditionsAndAMap) {
+TEST(Message, ScansOfKeptRowsCarryConditionsAndChunks) {
     check_scan_of_kept_rows(MessageType::ProbeKept);
     check_scan_of_kept_rows(MessageType::BuildKept);
 }

@@ -146,6 +146,10 @@ bool KeptChunk::append_column(KeptValues& values, const ColumnView& view, uint64
     return true;
 }
 
+uint32_t KeptChunk::block_of(uint64_t row) const {
+    return static_cast<uint32_t>(std::ranges::upper_bound(first_row_, row) - first_row_.begin()) - 1;
+}
+
 Status KeptChunk::append(const BatchView& batch, uint32_t first_block, std::span<const uint16_t> block_rows) {
     const uint64_t rows = std::accumulate(block_rows.begin(), block_rows.end(), uint64_t{0});
     if (rows != batch.rows || first_block < next_block_ || first_block > kChunkBlocks ||

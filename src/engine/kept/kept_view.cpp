@@ -106,31 +106,45 @@ void gather_fixed(const KeptValues& values, const ColumnSpec& wanted, const uint
     });
 }
 
-}  // namespace
-
-Status validate_kept_scan(const KeptScan& scan, std::span<const ColumnSpec> source) {
-    const auto& columns = scan.view.columns;
+Status validate_part(const KeptView& view, std::span<const KeptCondition> conditions,
+                     std::span<const ColumnSpec> source) {
+    const auto& columns = view.columns;
     if (columns.size() < source.size()) return malformed_scan("It has fewer columns than its source.");
     for (size_t i = 0; i < source.size(); i++)
         if (!can_give(columns[i]->column.spec, source[i]))
             return malformed_scan("A column is not what its source has.");
-    for (const KeptCondition& condition : scan.conditions)
+    for (const KeptCondition& condition : conditions)
         if (condition.column >= columns.size() || !has_integers(columns[condition.column]->column.spec))
             return malformed_scan("A condition is not on a column of integers.");
     return {};
 }
 
+bool wants_all_of(const KeptChunk& chunk, const ChunkMap& map) {
+    for (uint32_t block = 0; block < kChunkBlocks; block++)
+        if (!map.has(block) && chunk.first_row(block) != chunk.first_row(block + 1)) return false;
+    return true;
+}
+
+}  // namespace
+
+void KeptScan::add(KeptView view, const ChunkMap& map) {
+    const bool wants_all = wants_all_of(view.rows_of(), map);
+    parts.push_back({std::move(view), map, rows(), wants_all});
+}
+
+const KeptPart& KeptScan::part_of(uint64_t row) const {
+    return *std::ranges::upper_bound(parts, row, {}, &KeptPart::end_row);
+}
+
+Status validate_kept_scan(const KeptScan& scan, std::span<const ColumnSpec> source) {
+    for (const KeptPart& part : scan.parts)
+        GPUJOIN_RETURN_IF_FAILED(validate_part(part.view, scan.conditions, source));
+    return {};
+}
+
 KeptRows::KeptRows(const KeptScan& scan, KeptPosition& position, std::span<const ColumnSpec> source,
                    uint32_t most_rows, Ledger* ledger)
-    : scan_(scan),
-      position_(position),
-      source_(source),
-      most_rows_(most_rows),
-      ledger_(ledger),
-      wants_all_(true) {
-    const KeptChunk& chunk = scan.view.rows_of();
-    for (uint32_t block = 0; block < kChunkBlocks && wants_all_; block++)
-        wants_all_ = scan.map.has(block) || chunk.first_row(block) == chunk.first_row(block + 1);
+    : scan_(scan), position_(position), source_(source), most_rows_(most_rows), ledger_(ledger) {
     outputs_.resize(source.size());
     views_.resize(source.size());
     for (size_t i = 0; i < source.size(); i++) outputs_[i].spec = source[i];
@@ -149,8 +163,9 @@ bool KeptRows::charge(uint64_t bytes) {
 // As many rows as have so much in their Bytes columns on average.
 uint32_t KeptRows::most_rows() const {
     uint64_t bytes = 0;
-    for (size_t i = 0; i < source_.size(); i++) bytes += scan_.view.columns[i]->data.bytes();
-    const uint64_t average = bytes / std::max<uint64_t>(scan_.view.rows_of().rows(), 1);
+    for (const KeptPart& part : scan_.parts)
+        for (size_t i = 0; i < source_.size(); i++) bytes += part.view.columns[i]->data.bytes();
+    const uint64_t average = bytes / std::max<uint64_t>(scan_.rows(), 1);
     uint32_t rows = most_rows_;
     while (rows > kFewestRows && rows * average > kMostBytes) rows /= 2;
     return rows;
@@ -185,28 +200,29 @@ Status KeptRows::set_aside() {
 }
 
 // Numbers of the rows that are of wanted blocks.
-uint32_t KeptRows::select_wanted(uint64_t first, uint64_t end) {
+uint32_t KeptRows::select_wanted(const KeptPart& part, uint64_t first, uint64_t end) {
     uint32_t count = 0;
-    const KeptChunk& chunk = scan_.view.rows_of();
-    for (uint64_t row = first; row < end;) {
-        while (chunk.first_row(block_ + 1) <= row) block_++;
-        const uint64_t stop = std::min(end, chunk.first_row(block_ + 1));
-        if (scan_.map.has(block_))
+    const KeptChunk& chunk = part.view.rows_of();
+    uint32_t block = chunk.block_of(first);
+    for (uint64_t row = first; row < end; block++) {
+        const uint64_t stop = std::min(end, chunk.first_row(block + 1));
+        if (part.map.has(block))
             for (; row < stop; row++) selected_[count++] = static_cast<uint32_t>(row);
         row = stop;
     }
     return count;
 }
 
-uint32_t KeptRows::select(uint64_t first, uint64_t end) {
+// Of the rows of a part, from its first row on.
+uint32_t KeptRows::select(const KeptPart& part, uint64_t first, uint64_t end) {
     auto count = static_cast<uint32_t>(end - first);
-    if (wants_all_)
+    if (part.wants_all)
         for (uint32_t i = 0; i < count; i++) selected_[i] = static_cast<uint32_t>(first) + i;
     else
-        count = select_wanted(first, end);
+        count = select_wanted(part, first, end);
     for (const KeptCondition& condition : scan_.conditions) {
         if (count == 0) break;
-        const KeptValues& values = *scan_.view.columns[condition.column];
+        const KeptValues& values = *part.view.columns[condition.column];
         with_integer(values.column.spec, [&](auto integer) {
             count = test<decltype(integer)>(values, condition, selected_.data(), count);
         });
@@ -246,10 +262,10 @@ Status KeptRows::gather_bytes(Output& output, const KeptValues& values, uint32_t
     return {};
 }
 
-Status KeptRows::gather(uint32_t count) {
+Status KeptRows::gather(const KeptPart& part, uint32_t count) {
     for (size_t i = 0; i < source_.size(); i++) {
         Output& output = outputs_[i];
-        const KeptValues& values = *scan_.view.columns[i];
+        const KeptValues& values = *part.view.columns[i];
         gather_validity(output, values, count);
         if (uint32_t width = fixed_width(output.spec.type))
             gather_fixed(values, output.spec, selected_.data(), count,
@@ -261,17 +277,33 @@ Status KeptRows::gather(uint32_t count) {
     return {};
 }
 
+void KeptRows::read_first(uint64_t first, uint64_t end) {
+    next_ = first;
+    end_ = end;
+}
+
+// False at the end.
+bool KeptRows::take_rows() {
+    if (next_ < end_) return true;
+    next_ = position_.next_row.fetch_add(rows_at_a_time_);
+    end_ = std::min(scan_.rows(), next_ + rows_at_a_time_);
+    return next_ < end_;
+}
+
+// Of the rows that were taken, as far as they are of one part.
+Status KeptRows::read_some() {
+    const KeptPart& part = scan_.part_of(next_);
+    const uint64_t stop = std::min({end_, next_ + rows_at_a_time_, part.end_row()});
+    const uint32_t count = select(part, next_ - part.first_row, stop - part.first_row);
+    next_ = stop;
+    return count > 0 ? gather(part, count) : Status{};
+}
+
 Status KeptRows::next(BatchView* batch) {
     if (capacity_ == 0) GPUJOIN_RETURN_IF_FAILED(set_aside());
     rows_ = 0;
     for (Output& output : outputs_) output.has_nulls = false;
-    const uint64_t rows = scan_.view.rows_of().rows();
-    while (rows_ + rows_at_a_time_ <= capacity_) {
-        const uint64_t first = position_.next_row.fetch_add(rows_at_a_time_);
-        if (first >= rows) break;
-        const uint32_t count = select(first, std::min(rows, first + rows_at_a_time_));
-        if (count > 0) GPUJOIN_RETURN_IF_FAILED(gather(count));
-    }
+    while (rows_ + rows_at_a_time_ <= capacity_ && take_rows()) GPUJOIN_RETURN_IF_FAILED(read_some());
     for (size_t i = 0; i < outputs_.size(); i++) {
         const Output& output = outputs_[i];
         views_[i] = {output.has_nulls ? output.validity.data() : nullptr, output.values.data(),

@@ -1,6 +1,6 @@
-// KeptView: a chunk as one scan wants it: its columns, which may lie in several KeptChunks of the same rows,
-// of the types that the scan's source has them in; the conditions; and the blocks whose rows are wanted. Rows
-// that meet the conditions are laid side by side, some at a time, as a batch of the source.
+// KeptScan: chunks as one scan wants them: their columns, which may lie in several KeptChunks of the same
+// rows, the conditions, and the blocks whose rows are wanted. Rows that meet the conditions are laid side by
+// side, some at a time, as a batch of the source, in the types that it has the columns in.
 #pragma once
 
 #include <atomic>
@@ -19,35 +19,59 @@ struct KeptView {
     bool operator==(const KeptView&) const = default;
 };
 
-struct KeptScan {
+// A chunk in a scan.
+struct KeptPart {
     KeptView view;
-    std::vector<KeptCondition> conditions;
-    ChunkMap map;  // of the blocks whose rows are wanted
+    ChunkMap map;           // of the blocks whose rows are wanted
+    uint64_t first_row;     // where the scan's rows begin to be those of the chunk
+    bool wants_all = true;  // rows of all blocks that the chunk has
+
+    uint64_t rows() const { return view.rows_of().rows(); }
+    uint64_t end_row() const { return first_row + rows(); }
 };
 
-// 08P01 where a condition is on a column that is not there or has no integers, or the first columns cannot be
-// given as those of the source.
+// The rows of a scan are those of its parts, one part behind the other, wanted or not.
+struct KeptScan {
+    std::vector<KeptPart> parts;
+    std::vector<KeptCondition> conditions;
+
+    void add(KeptView view, const ChunkMap& map);
+    uint64_t rows() const { return parts.empty() ? 0 : parts.back().end_row(); }
+    // The part that a row is of.
+    const KeptPart& part_of(uint64_t row) const;
+};
+
+// 08P01 where a condition is on a column that is not there or has no integers, or the first columns of a part
+// cannot be given as those of the source.
 Status validate_kept_scan(const KeptScan& scan, std::span<const ColumnSpec> source);
 
 // How far those have come who share the rows of a scan among themselves.
 struct KeptPosition {
-    std::atomic<uint64_t> next_row{0};  // of the chunk
+    std::atomic<uint64_t> next_row{0};  // of the scan
 };
 
-// Gives rows of a scan that nobody else has had, batch after batch, in memory that is charged to the ledger.
-// Used by one thread at a time.
-class KeptRows {
+// Gives rows of a scan that nobody else has had, batch after batch. Used by one thread at a time.
+class KeptReader {
+  public:
+    virtual ~KeptReader() = default;
+    // The next rows; none at the end. The view is valid until the next call, before which all work with it
+    // has ended. 53200 where there is no room for a batch.
+    virtual Status next(BatchView* batch) = 0;
+};
+
+// Gives them in host memory that is charged to the ledger.
+class KeptRows final : public KeptReader {
   public:
     // The scan is valid, and outlives this, as do the position and the ledger. most_rows: of a batch.
     KeptRows(const KeptScan& scan, KeptPosition& position, std::span<const ColumnSpec> source,
              uint32_t most_rows, Ledger* ledger);
-    ~KeptRows();
+    ~KeptRows() override;
     KeptRows(const KeptRows&) = delete;
     KeptRows& operator=(const KeptRows&) = delete;
 
-    // The next rows; none at the end. The view is valid until the next call. 53200 where the ledger has no
-    // room.
-    Status next(BatchView* batch);
+    Status next(BatchView* batch) override;
+    // From now on, before rows that nobody has had: these, which the caller has taken from the position.
+    void read_first(uint64_t first, uint64_t end);
 
   private:
     struct Output {
@@ -62,9 +86,11 @@ class KeptRows {
     uint32_t most_rows() const;
     bool has_room(uint64_t bytes) const;
     Status set_aside();
-    uint32_t select(uint64_t first, uint64_t end);
-    uint32_t select_wanted(uint64_t first, uint64_t end);
-    Status gather(uint32_t count);
+    bool take_rows();
+    Status read_some();
+    uint32_t select(const KeptPart& part, uint64_t first, uint64_t end);
+    uint32_t select_wanted(const KeptPart& part, uint64_t first, uint64_t end);
+    Status gather(const KeptPart& part, uint32_t count);
     void gather_validity(Output& output, const KeptValues& values, uint32_t count) const;
     Status gather_bytes(Output& output, const KeptValues& values, uint32_t count);
     bool charge(uint64_t bytes);
@@ -75,8 +101,8 @@ class KeptRows {
     const uint32_t most_rows_;
     Ledger* const ledger_;
     uint64_t charged_ = 0;
-    bool wants_all_;         // rows of all blocks that the chunk has
-    uint32_t block_ = 0;     // that has the row that was looked at last
+    uint64_t next_ = 0;      // of the scan's rows that were taken from the position
+    uint64_t end_ = 0;       // of these
     uint32_t capacity_ = 0;  // of a batch; 0: nothing was set aside
     uint32_t rows_at_a_time_ = 0;
     uint32_t rows_ = 0;  // in the batch

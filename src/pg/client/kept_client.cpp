@@ -17,16 +17,17 @@ bool ask_about(Client* client, MessageType question, const ChunkBody& body,
 
 struct ScanKeptMessage {
     explicit ScanKeptMessage(const KeptScanView* scan)
-        : body{scan->handle, static_cast<uint32>(scan->conditions.size())},
-          tail(bytes, scan->conditions.size_bytes() + sizeof *scan->map) {
+        : body{static_cast<uint32>(scan->conditions.size()), static_cast<uint32>(scan->chunks.size())},
+          tail(bytes, scan->conditions.size_bytes() + scan->chunks.size_bytes()) {
         memcpy(bytes, scan->conditions.data(), scan->conditions.size_bytes());
-        memcpy(bytes + scan->conditions.size_bytes(), scan->map, sizeof *scan->map);
+        memcpy(bytes + scan->conditions.size_bytes(), scan->chunks.data(), scan->chunks.size_bytes());
     }
     ScanKeptMessage(const ScanKeptMessage&) = delete;
     ScanKeptMessage& operator=(const ScanKeptMessage&) = delete;
 
     ScanKeptBody body;
-    alignas(KeptCondition) std::byte bytes[kMaxKeptConditions * sizeof(KeptCondition) + sizeof(ChunkMap)];
+    alignas(KeptCondition) std::byte
+        bytes[kMaxKeptConditions * sizeof(KeptCondition) + kMaxScannedChunks * sizeof(ScannedChunk)];
     std::span<const std::byte> tail;
 };
 

@@ -32,11 +32,10 @@ void client_append_kept(Client* client, const Block* block, AppendKeptBody body,
 // The chunk is complete, for the blocks of the map; nullptr: it is given up. False where it is not kept.
 bool client_seal_kept(Client* client, uint32_t handle, const ChunkMap* map);
 
-// Rows of a found chunk: those that meet the conditions, of the blocks of the map.
+// Rows of found chunks: those that meet the conditions.
 struct KeptScanView {
-    uint32_t handle;
     std::span<const KeptCondition> conditions;
-    const ChunkMap* map;
+    std::span<const ScannedChunk> chunks;  // kMaxScannedChunks at most
 };
 // Probes with them. The sequence number of the results.
 uint64_t client_probe_kept(Client* client, const KeptScanView* scan);

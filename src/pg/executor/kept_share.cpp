@@ -56,6 +56,10 @@ const SharedChunk* kept_share_take(KeptShare* share) {
     return number < share->count ? &chunks_in(share)[number] : nullptr;
 }
 
+uint32 kept_share_left(KeptShare* share) {
+    return share->count - Min(pg_atomic_read_u32(&share->taken), share->count);
+}
+
 const ChunkMap* kept_share_map(const KeptShare* share, uint32 number) {
     return maps_in(share) + number;
 }

@@ -44,6 +44,8 @@ void kept_share_add(KeptShare* share, const SharedChunk& chunk, const ChunkMap* 
 
 // The next chunk that nobody has taken; nullptr: there are no more.
 const SharedChunk* kept_share_take(KeptShare* share);
+// How many nobody has taken so far.
+uint32 kept_share_left(KeptShare* share);
 
 // The blocks of a chunk that are passed over; those of the next chunk follow.
 const ChunkMap* kept_share_map(const KeptShare* share, uint32 number);

@@ -26,6 +26,7 @@ namespace gpujoin {
 namespace {
 
 constexpr BlockNumber kFewestBlocks = 128;  // of a table whose columns are kept
+constexpr uint32 kShareOfChunks = 8;        // that one process takes at once, of those that are left
 
 // A condition of the scan, and the kept column that it is on.
 struct ScanCondition {
@@ -45,6 +46,13 @@ struct UsableChunk {
     uint32 handle;  // 0: it is of no use
     uint64 rows;
     ChunkMap map;
+};
+
+// Those that are scanned at once.
+struct UsableChunks {
+    uint32 count;
+    uint64 rows;
+    ScannedChunk chunks[kMaxScannedChunks];
 };
 
 }  // namespace
@@ -67,6 +75,7 @@ struct KeptSource {
     bool has_ended;            // there are no more chunks
     const SharedChunk* taken;  // is to be made when all results are received; or nullptr
     uint8* read_too;           // blocks of chunks that could not be made; nullptr: none
+    UsableChunks usable;       // the next scan's
     KeptCondition* conditions;
     bool has_run;
     KeptFigures figures;
@@ -301,26 +310,44 @@ void end_chunks(KeptSource* source) {
     bms_free(attributes);
 }
 
-KeptProbe next_usable(KeptSource* source, Client* client, bool may_make, UsableChunk* usable) {
+void add_usable(KeptSource* source, const UsableChunk* chunk) {
+    UsableChunks* usable = &source->usable;
+    usable->chunks[usable->count++] = {chunk->handle, chunk->map, {}};
+    usable->rows += chunk->rows;
+    pg_atomic_fetch_add_u32(&source->share->used, 1);
+    pg_atomic_fetch_add_u64(&source->share->passed_over, static_cast<int64>(count_blocks(chunk->map)));
+}
+
+// As many as there are; or a part of those that are left, so that others who share them have some to do.
+uint32 chunks_at_once(const KeptSource* source) {
+    if (!source->share || source->is_alone) return kMaxScannedChunks;
+    return Min(1 + kept_share_left(source->share) / kShareOfChunks, kMaxScannedChunks);
+}
+
+// Finds the chunks that are scanned next. Those that are there are scanned together, those that have to be
+// made one by one.
+KeptProbe next_usable(KeptSource* source, Client* client, bool may_make) {
     KeptShare* share = source->share;
-    for (;;) {
+    uint32 most = chunks_at_once(source);
+    while (source->usable.count < most) {
         const SharedChunk* chunk = source->taken;
         if (!chunk && share && share->is_decided) chunk = kept_share_take(share);
-        if (!chunk) {
-            end_chunks(source);
-            return KeptProbe::None;
-        }
         source->taken = chunk;
-        if (chunk->handle == 0 && !may_make) return KeptProbe::Later;
+        if (!chunk) break;
+        bool is_made = chunk->handle == 0;
+        if (is_made && source->usable.count > 0) break;
+        if (is_made && !may_make) return KeptProbe::Later;
         source->taken = nullptr;
-        *usable = chunk->handle
-                      ? UsableChunk{chunk->handle, chunk->rows, *kept_share_map(share, chunk->number)}
-                      : make_taken(source, client, chunk->number);
-        if (usable->handle == 0) continue;
-        pg_atomic_fetch_add_u32(&share->used, 1);
-        pg_atomic_fetch_add_u64(&share->passed_over, static_cast<int64>(count_blocks(usable->map)));
-        return KeptProbe::Sent;
+        UsableChunk usable =
+            is_made ? make_taken(source, client, chunk->number)
+                    : UsableChunk{chunk->handle, chunk->rows, *kept_share_map(share, chunk->number)};
+        if (usable.handle == 0) continue;
+        add_usable(source, &usable);
+        if (is_made) break;
     }
+    if (source->usable.count > 0) return KeptProbe::Sent;
+    end_chunks(source);
+    return KeptProbe::None;
 }
 
 void take_figures(KeptSource* source) {
@@ -331,17 +358,20 @@ void take_figures(KeptSource* source) {
                        pg_atomic_read_u64(&share->passed_over)};
 }
 
-KeptProbe next_chunk(KeptSource* source, Client* client, bool may_make, UsableChunk* chunk) {
+KeptProbe next_chunks(KeptSource* source, Client* client, bool may_make) {
+    source->usable.count = 0;
+    source->usable.rows = 0;
     if (source->is_open && source->has_ended) return KeptProbe::None;
     if (!source->is_open) open(source, client);
-    KeptProbe found = next_usable(source, client, may_make, chunk);
+    KeptProbe found = next_usable(source, client, may_make);
     if (found == KeptProbe::Sent)
-        count_rows_fetched(heap_scan_relation(source->scan), static_cast<int64>(chunk->rows));
+        count_rows_fetched(heap_scan_relation(source->scan), static_cast<int64>(source->usable.rows));
     return found;
 }
 
-KeptScanView scan_of(const KeptSource* source, const UsableChunk* chunk) {
-    return {chunk->handle, {source->conditions, static_cast<size_t>(source->condition_count)}, &chunk->map};
+KeptScanView scan_of(const KeptSource* source) {
+    return {{source->conditions, static_cast<size_t>(source->condition_count)},
+            {source->usable.chunks, source->usable.count}};
 }
 
 }  // namespace
@@ -397,10 +427,9 @@ void kept_source_decide(KeptSource* source, Client* client) {
 
 KeptProbe kept_source_probe(KeptSource* source, Client* client, bool may_make, uint64* sequence) {
     MemoryContext caller = MemoryContextSwitchTo(source->context);
-    UsableChunk chunk;
-    KeptProbe found = next_chunk(source, client, may_make, &chunk);
+    KeptProbe found = next_chunks(source, client, may_make);
     if (found == KeptProbe::Sent) {
-        KeptScanView scan = scan_of(source, &chunk);
+        KeptScanView scan = scan_of(source);
         *sequence = client_probe_kept(client, &scan);
     }
     MemoryContextSwitchTo(caller);
@@ -410,11 +439,10 @@ KeptProbe kept_source_probe(KeptSource* source, Client* client, bool may_make, u
 uint64 kept_source_build(KeptSource* source, Client* client, uint32_t stage) {
     MemoryContext caller = MemoryContextSwitchTo(source->context);
     uint64 rows = 0;
-    UsableChunk chunk;
-    while (!client_refusal(client) && next_chunk(source, client, true, &chunk) == KeptProbe::Sent) {
-        KeptScanView scan = scan_of(source, &chunk);
+    while (!client_refusal(client) && next_chunks(source, client, true) == KeptProbe::Sent) {
+        KeptScanView scan = scan_of(source);
         uint64 built = client_build_kept(client, stage, &scan);
-        rows += client_refusal(client) ? chunk.rows : built;
+        rows += client_refusal(client) ? source->usable.rows : built;
     }
     MemoryContextSwitchTo(caller);
     return rows;

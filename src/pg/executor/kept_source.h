@@ -32,7 +32,7 @@ enum class KeptProbe {
     None,   // there are no more kept rows
 };
 
-// Has the server probe with the kept rows of one more chunk, which it may have made before: then no results
+// Has the server probe with the kept rows of some more chunks, which it may have made before: then no results
 // may be outstanding, nor at the first call. The scan is not to be read before there are no more.
 KeptProbe kept_source_probe(KeptSource* source, Client* client, bool may_make, uint64* sequence);
 // Has the kept rows of all chunks appended to the build side of a stage, before the scan is read. How many

@@ -1,0 +1,107 @@
+// Random rows in kept chunks, and which of them a scan should give.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "kept_rows.h"
+
+namespace gpujoin::test {
+
+inline int64_t integer_of(const std::string& bytes, const ColumnSpec& spec) {
+    uint64_t value = 0;
+    memcpy(&value, bytes.data(), bytes.size());
+    const int unused = 64 - 8 * static_cast<int>(bytes.size());
+    return spec.order == ValueOrder::Signed ? static_cast<int64_t>(value << unused) >> unused
+                                            : static_cast<int64_t>(value);
+}
+
+// Chunks of random rows, one behind the other, and these.
+struct Kept {
+    static constexpr uint32_t kChunks = 3;
+
+    struct Place {
+        uint32_t chunk, block;
+    };
+    std::vector<ChunkColumn> columns;
+    std::vector<KeptRow> rows;
+    std::vector<Place> places;  // of the rows
+    std::vector<std::shared_ptr<KeptChunk>> chunks;
+    std::vector<ChunkMap> maps;  // of the blocks that are wanted, by chunk
+    std::vector<KeptCondition> conditions;
+
+    Kept(std::vector<ChunkColumn> of, uint32_t block_count, uint32_t block_rows, Ledger* ledger,
+         uint32_t seed, size_t text_bytes = 12)
+        : columns(std::move(of)), maps(kChunks) {
+        std::mt19937_64 random(seed);
+        for (uint32_t i = 0; i < kChunks; i++) {
+            chunks.push_back(std::make_shared<KeptChunk>(columns, ledger));
+            const uint32_t end = (i + 1) * block_count / kChunks;
+            for (uint32_t block = i * block_count / kChunks; block < end; block++) {
+                std::vector<KeptRow> some(random() % (block_rows + 1));
+                for (KeptRow& row : some) make_row(row, random, text_bytes);
+                add_block({i, 2 * block}, some);
+            }
+            chunks.back()->seal();
+        }
+    }
+
+    KeptScan scan() const {
+        KeptScan made;
+        made.conditions = conditions;
+        for (uint32_t i = 0; i < kChunks; i++) {
+            KeptView view{{chunks[i]}, {}};
+            for (const KeptValues& values : chunks[i]->columns()) view.columns.push_back(&values);
+            made.add(std::move(view), maps[i]);
+        }
+        return made;
+    }
+
+    std::vector<ColumnSpec> source(size_t count) const {
+        std::vector<ColumnSpec> specs;
+        for (size_t i = 0; i < count; i++) specs.push_back(columns[i].spec);
+        return specs;
+    }
+
+    // What the scan should give of the first columns.
+    std::vector<KeptRow> expected(size_t count) const {
+        std::vector<KeptRow> passed;
+        for (size_t i = 0; i < rows.size(); i++)
+            if (maps[places[i].chunk].has(places[i].block) && passes(rows[i]))
+                passed.emplace_back(rows[i].begin(), rows[i].begin() + static_cast<int>(count));
+        return passed;
+    }
+
+  private:
+    void add_block(Place place, const std::vector<KeptRow>& some) {
+        const std::vector<uint16_t> counts{static_cast<uint16_t>(some.size())};
+        EXPECT_TRUE(chunks[place.chunk]->append(KeptBatch(columns, some).view(), place.block, counts).ok());
+        rows.insert(rows.end(), some.begin(), some.end());
+        places.insert(places.end(), some.size(), place);
+        maps[place.chunk].add(place.block);
+    }
+    void make_row(KeptRow& row, std::mt19937_64& random, size_t text_bytes) const {
+        for (const ChunkColumn& column : columns) {
+            std::string bytes(fixed_width(column.spec.type), '\0');
+            if (column.spec.type == ColumnType::Bytes) bytes.resize(random() % text_bytes);
+            const bool is_small = random() % 2 == 0;
+            for (size_t i = 0; i < bytes.size(); i++)
+                bytes[i] = static_cast<char>(is_small && i > 0 ? 0 : random());
+            row.push_back(random() % 10 == 0 ? KeptValue() : KeptValue(bytes));
+        }
+    }
+    bool passes(const KeptRow& row) const {
+        for (const KeptCondition& condition : conditions) {
+            const KeptValue& value = row[condition.column];
+            if (!value) return false;
+            const uint64_t distance =
+                static_cast<uint64_t>(integer_of(*value, columns[condition.column].spec)) -
+                static_cast<uint64_t>(condition.low);
+            if ((distance <= condition.span) == (condition.outside != 0)) return false;
+        }
+        return true;
+    }
+};
+
+}  // namespace gpujoin::test
