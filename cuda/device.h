@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "cuda/kept/resident_columns.h"
 #include "cuda/memory/memory.h"
 #include "cuda/radix/radix_plan.h"
 #include "cuda/work/stream.h"
@@ -15,7 +16,10 @@ class Device {
   public:
     // cache_bytes: of the second-level cache, by which joins are planned; 0 for as many as the device has.
     Device(int number, uint64_t memory_limit, uint64_t cache_bytes = 0)
-        : number_(number), cache_bytes_(cache_bytes), pool_(number, memory_limit) {}
+        : number_(number), cache_bytes_(cache_bytes), pool_(number, memory_limit), resident_(&pool_) {
+        pool_.set_reclaim([this](uint64_t bytes) { resident_.give_up(bytes); });
+    }
+    ~Device() { pool_.set_reclaim(nullptr); }
 
     // Makes pool, streams and staging buffers. The device is the current one.
     Status open();
@@ -30,6 +34,7 @@ class Device {
     DevicePool& pool() { return pool_; }
     StreamPool& streams() { return streams_; }
     Transfer& transfer() { return transfer_; }
+    ResidentColumns& resident() { return resident_; }
     const std::string& name() const { return name_; }
     const DeviceFacts& facts() const { return facts_; }
 
@@ -43,6 +48,7 @@ class Device {
     DevicePool pool_;
     StreamPool streams_;
     Transfer transfer_;
+    ResidentColumns resident_;
 };
 
 // Describes a device without making a context on it; free_memory is left at 0.

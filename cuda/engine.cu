@@ -7,6 +7,7 @@
 #include "cuda/work/check.h"
 #include "cuda/device.h"
 #include "cuda/fragment/device_place.h"
+#include "cuda/kept/resident_reader.h"
 #include "engine/guard.h"
 #include "cuda/join.h"
 
@@ -55,6 +56,12 @@ class CudaEngine : public Engine {
         return guarded([&] {
             return open_fragment_in(*this, make_device_place(&device_, limits), fragment, limits, opened);
         });
+    }
+
+    std::unique_ptr<KeptReader> read_kept(const KeptScan& scan, KeptPosition& position,
+                                          std::span<const ColumnSpec> source, uint32_t most_rows,
+                                          const Limits& limits) override {
+        return make_resident_reader(&device_, scan, position, source, most_rows, limits);
     }
 
     Status pin(std::byte* memory, uint64_t bytes) override {

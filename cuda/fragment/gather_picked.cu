@@ -3,10 +3,8 @@
 
 #include <algorithm>
 
-#include "cuda/columns/copy_bytes.cuh"
+#include "cuda/columns/gather_bytes.cuh"
 #include "cuda/work/launch.cuh"
-#include "cuda/work/primitives.h"
-#include "engine/search.h"
 
 namespace gpujoin::cuda {
 
@@ -58,23 +56,6 @@ struct GatherColumns {
     }
 };
 
-// Each thread writes one stretch of the data, whatever values it belongs to: long values are shared out.
-Status gather_data(const WorkContext& context, const PickedView& column, RowChoice choice, uint64_t rows,
-                   const uint64_t* starts, uint64_t data_bytes, std::byte* data) {
-    constexpr uint64_t kStretch = 64;
-    return for_each(context.handle(), (data_bytes + kStretch - 1) / kStretch, [=] __device__(uint64_t i) {
-        uint64_t at = i * kStretch;
-        uint64_t end = at + kStretch < data_bytes ? at + kStretch : data_bytes;
-        for (uint64_t value = find_owner(starts, rows, at); at < end; value++) {
-            uint64_t stop = starts[value + 1] < end ? starts[value + 1] : end;
-            if (stop == at) continue;
-            const ValueRef from = column.value(column.row(choice(value)));
-            copy_bytes(data + at, from.data + (at - starts[value]), stop - at);
-            at = stop;
-        }
-    });
-}
-
 }  // namespace
 
 Status gather_picked(const WorkContext& context, std::span<const PickedTarget> targets, RowChoice choice,
@@ -91,25 +72,18 @@ Status gather_picked(const WorkContext& context, std::span<const PickedTarget> t
 
 Status find_picked_starts(const WorkContext& context, const PickedView& column, RowChoice choice,
                           uint64_t rows, uint64_t* starts) {
-    GPUJOIN_RETURN_IF_FAILED(for_each(context.handle(), rows + 1, [=] __device__(uint64_t i) {
-        uint64_t bytes = 0;
-        if (i < rows) {
-            const uint64_t row = column.row(choice(i));
-            if (!column.is_null(row)) bytes = column.value(row).bytes;
-        }
-        starts[i] = bytes;
-    }));
-    return exclusive_sum(context.account, context.handle(), starts, rows + 1);
+    return find_starts(context, rows, starts, [=] __device__(uint64_t i) -> uint64_t {
+        const uint64_t row = column.row(choice(i));
+        return column.is_null(row) ? 0 : column.value(row).bytes;
+    });
 }
 
 Status gather_picked_bytes(const WorkContext& context, const PickedView& column, RowChoice choice,
                            uint64_t rows, const uint64_t* starts, uint64_t data_bytes, uint32_t* offsets,
                            std::byte* data) {
-    if (offsets)
-        GPUJOIN_RETURN_IF_FAILED(for_each(context.handle(), rows + 1, [=] __device__(uint64_t i) {
-            offsets[i] = static_cast<uint32_t>(starts[i]);
-        }));
-    return gather_data(context, column, choice, rows, starts, data_bytes, data);
+    if (offsets) GPUJOIN_RETURN_IF_FAILED(copy_starts(context, rows, starts, offsets));
+    return gather_bytes(context, rows, starts, data_bytes, data,
+                        [=] __device__(uint64_t i) { return column.value(column.row(choice(i))).data; });
 }
 
 }  // namespace gpujoin::cuda

@@ -51,6 +51,8 @@ Status DevicePool::open() {
 bool DevicePool::charge(uint64_t bytes) {
     if (ledger_.charge(bytes)) return true;
     give_up_kept();
+    if (ledger_.charge(bytes)) return true;
+    reclaim(bytes);
     return ledger_.charge(bytes);
 }
 
@@ -63,7 +65,7 @@ Status DevicePool::allocate(uint64_t bytes, cudaStream_t stream, void** memory) 
     cudaError_t error = cudaMallocFromPoolAsync(memory, bytes, pool_, stream);
     if (error == cudaErrorMemoryAllocation) {
         // There is room by the ledger: in what is kept, or given back behind work of other streams.
-        give_up_kept();
+        reclaim(bytes);
         cudaDeviceSynchronize();
         cudaGetLastError();
         error = cudaMallocFromPoolAsync(memory, bytes, pool_, stream);
@@ -108,6 +110,11 @@ void DevicePool::give_up_kept() {
     }
     ledger_.release(std::exchange(kept_bytes_, 0));
     kept_.clear();
+}
+
+void DevicePool::reclaim(uint64_t bytes) {
+    if (reclaim_) reclaim_(bytes);
+    give_up_kept();
 }
 
 Status MemoryAccount::allocate(uint64_t bytes, cudaStream_t stream, void** memory) {

@@ -12,6 +12,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -31,6 +32,8 @@ class DevicePool {
     DevicePool& operator=(const DevicePool&) = delete;
 
     Status open();
+    // Who is asked to give memory up, so many bytes, that joins want and that there is no room for.
+    void set_reclaim(std::function<void(uint64_t)> reclaim) { reclaim_ = std::move(reclaim); }
     int device() const { return device_; }
     cudaMemPool_t handle() const { return pool_; }
     Ledger& ledger() { return ledger_; }
@@ -44,10 +47,12 @@ class DevicePool {
     void* take_kept(uint64_t bytes, cudaStream_t stream);
     bool keep(void* memory, uint64_t bytes, cudaStream_t stream);  // false: not, for whatever reason
     void give_up_kept();
+    void reclaim(uint64_t bytes);
 
     const int device_;
     Ledger ledger_;
     cudaMemPool_t pool_ = nullptr;
+    std::function<void(uint64_t)> reclaim_;
     std::mutex mutex_;
     uint64_t kept_bytes_ = 0;
     std::map<std::pair<cudaStream_t, uint64_t>, std::vector<void*>> kept_;  // by stream and bytes

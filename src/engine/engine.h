@@ -121,6 +121,9 @@ struct DeviceDescription {
 
 class Fragment;       // fragment.h
 struct FragmentView;  // wire/fragment_spec.h
+class KeptReader;     // kept/kept_view.h
+struct KeptPosition;
+struct KeptScan;
 
 class Engine {
   public:
@@ -131,6 +134,12 @@ class Engine {
     // joins, with the rows between them in host memory, where an engine has nothing better.
     virtual Status open_fragment(const FragmentView& fragment, const Limits& limits,
                                  std::unique_ptr<Fragment>* opened);
+    // Reads kept rows in batches of at most most_rows, as this engine's fragments are best given them; in
+    // host memory, where it has nothing better. The scan is valid for the source; all that is named outlives
+    // the reader.
+    virtual std::unique_ptr<KeptReader> read_kept(const KeptScan& scan, KeptPosition& position,
+                                                  std::span<const ColumnSpec> source, uint32_t most_rows,
+                                                  const Limits& limits);
     // Pins the staging memory for DMA, once, before the first join. The memory outlives the engine.
     virtual Status pin(std::byte* memory, uint64_t bytes) = 0;
     virtual DeviceDescription describe() const = 0;

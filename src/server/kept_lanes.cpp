@@ -15,11 +15,11 @@ constexpr uint64_t kLaneBytes = 64u << 10;  // at first
 
 }  // namespace
 
-Status KeptLanes::make(const Measure& most, const KeptScan& scan, Ledger* ledger,
+Status KeptLanes::make(const Measure& most, const KeptScan& scan, Engine& engine, const Limits& limits,
                        std::unique_ptr<KeptLanes>* lanes) {
-    std::unique_ptr<KeptLanes> made(new KeptLanes(most.rows, scan, ledger));
+    std::unique_ptr<KeptLanes> made(new KeptLanes(most.rows, scan, engine, limits));
     while (made->lanes_.size() < most.lanes) {
-        made->lanes_.emplace_back(ledger);
+        made->lanes_.emplace_back(limits.host_memory);
         if (made->lanes_.back().memory.resize(kLaneBytes)) continue;
         made->lanes_.pop_back();
         break;
@@ -34,7 +34,9 @@ bool KeptLanes::are_done() const {
 }
 
 Status KeptLanes::execute(KeptLane& lane, Fragment& fragment, std::span<const ColumnSpec> source) {
-    if (!lane.cursor) lane.cursor = make_kept_cursor(fragment, scan_, position_, source, most_rows_, ledger_);
+    if (!lane.cursor)
+        lane.cursor =
+            make_kept_cursor(fragment, engine_.read_kept(scan_, position_, source, most_rows_, limits_));
     do {
         if (lane.result.bytes_needed > lane.memory.bytes() && !lane.memory.resize(lane.result.bytes_needed))
             return out_of_host_memory();

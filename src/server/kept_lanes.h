@@ -14,7 +14,7 @@ namespace gpujoin {
 
 // That stay in a processor's cache between stages; or that a GPU is busy with while others come.
 inline constexpr uint32_t kKeptRowsOfCpu = 64u << 10;
-inline constexpr uint32_t kKeptRowsOfGpu = 512u << 10;
+inline constexpr uint32_t kKeptRowsOfGpu = 1u << 20;
 
 struct KeptLane {
     explicit KeptLane(Ledger* ledger) : memory(ledger) {}
@@ -35,8 +35,8 @@ class KeptLanes {
         uint32_t rows;
     };
 
-    // As many as there is memory for; 53200 where there is none for one.
-    static Status make(const Measure& most, const KeptScan& scan, Ledger* ledger,
+    // As many as there is memory for; 53200 where there is none for one. The engine is that of the fragments.
+    static Status make(const Measure& most, const KeptScan& scan, Engine& engine, const Limits& limits,
                        std::unique_ptr<KeptLanes>* lanes);
 
     // Goes on with a lane until it has rows, its turn is over, or it is done. On a worker; each lane on one
@@ -47,12 +47,13 @@ class KeptLanes {
     bool are_done() const;
 
   private:
-    KeptLanes(uint32_t most_rows, const KeptScan& scan, Ledger* ledger)
-        : most_rows_(most_rows), scan_(scan), ledger_(ledger) {}
+    KeptLanes(uint32_t most_rows, const KeptScan& scan, Engine& engine, const Limits& limits)
+        : most_rows_(most_rows), scan_(scan), engine_(engine), limits_(limits) {}
 
     const uint32_t most_rows_;
     const KeptScan& scan_;
-    Ledger* const ledger_;
+    Engine& engine_;
+    const Limits limits_;
     KeptPosition position_;
     std::vector<KeptLane> lanes_;
 };

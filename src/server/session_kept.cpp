@@ -170,7 +170,7 @@ void Session::start_lanes(Participant& participant, Task& task) {
                                       ? KeptLanes::Measure{resources_.workers->places(), kKeptRowsOfCpu}
                                       : KeptLanes::Measure{kLanesOfGpu, kKeptRowsOfGpu};
         most.lanes = std::min(most.lanes, task.scan->rows() / most.rows + 1);
-        Status status = KeptLanes::make(most, *task.scan, &host_memory_, &task.lanes);
+        Status status = KeptLanes::make(most, *task.scan, *device_->engine, limits_on(*device_), &task.lanes);
         if (!status.ok()) return fail(status);
     }
     if (!deliver_lanes(participant, task)) return;

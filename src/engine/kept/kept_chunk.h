@@ -84,7 +84,8 @@ class KeptChunk {
     uint64_t rows() const { return first_row_.back(); }
     // Of a block; for kChunkBlocks the number of rows.
     uint64_t first_row(uint32_t block) const { return first_row_[block]; }
-    uint32_t block_of(uint64_t row) const;  // that has the row
+    std::span<const uint32_t> first_rows() const { return first_row_; }  // of all of these
+    uint32_t block_of(uint64_t row) const;                               // that has the row
     bool has_rows_of(const KeptChunk& other) const { return first_row_ == other.first_row_; }
     uint64_t bytes() const;
     const std::vector<KeptValues>& columns() const { return columns_; }

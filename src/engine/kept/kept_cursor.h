@@ -7,10 +7,8 @@
 
 namespace gpujoin {
 
-// The scan is valid for the fragment's source. All of them outlive the cursor. most_rows: that the fragment
-// is given at a time. A cursor that is skipped gives its rows all the same.
-std::unique_ptr<Cursor> make_kept_cursor(Fragment& fragment, const KeptScan& scan, KeptPosition& position,
-                                         std::span<const ColumnSpec> source, uint32_t most_rows,
-                                         Ledger* ledger);
+// The reader gives rows of the fragment's source, which outlives the cursor. A cursor that is skipped gives
+// its rows all the same.
+std::unique_ptr<Cursor> make_kept_cursor(Fragment& fragment, std::unique_ptr<KeptReader> reader);
 
 }  // namespace gpujoin

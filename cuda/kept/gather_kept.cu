@@ -1,0 +1,117 @@
+// Kernels over kept rows.
+#include "cuda/kept/gather_kept.h"
+
+#include <thrust/iterator/counting_iterator.h>
+
+#include <algorithm>
+#include <cub/device/device_select.cuh>
+
+#include "cuda/columns/gather_bytes.cuh"
+#include "cuda/work/with_temporary.cuh"
+
+namespace gpujoin::cuda {
+
+namespace {
+
+// Columns of one launch: as many as fit into a kernel's parameters.
+constexpr uint32_t kColumnsAtOnce = 64;
+
+struct PassingRows {
+    KeptBatch batch;
+    GPUJOIN_HD bool operator()(uint32_t row) const { return batch.passes(row); }
+};
+
+__device__ void write_integer(int64_t value, const KeptTarget& target, uint32_t to) {
+    switch (target.type) {
+        case ColumnType::Fixed1:
+            reinterpret_cast<uint8_t*>(target.values)[to] = static_cast<uint8_t>(value);
+            break;
+        case ColumnType::Fixed2:
+            reinterpret_cast<uint16_t*>(target.values)[to] = static_cast<uint16_t>(value);
+            break;
+        case ColumnType::Fixed4:
+            reinterpret_cast<uint32_t*>(target.values)[to] = static_cast<uint32_t>(value);
+            break;
+        default:
+            reinterpret_cast<uint64_t*>(target.values)[to] = static_cast<uint64_t>(value);
+            break;
+    }
+}
+
+// A warp has 32 rows of a column, whose validity is a word.
+struct GatherKept {
+    KeptBatch batch;
+    const uint32_t* list;
+    uint32_t rows;
+    uint32_t words;
+    KeptTarget targets[kColumnsAtOnce];
+
+    __device__ void operator()(const Warp&, uint64_t unit) const {
+        const KeptTarget& target = targets[unit / words];
+        const auto word = static_cast<uint32_t>(unit % words);
+        const uint32_t i = word * Warp::kThreads + (threadIdx.x & 31);
+        bool is_valid = false;
+        if (i < rows) {
+            const uint32_t row = list ? list[i] : i;
+            const uint32_t stretch = batch.stretch_of(row);
+            const uint64_t from = batch.row_of_chunk(stretch, row);
+            const KeptColumn& column = batch.column(stretch, target.column);
+            is_valid = column.is_valid(from);
+            if (target.type == ColumnType::Fixed16)
+                reinterpret_cast<Key16*>(target.values)[i] = column.as<Key16>()[from];
+            else if (target.values)
+                write_integer(column.integer(from), target, i);
+        }
+        const uint32_t bits = __ballot_sync(0xffffffff, is_valid);
+        if (target.validity && (threadIdx.x & 31) == 0) target.validity[word] = bits;
+    }
+};
+
+}  // namespace
+
+Status select_kept(const WorkContext& context, const KeptBatch& batch, uint32_t rows, uint32_t* list,
+                   uint32_t* selected) {
+    DeviceArray<uint32_t> count;
+    GPUJOIN_RETURN_IF_FAILED(count.allocate(context.account, 1, context.handle()));
+    GPUJOIN_RETURN_IF_FAILED(
+        with_temporary(context.account, context.handle(), [&](void* temporary, size_t& bytes) {
+            return cub::DeviceSelect::If(temporary, bytes, thrust::counting_iterator<uint32_t>(0), list,
+                                         count.data(), rows, PassingRows{batch}, context.handle());
+        }));
+    return read_back(context, count.data(), selected);
+}
+
+Status gather_kept(const WorkContext& context, const KeptBatch& batch, std::span<const KeptTarget> targets,
+                   const uint32_t* list, uint32_t rows) {
+    if (rows == 0) return {};
+    for (size_t first = 0; first < targets.size(); first += kColumnsAtOnce) {
+        GatherKept gather{batch, list, rows, (rows + Warp::kThreads - 1) / Warp::kThreads, {}};
+        const size_t columns = std::min<size_t>(kColumnsAtOnce, targets.size() - first);
+        std::copy_n(targets.begin() + static_cast<ptrdiff_t>(first), columns, gather.targets);
+        GPUJOIN_RETURN_IF_FAILED(for_each_warp(context.handle(), columns * gather.words, gather));
+    }
+    return {};
+}
+
+Status find_kept_starts(const WorkContext& context, const KeptBatch& batch, uint16_t column,
+                        const uint32_t* list, uint32_t rows, uint64_t* starts) {
+    return find_starts(context, rows, starts, [=] __device__(uint64_t i) -> uint64_t {
+        const uint32_t row = list ? list[i] : static_cast<uint32_t>(i);
+        const uint32_t stretch = batch.stretch_of(row);
+        return batch.column(stretch, column).length(batch.row_of_chunk(stretch, row));
+    });
+}
+
+Status gather_kept_bytes(const WorkContext& context, const KeptBatch& batch, uint16_t column,
+                         const uint32_t* list, uint32_t rows, const uint64_t* starts, uint64_t data_bytes,
+                         uint32_t* offsets, std::byte* data) {
+    GPUJOIN_RETURN_IF_FAILED(copy_starts(context, rows, starts, offsets));
+    return gather_bytes(context, rows, starts, data_bytes, data, [=] __device__(uint64_t i) {
+        const uint32_t row = list ? list[i] : static_cast<uint32_t>(i);
+        const uint32_t stretch = batch.stretch_of(row);
+        const KeptColumn& from = batch.column(stretch, column);
+        return from.data + from.start(batch.row_of_chunk(stretch, row));
+    });
+}
+
+}  // namespace gpujoin::cuda

@@ -1,0 +1,106 @@
+// KeptBatch: how kernels see the kept rows that a batch is made of: rows of several chunks, one chunk behind
+// the other, numbered from 0 on.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/compare.h"
+#include "engine/host_device.h"
+#include "engine/search.h"
+#include "wire/kept.h"
+
+namespace gpujoin::cuda {
+
+// Pointers are device memory, not owned.
+struct KeptColumn {
+    const std::byte* values;  // fixed types; Bytes: uint32 ends in data
+    const std::byte* data;    // Bytes
+    const uint8_t* validity;  // nullptr: no NULLs
+    ColumnType type;
+    bool is_signed;
+
+    GPUJOIN_HD bool is_valid(uint64_t row) const {
+        return !validity || (validity[row >> 3] >> (row & 7) & 1);
+    }
+    // Of a column of integers.
+    GPUJOIN_HD int64_t integer(uint64_t row) const {
+        switch (type) {
+            case ColumnType::Fixed1:
+                return extend<int8_t, uint8_t>(row);
+            case ColumnType::Fixed2:
+                return extend<int16_t, uint16_t>(row);
+            case ColumnType::Fixed4:
+                return extend<int32_t, uint32_t>(row);
+            default:
+                return as<int64_t>()[row];
+        }
+    }
+    GPUJOIN_HD uint32_t start(uint64_t row) const { return row > 0 ? as<uint32_t>()[row - 1] : 0; }
+    GPUJOIN_HD uint32_t length(uint64_t row) const { return as<uint32_t>()[row] - start(row); }
+
+    template <typename T>
+    GPUJOIN_HD const T* as() const {
+        return reinterpret_cast<const T*>(values);
+    }
+
+  private:
+    template <typename Signed, typename Unsigned>
+    GPUJOIN_HD int64_t extend(uint64_t row) const {
+        return is_signed ? int64_t{as<Signed>()[row]} : int64_t{as<Unsigned>()[row]};
+    }
+};
+
+// Some rows of a chunk.
+struct KeptStretch {
+    uint32_t end;                // of the batch's rows: where those of the next stretch begin
+    uint32_t first;              // of the batch's rows
+    uint64_t row;                // of the chunk: the first one
+    const uint32_t* first_rows;  // of the chunk, by block; nullptr: rows of all blocks are wanted
+    const ChunkMap* map;         // of the blocks whose rows are wanted
+
+    GPUJOIN_HD bool wants(uint64_t row_of_chunk) const {
+        if (!first_rows) return true;
+        const auto row32 = static_cast<uint32_t>(row_of_chunk);
+        const uint32_t block = upper_bound(first_rows, kChunkBlocks + 1, row32) - 1;
+        return map->bits[block >> 3] >> (block & 7) & 1;
+    }
+};
+
+struct KeptBatch {
+    const KeptStretch* stretches;
+    const KeptColumn* columns;  // of each stretch, one stretch behind the other
+    uint32_t stretch_count;
+    uint32_t column_count;
+    const KeptCondition* conditions;
+    uint32_t condition_count;
+
+    GPUJOIN_HD uint32_t stretch_of(uint32_t row) const {
+        uint32_t stretch = 0;
+        while (row >= stretches[stretch].end) stretch++;
+        return stretch;
+    }
+    GPUJOIN_HD const KeptColumn& column(uint32_t stretch, uint32_t number) const {
+        return columns[stretch * column_count + number];
+    }
+    GPUJOIN_HD uint64_t row_of_chunk(uint32_t stretch, uint32_t row) const {
+        return stretches[stretch].row + (row - stretches[stretch].first);
+    }
+
+    // Whether a row is of a wanted block and meets the conditions.
+    GPUJOIN_HD bool passes(uint32_t row) const {
+        const uint32_t stretch = stretch_of(row);
+        const uint64_t of_chunk = row_of_chunk(stretch, row);
+        if (!stretches[stretch].wants(of_chunk)) return false;
+        for (uint32_t i = 0; i < condition_count; i++) {
+            const KeptCondition& condition = conditions[i];
+            const KeptColumn& tested = column(stretch, condition.column);
+            if (!tested.is_valid(of_chunk)) return false;
+            const uint64_t distance =
+                static_cast<uint64_t>(tested.integer(of_chunk)) - static_cast<uint64_t>(condition.low);
+            if ((distance <= condition.span) == (condition.outside != 0)) return false;
+        }
+        return true;
+    }
+};
+
+}  // namespace gpujoin::cuda

@@ -1,0 +1,291 @@
+// Taking rows of a scan, bringing their columns to the device, and making batches of them.
+#include "cuda/kept/resident_reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "cuda/fragment/batch_work.h"
+#include "cuda/kept/gather_kept.h"
+#include "engine/guard.h"
+
+namespace gpujoin::cuda {
+
+namespace {
+
+constexpr uint32_t kFewestRows = 64u << 10;  // of a scan that are looked at at once
+constexpr uint64_t kMostBytes = 256u << 20;  // of the Bytes columns of a batch, about
+constexpr uint32_t kRoomUnit = 64u << 10;    // rows that there is room for come in such steps
+
+// A chunk's columns may have been made at different times.
+const std::shared_ptr<const KeptChunk>& chunk_of(const KeptView& view, const KeptValues& values) {
+    return *std::ranges::find_if(view.chunks, [&](const auto& chunk) {
+        const std::vector<KeptValues>& columns = chunk->columns();
+        return &values >= columns.data() && &values < columns.data() + columns.size();
+    });
+}
+
+KeptColumn column_of(const ResidentColumn& resident, const ColumnSpec& spec) {
+    return {resident.values, resident.data, resident.validity, spec.type, spec.order == ValueOrder::Signed};
+}
+
+class ResidentReader final : public KeptReader {
+  public:
+    ResidentReader(Device* device, const KeptScan& scan, KeptPosition& position,
+                   std::span<const ColumnSpec> source, uint32_t most_rows, const Limits& limits)
+        : device_(device),
+          scan_(scan),
+          position_(position),
+          source_(source),
+          limits_(limits),
+          account_(&device->pool(), limits.device_memory),
+          work_(device, &account_, limits.cancel),
+          rows_at_once_(rows_at_once(most_rows)),
+          from_host_(scan, nothing_, source, kFewestRows, limits.host_memory) {
+        nothing_.next_row = scan.rows();
+    }
+    ~ResidentReader() override { (void)device_->use(); }
+
+    Status next(BatchView* batch) override {
+        return guarded([&] { return find_rows(batch); });
+    }
+
+  private:
+    struct Output {
+        DeviceArray<std::byte> values;  // or offsets
+        DeviceArray<std::byte> data;
+        DeviceArray<uint32_t> validity;
+    };
+
+    uint32_t rows_at_once(uint32_t most_rows) const;
+    Status find_rows(BatchView* batch);
+    Status read(uint64_t first, uint64_t end, BatchView* batch);
+    Status take_columns(uint64_t first, uint64_t end);
+    Status hold(const KeptView& view);
+    Status upload_maps();
+    Status upload_batch();
+    Status choose(uint32_t rows, const uint32_t** list, uint32_t* chosen);
+    Status gather(const uint32_t* list, uint32_t rows);
+    Status gather_texts(uint16_t number, const uint32_t* list, uint32_t rows);
+    bool has_nulls(uint16_t number) const;
+    template <typename T>
+    Status reserve(DeviceArray<T>* array, uint64_t count) {
+        const WorkContext context = work_.context();
+        return array->reserve(context.account, (count + kRoomUnit - 1) / kRoomUnit * kRoomUnit,
+                              context.handle());
+    }
+    template <typename T>
+    Status bring(const std::vector<T>& values, DeviceArray<T>* array) {
+        const WorkContext context = work_.context();
+        GPUJOIN_RETURN_IF_FAILED(array->reserve(context.account, values.size(), context.handle()));
+        return context.transfer.upload(context.handle(), array->data(), values.data(),
+                                       values.size() * sizeof(T), Memory::Host);
+    }
+
+    Device* const device_;
+    const KeptScan& scan_;
+    KeptPosition& position_;
+    const std::span<const ColumnSpec> source_;
+    const Limits limits_;
+    MemoryAccount account_;
+    BatchWork work_;
+    const uint32_t rows_at_once_;
+
+    // Rows that were taken, but that there is no room for.
+    KeptPosition nothing_;
+    KeptRows from_host_;
+    bool is_on_host_ = false;
+
+    // The current rows.
+    std::vector<std::shared_ptr<const ResidentColumn>> held_;
+    std::vector<const KeptPart*> parts_;
+    std::vector<KeptStretch> stretches_;
+    std::vector<KeptColumn> columns_;
+    DeviceArray<uint32_t> first_rows_;
+    DeviceArray<ChunkMap> maps_;
+    DeviceArray<KeptStretch> device_stretches_;
+    DeviceArray<KeptColumn> device_columns_;
+    DeviceArray<KeptCondition> device_conditions_;
+    KeptBatch batch_{};
+    DeviceArray<uint32_t> list_;
+    DeviceArray<uint64_t> starts_;
+    std::vector<Output> outputs_{source_.size()};
+    std::vector<ColumnView> views_{source_.size()};
+};
+
+// So that there are not too many bytes in Bytes columns.
+uint32_t ResidentReader::rows_at_once(uint32_t most_rows) const {
+    uint64_t bytes = 0;
+    for (const KeptPart& part : scan_.parts)
+        for (size_t i = 0; i < source_.size(); i++) bytes += part.view.columns[i]->data.bytes();
+    const uint64_t average = bytes / std::max<uint64_t>(scan_.rows(), 1);
+    uint32_t rows = most_rows;
+    while (rows > kFewestRows && rows * average > kMostBytes) rows /= 2;
+    return rows;
+}
+
+Status ResidentReader::find_rows(BatchView* batch) {
+    for (;;) {
+        if (is_on_host_) {
+            GPUJOIN_RETURN_IF_FAILED(from_host_.next(batch));
+            is_on_host_ = batch->rows > 0;
+            if (is_on_host_) return {};
+        }
+        GPUJOIN_RETURN_IF_FAILED(check_cancelled(limits_.cancel));
+        const uint64_t first = position_.next_row.fetch_add(rows_at_once_);
+        if (first >= scan_.rows()) {
+            *batch = {0, views_, Memory::Host};
+            return {};
+        }
+        const uint64_t end = std::min(scan_.rows(), first + rows_at_once_);
+        GPUJOIN_RETURN_IF_FAILED(work_.begin());
+        const Status status = read(first, end, batch);
+        work_.end();
+        if (status.ok() && batch->rows > 0) return {};
+        if (!status.ok() && status.fault != Fault::DeviceMemory) return status;
+        is_on_host_ = !status.ok();
+        if (is_on_host_) from_host_.read_first(first, end);
+    }
+}
+
+// Complete on return.
+Status ResidentReader::read(uint64_t first, uint64_t end, BatchView* batch) {
+    GPUJOIN_RETURN_IF_FAILED(take_columns(first, end));
+    GPUJOIN_RETURN_IF_FAILED(upload_maps());
+    GPUJOIN_RETURN_IF_FAILED(upload_batch());
+    const uint32_t* list;
+    uint32_t rows;
+    GPUJOIN_RETURN_IF_FAILED(choose(static_cast<uint32_t>(end - first), &list, &rows));
+    GPUJOIN_RETURN_IF_FAILED(gather(list, rows));
+    *batch = {rows, views_, Memory::Device};
+    return work_.synchronize();
+}
+
+Status ResidentReader::take_columns(uint64_t first, uint64_t end) {
+    held_.clear();
+    parts_.clear();
+    stretches_.clear();
+    columns_.clear();
+    for (uint64_t row = first; row < end;) {
+        const KeptPart& part = scan_.part_of(row);
+        const uint64_t stop = std::min(end, part.end_row());
+        parts_.push_back(&part);
+        stretches_.push_back({static_cast<uint32_t>(stop - first), static_cast<uint32_t>(row - first),
+                              row - part.first_row, nullptr, nullptr});
+        GPUJOIN_RETURN_IF_FAILED(hold(part.view));
+        row = stop;
+    }
+    return {};
+}
+
+Status ResidentReader::hold(const KeptView& view) {
+    for (const KeptValues* values : view.columns) {
+        std::shared_ptr<const ResidentColumn> column;
+        GPUJOIN_RETURN_IF_FAILED(
+            device_->resident().find(work_.context(), chunk_of(view, *values), *values, &column));
+        columns_.push_back(column_of(*column, values->column.spec));
+        held_.push_back(std::move(column));
+    }
+    return {};
+}
+
+// Of the chunks of which not all blocks are wanted.
+Status ResidentReader::upload_maps() {
+    std::vector<uint32_t> first_rows;
+    std::vector<ChunkMap> maps;
+    for (const KeptPart* part : parts_) {
+        if (part->wants_all) continue;
+        const std::span<const uint32_t> rows = part->view.rows_of().first_rows();
+        first_rows.insert(first_rows.end(), rows.begin(), rows.end());
+        maps.push_back(part->map);
+    }
+    if (maps.empty()) return {};
+    GPUJOIN_RETURN_IF_FAILED(bring(first_rows, &first_rows_));
+    GPUJOIN_RETURN_IF_FAILED(bring(maps, &maps_));
+    for (size_t i = 0, partial = 0; i < parts_.size(); i++) {
+        if (parts_[i]->wants_all) continue;
+        stretches_[i].first_rows = first_rows_.data() + partial * (kChunkBlocks + 1);
+        stretches_[i].map = maps_.data() + partial++;
+    }
+    return {};
+}
+
+Status ResidentReader::upload_batch() {
+    GPUJOIN_RETURN_IF_FAILED(bring(stretches_, &device_stretches_));
+    GPUJOIN_RETURN_IF_FAILED(bring(columns_, &device_columns_));
+    GPUJOIN_RETURN_IF_FAILED(bring(scan_.conditions, &device_conditions_));
+    batch_ = {device_stretches_.data(),
+              device_columns_.data(),
+              static_cast<uint32_t>(stretches_.size()),
+              static_cast<uint32_t>(columns_.size() / stretches_.size()),
+              device_conditions_.data(),
+              static_cast<uint32_t>(scan_.conditions.size())};
+    return {};
+}
+
+// No list: all rows.
+Status ResidentReader::choose(uint32_t rows, const uint32_t** list, uint32_t* chosen) {
+    *list = nullptr;
+    *chosen = rows;
+    const bool wants_all = std::ranges::all_of(parts_, [](const KeptPart* part) { return part->wants_all; });
+    if (wants_all && scan_.conditions.empty()) return {};
+    GPUJOIN_RETURN_IF_FAILED(reserve(&list_, rows));
+    *list = list_.data();
+    return select_kept(work_.context(), batch_, rows, list_.data(), chosen);
+}
+
+bool ResidentReader::has_nulls(uint16_t number) const {
+    for (size_t i = 0; i < stretches_.size(); i++)
+        if (columns_[i * batch_.column_count + number].validity) return true;
+    return false;
+}
+
+Status ResidentReader::gather(const uint32_t* list, uint32_t rows) {
+    std::vector<KeptTarget> targets;
+    for (uint16_t i = 0; i < source_.size() && rows > 0; i++) {
+        Output& output = outputs_[i];
+        KeptTarget target{i, source_[i].type};
+        views_[i] = {};
+        if (has_nulls(i)) {
+            GPUJOIN_RETURN_IF_FAILED(reserve(&output.validity, (rows + 31) / 32));
+            target.validity = output.validity.data();
+            views_[i].validity = reinterpret_cast<const uint8_t*>(target.validity);
+        }
+        if (const uint32_t width = fixed_width(source_[i].type)) {
+            GPUJOIN_RETURN_IF_FAILED(reserve(&output.values, uint64_t{rows} * width));
+            views_[i].values = target.values = output.values.data();
+        } else {
+            GPUJOIN_RETURN_IF_FAILED(gather_texts(i, list, rows));
+        }
+        if (target.values || target.validity) targets.push_back(target);
+    }
+    return gather_kept(work_.context(), batch_, targets, list, rows);
+}
+
+Status ResidentReader::gather_texts(uint16_t number, const uint32_t* list, uint32_t rows) {
+    const WorkContext context = work_.context();
+    Output& output = outputs_[number];
+    GPUJOIN_RETURN_IF_FAILED(reserve(&starts_, rows + 1));
+    GPUJOIN_RETURN_IF_FAILED(find_kept_starts(context, batch_, number, list, rows, starts_.data()));
+    uint64_t bytes;
+    GPUJOIN_RETURN_IF_FAILED(read_back(context, starts_.data() + rows, &bytes));
+    if (bytes > UINT32_MAX) return failure(Fault::DeviceMemory, "53200", "too many bytes in a batch");
+    GPUJOIN_RETURN_IF_FAILED(reserve(&output.values, (uint64_t{rows} + 1) * sizeof(uint32_t)));
+    GPUJOIN_RETURN_IF_FAILED(reserve(&output.data, std::max<uint64_t>(bytes, 1)));
+    auto* offsets = reinterpret_cast<uint32_t*>(output.values.data());
+    views_[number].offsets = offsets;
+    views_[number].data = output.data.data();
+    views_[number].data_bytes = bytes;
+    return gather_kept_bytes(context, batch_, number, list, rows, starts_.data(), bytes, offsets,
+                             output.data.data());
+}
+
+}  // namespace
+
+std::unique_ptr<KeptReader> make_resident_reader(Device* device, const KeptScan& scan, KeptPosition& position,
+                                                 std::span<const ColumnSpec> source, uint32_t most_rows,
+                                                 const Limits& limits) {
+    return std::make_unique<ResidentReader>(device, scan, position, source, most_rows, limits);
+}
+
+}  // namespace gpujoin::cuda

@@ -1,0 +1,232 @@
+// Kept rows that are read on the device: conditions, columns that are widened, maps of some blocks, text and
+// NULLs, against a plain reading of the same rows; several readers of one scan; and too little memory.
+#include <thread>
+
+#include "engine_harness.h"
+
+#ifdef GPUJOIN_TEST_CUDA
+#include <cuda_runtime.h>
+
+#include "cuda/kept/resident_reader.h"
+#include "kept_chunks.h"
+
+namespace gpujoin::test {
+
+using namespace cuda;
+namespace {
+
+constexpr ColumnType kWidths[] = {ColumnType::Fixed1, ColumnType::Fixed2, ColumnType::Fixed4,
+                                  ColumnType::Fixed8};
+
+std::vector<ChunkColumn> all_columns() {
+    std::vector<ChunkColumn> columns;
+    for (ValueOrder order : {ValueOrder::Signed, ValueOrder::Unsigned})
+        for (ColumnType type : kWidths) columns.push_back(kept_column(type, order));
+    columns.push_back(kept_column(ColumnType::Fixed16, ValueOrder::Bytes));
+    columns.push_back(kept_column(ColumnType::Bytes, ValueOrder::Bytes));
+    return columns;
+}
+
+// Buffers of a batch, in host memory.
+class Downloaded {
+  public:
+    Downloaded(const BatchView& batch, std::span<const ColumnSpec> specs) : memory_(batch.memory) {
+        for (size_t i = 0; i < specs.size(); i++) {
+            const ColumnView& column = batch.columns[i];
+            const uint32_t width = fixed_width(specs[i].type);
+            ColumnView view;
+            view.validity = copy(column.validity, validity_bytes(batch.rows));
+            view.values = copy(column.values, batch.rows * width);
+            if (width == 0) view.offsets = copy(column.offsets, (batch.rows + 1) * sizeof(uint32_t));
+            view.data = copy(column.data, column.data_bytes);
+            views_.push_back(view);
+        }
+        rows = rows_of({batch.rows, views_, Memory::Host}, specs);
+    }
+
+    std::vector<KeptRow> rows;
+
+  private:
+    template <typename T>
+    const T* copy(const T* from, uint64_t bytes) {
+        if (!from) return nullptr;
+        std::vector<uint64_t>& to = buffers_.emplace_back(bytes / 8 + 1);
+        const auto kind = memory_ == Memory::Device ? cudaMemcpyDeviceToHost : cudaMemcpyHostToHost;
+        EXPECT_EQ(cudaMemcpy(to.data(), from, bytes, kind), cudaSuccess);
+        return reinterpret_cast<const T*>(to.data());
+    }
+
+    const Memory memory_;
+    std::vector<std::vector<uint64_t>> buffers_;
+    std::vector<ColumnView> views_;
+};
+
+class CudaKept : public EngineTest {
+  protected:
+    void SetUp() override {
+        EngineTest::SetUp();
+        if (!IsSkipped()) make_device(uint64_t{1} << 30);
+    }
+    void make_device(uint64_t memory) {
+        device_ = std::make_unique<Device>(0, memory);
+        ASSERT_OK(device_->open());
+    }
+
+    // What one reader gives; *on_device: batches that were there.
+    std::vector<KeptRow> read(const KeptScan& scan, KeptPosition& position,
+                              std::span<const ColumnSpec> source, uint32_t most_rows,
+                              int* on_device = nullptr) {
+        std::vector<KeptRow> all;
+        auto reader = make_resident_reader(device_.get(), scan, position, source, most_rows, limits());
+        for (;;) {
+            BatchView batch;
+            EXPECT_OK(reader->next(&batch));
+            if (batch.rows == 0) return all;
+            EXPECT_LE(batch.rows, most_rows);
+            if (on_device) *on_device += batch.memory == Memory::Device;
+            const Downloaded some(batch, source);
+            all.insert(all.end(), some.rows.begin(), some.rows.end());
+        }
+    }
+
+    void expect_same(const Kept& kept, size_t columns) {
+        const std::vector<ColumnSpec> source = kept.source(columns);
+        const KeptScan scan = kept.scan();
+        ASSERT_OK(validate_kept_scan(scan, source));
+        KeptPosition position;
+        int on_device = 0;
+        ASSERT_EQ(read(scan, position, source, kMostRows, &on_device), kept.expected(columns));
+        EXPECT_EQ(on_device > 0, !kept.expected(columns).empty());
+    }
+
+    static constexpr uint32_t kMostRows = 1u << 20;
+    std::unique_ptr<Device> device_;
+    Ledger kept_memory_{uint64_t{1} << 30};
+};
+
+TEST_P(CudaKept, GivesTheRowsOfTheMapsBlocks) {
+    Kept kept(all_columns(), 900, 60, &kept_memory_, 1);
+    expect_same(kept, kept.columns.size());
+    for (uint32_t block = 0; block < kChunkBlocks; block++)
+        if (block % 7 < 3) kept.maps[1].bits[block / 8] &= static_cast<uint8_t>(~(1u << block % 8));
+    expect_same(kept, kept.columns.size());
+    expect_same(kept, 0);
+    for (ChunkMap& map : kept.maps) map = {};
+    expect_same(kept, 3);
+}
+
+TEST_P(CudaKept, TestsConditionsOfAllWidths) {
+    Kept kept(all_columns(), 300, 50, &kept_memory_, 2);
+    std::mt19937_64 random(3);
+    size_t some = 0;
+    for (int round = 0; round < 100; round++) {
+        kept.conditions.clear();
+        for (uint64_t i = 0; i <= random() % 3; i++) {
+            const auto column = static_cast<uint16_t>(random() % 8);
+            const KeptValue& value = kept.rows[random() % kept.rows.size()][column];
+            const int64_t low = value ? integer_of(*value, kept.columns[column].spec) : INT64_MIN;
+            const uint64_t spans[] = {0, 1, 100, 40000, uint64_t{1} << 40, UINT64_MAX, INT64_MAX};
+            kept.conditions.push_back(
+                {low, spans[random() % 7], column, static_cast<uint8_t>(random() % 2), {}});
+        }
+        expect_same(kept, kept.columns.size());
+        some += !kept.expected(1).empty();
+    }
+    EXPECT_GT(some, 25u);
+}
+
+TEST_P(CudaKept, WidensIntegers) {
+    Kept kept(
+        {kept_column(ColumnType::Fixed1), kept_column(ColumnType::Fixed2), kept_column(ColumnType::Fixed4)},
+        60, 50, &kept_memory_, 4);
+    for (ColumnType type : {ColumnType::Fixed4, ColumnType::Fixed8}) {
+        std::vector<ColumnSpec> source = kept.source(3);
+        for (ColumnSpec& spec : source) spec.type = type;
+        const KeptScan scan = kept.scan();
+        Status status;
+        const std::vector<KeptRow> expected = scan_rows(scan, source, &kept_memory_, &status);
+        ASSERT_EQ(expected.size(), kept.rows.size());
+        KeptPosition position;
+        EXPECT_EQ(read(scan, position, source, kMostRows), expected);
+    }
+}
+
+TEST_P(CudaKept, ReadersShareTheRows) {
+    Kept kept({kept_column(ColumnType::Fixed4), kept_column(ColumnType::Bytes, ValueOrder::Bytes)}, 4000, 225,
+              &kept_memory_, 5);
+    kept.conditions.push_back({-100, 200, 0, 1, {}});
+    const std::vector<ColumnSpec> source = kept.source(2);
+    const KeptScan scan = kept.scan();
+    KeptPosition position;
+    std::vector<std::vector<KeptRow>> parts(4);
+    std::vector<std::thread> threads;
+    for (auto& part : parts) threads.emplace_back([&] { part = read(scan, position, source, 64u << 10); });
+    for (std::thread& thread : threads) thread.join();
+    std::vector<KeptRow> all;
+    for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
+    std::vector<KeptRow> expected = kept.expected(2);
+    std::ranges::sort(all);
+    std::ranges::sort(expected);
+    EXPECT_EQ(all, expected);
+}
+
+// What there is no room for comes from host memory.
+TEST_P(CudaKept, MakesDoWithLittleMemory) {
+    Kept kept({kept_column(ColumnType::Fixed8), kept_column(ColumnType::Bytes, ValueOrder::Bytes)}, 4000, 225,
+              &kept_memory_, 6);
+    const std::vector<ColumnSpec> source = kept.source(2);
+    const KeptScan scan = kept.scan();
+    int all_there = 0, some_there = 0;
+    for (uint64_t memory = 1u << 20; memory <= 64u << 20; memory *= 2) {
+        make_device(memory);
+        for (int round = 0; round < 2; round++) {
+            KeptPosition position;
+            int on_device = 0;
+            EXPECT_EQ(read(scan, position, source, 64u << 10, &on_device), kept.expected(2)) << memory;
+            EXPECT_LE(device_->resident().bytes(), memory / 2);
+            all_there += on_device * (64u << 10) > kept.rows.size();
+            some_there += on_device > 0;
+        }
+    }
+    EXPECT_GT(all_there, 0);
+    EXPECT_LT(some_there, 14);
+}
+
+TEST_P(CudaKept, GivesMemoryUpToJoins) {
+    constexpr uint64_t kMemory = 64u << 20;
+    make_device(kMemory);
+    Kept kept({kept_column(ColumnType::Fixed8), kept_column(ColumnType::Fixed16, ValueOrder::Bytes)}, 4000,
+              450, &kept_memory_, 7);
+    const std::vector<ColumnSpec> source = kept.source(2);
+    const KeptScan scan = kept.scan();
+    for (int round = 0; round < 2; round++) {
+        {
+            KeptPosition position;
+            EXPECT_EQ(read(scan, position, source, 64u << 10), kept.expected(2));
+        }
+        EXPECT_GT(device_->resident().bytes(), kMemory / 4);
+        StreamLease stream;
+        ASSERT_OK(stream.acquire(&device_->streams()));
+        MemoryAccount account(&device_->pool(), nullptr);
+        DeviceArray<std::byte> of_join;
+        ASSERT_OK(of_join.allocate(account, kMemory / 8 * 7, stream.handle()));
+        EXPECT_LE(device_->resident().bytes(), kMemory / 8);
+    }
+    EXPECT_GT(device_->resident().bytes(), 0u);
+}
+
+// Columns of chunks that are gone make room.
+TEST_P(CudaKept, ForgetsChunksThatAreGone) {
+    make_device(64u << 20);
+    for (uint32_t seed = 0; seed < 12; seed++) {
+        Kept kept({kept_column(ColumnType::Fixed8)}, 4000, 225, &kept_memory_, seed);
+        expect_same(kept, 1);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, CudaKept, testing::Values("cuda"),
+                         [](const auto& parameter) { return std::string(parameter.param); });
+
+}  // namespace
+}  // namespace gpujoin::test
+#endif
