@@ -1,7 +1,7 @@
 -- Build sides whose columns the server keeps: the same rows as core's, in joins of every kind, alone, in chains and below
 -- aggregates, whatever becomes of the table. The cluster has gpujoin.keep_memory set.
 \set ECHO none
-\i sql/include/kept.sql
+\i sql/include/kept_builds.sql
 \set ECHO all
 SET max_parallel_workers_per_gather = 0;
 CREATE TABLE part (id integer, brand smallint, price numeric(12, 2), name text, since date);
@@ -13,19 +13,6 @@ INSERT INTO sale SELECT i * 7919 % 30000, i % 50 FROM generate_series(1, 26000) 
 INSERT INTO sale VALUES (NULL, 1), (30, NULL);
 CREATE TABLE brand AS SELECT i::smallint AS id, 'brand ' || i AS label FROM generate_series(0, 35) AS i;
 VACUUM ANALYZE part, sale, brand;
--- built(query): as compare_kept(), of build sides.
-CREATE FUNCTION built(query text, OUT chunks integer, OUT read integer, OUT rows integer, OUT missing bigint, OUT extra bigint)
-LANGUAGE plpgsql AS $$
-DECLARE
-    plan json;
-BEGIN
-    SELECT r.rows, r.missing, r.extra INTO rows, missing, extra FROM compare_kept(query, 3) AS r;
-    SET LOCAL gpujoin.force = on;
-    EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
-    RESET gpujoin.force;
-    SELECT sum((kept->>'Chunks Used')::integer), sum((kept->>'Blocks Read')::integer) INTO chunks, read
-    FROM jsonb_path_query(plan::jsonb, 'strict $.**."Kept Build"') AS kept;
-END $$;
 
 -- Kinds of joins, with values of the build side that come out as rows or are aggregated.
 SELECT q, r.* FROM unnest(ARRAY[

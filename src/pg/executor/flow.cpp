@@ -77,9 +77,9 @@ ProbeBatch* next_batch(ProbeInput* probe) {
     return &probe->batches[(probe->oldest + probe->in_flight) % kBatchesInFlight];
 }
 
-// Rows of an input may be kept by the server. Of a build side only one process's alone are used.
+// Rows of an input may be kept by the server.
 bool may_have_kept_rows(const GpuJoinState* state, const Side* side) {
-    return side->kept && !is_partitioned(state) && (side == &state->probe.side || !state->parallel.join);
+    return side->kept && !is_partitioned(state);
 }
 
 bool is_known_empty(const GpuJoinState* state, Side* side) {

@@ -24,7 +24,7 @@ uint32 chunks_of_blocks(uint64 blocks) {
 }
 
 Size kept_share_size(uint32 capacity) {
-    return MAXALIGN(sizeof(KeptShare)) + Size{capacity} * (sizeof(SharedChunk) + sizeof(ChunkMap));
+    return MAXALIGN(MAXALIGN(sizeof(KeptShare)) + Size{capacity} * (sizeof(SharedChunk) + sizeof(ChunkMap)));
 }
 
 KeptShare* kept_share_init(void* memory, uint32 capacity) {

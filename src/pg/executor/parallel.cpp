@@ -25,9 +25,10 @@
 // A participant for whom alone there is no memory, where others have the session, has no part in the join.
 // Its shares are read by the others.
 //
-// Who has opened the session also decides, before it publishes the key, which blocks of the probe input all
-// pass over, since the server has kept their columns (kept_share.h). From Sealed on each takes chunks of
-// them before it reads its share of the other blocks. Partitions read all blocks.
+// Who has opened the session also decides, before it publishes the key, which blocks of each input all pass
+// over, since the server has kept their columns (kept_share.h). Who reads an input takes chunks of them
+// before it reads its share of the other blocks: of a build side in Building, of the probe input from Sealed
+// on. Partitions read all blocks.
 //
 // The session lives as long as anyone is connected to it. A late participant connects before it attaches to
 // `probing`, so that it never holds others up, and may find that session or barrier are finished. Then one
@@ -66,6 +67,7 @@ enum ProbePhase { kProbing, kFinished };
 struct SharedStage {
     pg_atomic_flag is_taken;  // somebody reads the build side, as a whole
     pg_atomic_uint64 sent_bytes;
+    Size kept;  // where the KeptShare of the build side is, from the ParallelJoin on; 0: there is none
     SealReport seal;
     JoinStats stats;  // the latest that a participant has asked for
 };
@@ -88,8 +90,8 @@ struct ParallelJoin {
     uint64 partition_count;
     int worker_count;
     int stage_count;
-    bool has_kept;                              // rows of the probe input may be
-    SharedStage stages[FLEXIBLE_ARRAY_MEMBER];  // then a WorkerFigures for each worker, then the KeptShare
+    Size kept;                                  // as in a stage, of the probe input
+    SharedStage stages[FLEXIBLE_ARRAY_MEMBER];  // then a WorkerFigures for each worker, then the KeptShares
 };
 
 namespace {
@@ -104,15 +106,27 @@ Size size_without_kept(int stages, int workers) {
     return MAXALIGN(add_size(size, mul_size(sizeof(WorkerFigures), workers)));
 }
 
-// nullptr where there is none.
-KeptShare* kept_of(ParallelJoin* join) {
-    if (!join->has_kept) return nullptr;
-    Size place = size_without_kept(join->stage_count, join->worker_count);
-    return reinterpret_cast<KeptShare*>(reinterpret_cast<char*>(join) + place);
+// Calls visit with the source of each input that has one, and where its share's place is said.
+template <typename Visit>
+void for_each_kept(GpuJoinState* state, ParallelJoin* join, const Visit& visit) {
+    if (KeptSource* kept = state->probe.side.kept) visit(kept, &join->kept);
+    for (int i = 0; i < join->stage_count; i++)
+        if (KeptSource* kept = state->stages[i].build.kept) visit(kept, &join->stages[i].kept);
 }
 
-void use_kept(GpuJoinState* state, KeptShare* share) {
-    if (state->probe.side.kept) kept_source_use_share(state->probe.side.kept, share);
+// nullptr: the leader has no such source.
+KeptShare* share_at(ParallelJoin* join, Size place) {
+    return place == 0 ? nullptr : reinterpret_cast<KeptShare*>(reinterpret_cast<char*>(join) + place);
+}
+
+void use_kept(GpuJoinState* state, ParallelJoin* join) {
+    for_each_kept(state, join, [join](KeptSource* kept, const Size* place) {
+        kept_source_use_share(kept, share_at(join, *place));
+    });
+}
+
+void use_kept_no_more(GpuJoinState* state, ParallelJoin* join) {
+    for_each_kept(state, join, [](KeptSource* kept, const Size*) { kept_source_use_share(kept, nullptr); });
 }
 
 // To be called while no participant runs the join.
@@ -126,7 +140,9 @@ void reset_protocol(ParallelJoin* join) {
         pg_atomic_init_u64(&join->stages[i].sent_bytes, 0);
     }
     reset_shared_partitions(&join->partitions);
-    if (KeptShare* kept = kept_of(join)) kept_share_reset(kept);
+    if (KeptShare* kept = share_at(join, join->kept)) kept_share_reset(kept);
+    for (int i = 0; i < join->stage_count; i++)
+        if (KeptShare* kept = share_at(join, join->stages[i].kept)) kept_share_reset(kept);
 }
 
 void reset_figures(ParallelJoin* join) {
@@ -174,7 +190,9 @@ void open_together(GpuJoinState* state) {
     state->parallel.has_opened = open_join(state, &refusal);
     if (!state->parallel.has_opened) return publish_refusal(join, &refusal);
     join->key = client_key(state->client);
-    if (join->has_kept) kept_source_decide(state->probe.side.kept, state->client);
+    for_each_kept(state, join, [state](KeptSource* kept, const Size* place) {
+        if (*place > 0) kept_source_decide(kept, state->client);
+    });
 }
 
 // With the build sides still open, and with them the session. A session that is over has been refused memory,
@@ -419,24 +437,30 @@ void add_to_worker_figures(GpuJoinState* state) {
 Size estimate_parallel_join(CustomScanState* node, ParallelContext* context) {
     GpuJoinState* state = state_of(node);
     Size size = size_without_kept(state->plan.stage_count, context->nworkers);
-    KeptSource* kept = state->probe.side.kept;
-    return kept ? add_size(size, kept_source_share_size(kept)) : size;
+    if (state->probe.side.kept) size = add_size(size, kept_source_share_size(state->probe.side.kept));
+    for (int i = 0; i < state->plan.stage_count; i++)
+        if (KeptSource* kept = state->stages[i].build.kept)
+            size = add_size(size, kept_source_share_size(kept));
+    return size;
 }
 
 void init_parallel_join(CustomScanState* node, ParallelContext* context, void* shared) {
     GpuJoinState* state = state_of(node);
-    KeptSource* kept = state->probe.side.kept;
     auto* join = static_cast<ParallelJoin*>(shared);
     memset(shared, 0, size_without_kept(state->plan.stage_count, context->nworkers));
     SpinLockInit(&join->mutex);
     join->worker_count = context->nworkers;
     join->stage_count = state->plan.stage_count;
-    join->has_kept = kept;
-    if (kept) kept_source_init_share(kept, kept_of(join));
+    Size next = size_without_kept(join->stage_count, join->worker_count);
+    for_each_kept(state, join, [join, &next](KeptSource* kept, Size* place) {
+        *place = next;
+        kept_source_init_share(kept, share_at(join, *place));
+        next = add_size(next, kept_source_share_size(kept));
+    });
     init_shared_partitions(&join->partitions, context->seg, context->nworkers + 1);
     reset_protocol(join);
     state->parallel.join = join;
-    use_kept(state, kept_of(join));
+    use_kept(state, join);
 }
 
 // All workers of the last run have ended. The leader's part in it may still be open.
@@ -447,18 +471,23 @@ void reinit_parallel_join(CustomScanState* node, ParallelContext*, void* shared)
     close_join(state);
     forget_partitions(state);
     collect_figures(state);
-    if (join->has_kept) kept_source_renew_share(state->probe.side.kept, kept_of(join));
+    for_each_kept(state, join, [join](KeptSource* kept, const Size* place) {
+        kept_source_renew_share(kept, share_at(join, *place));
+    });
     reset_protocol(join);
     reset_figures(join);
-    use_kept(state, kept_of(join));
+    use_kept(state, join);
 }
 
 void init_parallel_worker(CustomScanState* node, shm_toc*, void* shared) {
     GpuJoinState* state = state_of(node);
     auto* join = static_cast<ParallelJoin*>(shared);
     state->parallel.join = join;
-    if (join->has_kept && !state->probe.side.kept) elog(ERROR, "a worker cannot use columns that are kept");
-    use_kept(state, kept_of(join));
+    bool lacks_kept = join->kept > 0 && !state->probe.side.kept;
+    for (int i = 0; i < join->stage_count; i++)
+        lacks_kept |= join->stages[i].kept > 0 && !state->stages[i].build.kept;
+    if (lacks_kept) elog(ERROR, "a worker cannot use columns that are kept");
+    use_kept(state, join);
 }
 
 void shut_parallel_join_down(GpuJoinState* state) {
@@ -469,7 +498,7 @@ void shut_parallel_join_down(GpuJoinState* state) {
         publish_sums(state);
     else
         collect_figures(state);
-    use_kept(state, nullptr);
+    use_kept_no_more(state, state->parallel.join);
     state->parallel.join = nullptr;
 }
 

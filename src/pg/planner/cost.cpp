@@ -398,7 +398,7 @@ ChainCosts estimate_chain(PlannerInfo* root, const JoinInputs& inputs, const Eng
     Cost read = reading_cost(inputs.build);
     Cost encode = encode_cost(build_rows, facts.build_keys) + encode_cost(build_rows, output);
     Cost transfer = built_rows * (facts.build_keys.bytes + output.bytes) / kMegabyte * engine.megabyte;
-    if (inputs.workers == 0)
+    if (inputs.sharing != Sharing::Probe)  // workers may not decide for themselves what they can use
         spare_kept_rows(inputs.build, kept_share_of(root, inputs.build), {&read, &encode, &transfer});
     terms[kReadBuildTerm] += read;
     terms[kEncodeBuildTerm] += encode;
