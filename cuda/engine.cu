@@ -15,6 +15,14 @@ namespace gpujoin::cuda {
 
 namespace {
 
+// A scan of kept rows keeps the device busy with so many batches at once, each of so many rows that it is
+// worth its launches and waits; with several stages they take about so much of the joins' memory.
+constexpr uint64_t kReadersOfScan = 4;
+constexpr uint64_t kShareOfScan = 32;
+constexpr uint64_t kBytesOfRow = 256;
+constexpr uint64_t kFewestRows = 64u << 10;
+constexpr uint64_t kMostRows = 2u << 20;
+
 // Why there is no device to use, in words.
 std::string reason(cudaError_t error) {
     switch (error) {
@@ -56,6 +64,11 @@ class CudaEngine : public Engine {
         return guarded([&] {
             return open_fragment_in(*this, make_device_place(&device_, limits), fragment, limits, opened);
         });
+    }
+
+    KeptMeasure kept_measure() const override {
+        const uint64_t rows = join_memory_ / kShareOfScan / kReadersOfScan / kBytesOfRow;
+        return {kReadersOfScan, static_cast<uint32_t>(std::clamp(rows, kFewestRows, kMostRows))};
     }
 
     std::unique_ptr<KeptReader> read_kept(const KeptScan& scan, KeptPosition& position,

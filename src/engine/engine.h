@@ -125,6 +125,12 @@ class KeptReader;     // kept/kept_view.h
 struct KeptPosition;
 struct KeptScan;
 
+// How kept rows are best read: by how many readers at once, at most, in batches of how many rows.
+struct KeptMeasure {
+    uint64_t readers;
+    uint32_t rows;
+};
+
 class Engine {
   public:
     virtual ~Engine() = default;
@@ -134,6 +140,9 @@ class Engine {
     // joins, with the rows between them in host memory, where an engine has nothing better.
     virtual Status open_fragment(const FragmentView& fragment, const Limits& limits,
                                  std::unique_ptr<Fragment>* opened);
+    // What suits this engine; by default any number of readers, with rows that stay in a processor's cache
+    // between stages.
+    virtual KeptMeasure kept_measure() const { return {UINT64_MAX, 64u << 10}; }
     // Reads kept rows in batches of at most most_rows, as this engine's fragments are best given them; in
     // host memory, where it has nothing better. The scan is valid for the source; all that is named outlives
     // the reader.

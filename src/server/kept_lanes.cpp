@@ -15,10 +15,10 @@ constexpr uint64_t kLaneBytes = 64u << 10;  // at first
 
 }  // namespace
 
-Status KeptLanes::make(const Measure& most, const KeptScan& scan, Engine& engine, const Limits& limits,
+Status KeptLanes::make(const KeptMeasure& most, const KeptScan& scan, Engine& engine, const Limits& limits,
                        std::unique_ptr<KeptLanes>* lanes) {
     std::unique_ptr<KeptLanes> made(new KeptLanes(most.rows, scan, engine, limits));
-    while (made->lanes_.size() < most.lanes) {
+    while (made->lanes_.size() < most.readers) {
         made->lanes_.emplace_back(limits.host_memory);
         if (made->lanes_.back().memory.resize(kLaneBytes)) continue;
         made->lanes_.pop_back();

@@ -12,10 +12,6 @@
 
 namespace gpujoin {
 
-// That stay in a processor's cache between stages; or that a GPU is busy with while others come.
-inline constexpr uint32_t kKeptRowsOfCpu = 64u << 10;
-inline constexpr uint32_t kKeptRowsOfGpu = 1u << 20;
-
 struct KeptLane {
     explicit KeptLane(Ledger* ledger) : memory(ledger) {}
 
@@ -29,14 +25,8 @@ struct KeptLane {
 
 class KeptLanes {
   public:
-    // What suits a device: how many lanes at most, and rows at a time.
-    struct Measure {
-        uint64_t lanes;
-        uint32_t rows;
-    };
-
     // As many as there is memory for; 53200 where there is none for one. The engine is that of the fragments.
-    static Status make(const Measure& most, const KeptScan& scan, Engine& engine, const Limits& limits,
+    static Status make(const KeptMeasure& most, const KeptScan& scan, Engine& engine, const Limits& limits,
                        std::unique_ptr<KeptLanes>* lanes);
 
     // Goes on with a lane until it has rows, its turn is over, or it is done. On a worker; each lane on one

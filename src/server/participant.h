@@ -79,7 +79,7 @@ class Participant {
 
     bool holds_cursor() const { return !tasks.empty() && tasks.front()->holds_cursor(); }
     // The first task's rows have their numbers.
-    bool is_appending() const { return !tasks.empty() && tasks.front()->first_row.has_value(); }
+    bool is_appending() const { return !tasks.empty() && tasks.front()->has_numbered(); }
 
   private:
     enum class Use { ClientsInput, ServersInput, FreeResult, TakenResult, ClientsResult };

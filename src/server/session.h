@@ -128,10 +128,12 @@ class Session {
     Status scan_kept(Participant& participant, const Message& message);
     void answer_build_kept(Participant& participant, const Task& task);
     void answer_seal_kept(Participant& participant, const Task& task);
-    struct Round;
+    void run_round(Participant& participant, const std::vector<std::function<Status()>>& works,
+                   const std::function<void(const Status&)>& then);
     void start_lanes(Participant& participant, Task& task);
     void start_round(Participant& participant, Task& task);
     void finish_round(Participant& participant, const Status& status);
+    void start_build(Participant& participant, Task& task);
     bool deliver_lanes(Participant& participant, Task& task);
     uint32_t hold(const ChunkKey& chunk, KeptView view);
     KeptHandle* find_making(const Participant& participant, uint32_t handle);

@@ -11,7 +11,6 @@ namespace gpujoin {
 namespace {
 
 constexpr size_t kMostHandles = 1u << 16;  // of a session
-constexpr uint64_t kLanesOfGpu = 8;
 
 }  // namespace
 
@@ -154,22 +153,33 @@ Status Session::scan_kept(Participant& participant, const Message& message) {
 
 void Session::answer_build_kept(Participant& participant, const Task& task) {
     FoundKeptBody answer{};
-    answer.rows = task.build->rows_appended;
+    answer.rows = task.build->rows_appended();
     send_found(participant, task.sequence, answer, nullptr);
 }
 
-// A round: each lane goes on once.
-struct Session::Round {
-    size_t running = 0;
-    Status status;
-};
+// A round: each of the works is done once, several at a time; then() gets the first failure.
+void Session::run_round(Participant& participant, const std::vector<std::function<Status()>>& works,
+                        const std::function<void(const Status&)>& then) {
+    struct Round {
+        size_t running = 0;
+        Status status;
+    };
+    auto round = std::make_shared<Round>();
+    for (const auto& work : works) {
+        run(work, [round, then](const Status& status) {
+            if (round->status.ok()) round->status = status;
+            if (--round->running == 0) then(round->status);
+        });
+        round->running++;
+        participant.running = true;
+    }
+}
 
 void Session::start_lanes(Participant& participant, Task& task) {
     if (!task.lanes) {
-        KeptLanes::Measure most = device_->is_cpu()
-                                      ? KeptLanes::Measure{resources_.workers->places(), kKeptRowsOfCpu}
-                                      : KeptLanes::Measure{kLanesOfGpu, kKeptRowsOfGpu};
-        most.lanes = std::min(most.lanes, task.scan->rows() / most.rows + 1);
+        KeptMeasure most = device_->engine->kept_measure();
+        most.readers =
+            std::min({most.readers, resources_.workers->places(), task.scan->rows() / most.rows + 1});
         Status status = KeptLanes::make(most, *task.scan, *device_->engine, limits_on(*device_), &task.lanes);
         if (!status.ok()) return fail(status);
     }
@@ -182,18 +192,14 @@ void Session::start_lanes(Participant& participant, Task& task) {
 }
 
 void Session::start_round(Participant& participant, Task& task) {
-    auto round = std::make_shared<Round>();
     const std::span<const ColumnSpec> source(spec_.spec->source, spec_.spec->source_columns);
-    for (KeptLane& lane : task.lanes->all()) {
-        if (lane.is_done) continue;
-        run([this, &task, &lane, source] { return task.lanes->execute(lane, *fragment_, source); },
-            [this, &participant, round](const Status& status) {
-                if (round->status.ok()) round->status = status;
-                if (--round->running == 0) finish_round(participant, round->status);
-            });
-        round->running++;
-        participant.running = true;
-    }
+    std::vector<std::function<Status()>> works;
+    for (KeptLane& lane : task.lanes->all())
+        if (!lane.is_done)
+            works.emplace_back(
+                [this, &task, &lane, source] { return task.lanes->execute(lane, *fragment_, source); });
+    run_round(participant, works,
+              [this, &participant](const Status& status) { finish_round(participant, status); });
 }
 
 void Session::finish_round(Participant& participant, const Status& status) {
@@ -202,6 +208,22 @@ void Session::finish_round(Participant& participant, const Status& status) {
     participant.running = false;
     if (phase_ == Phase::Over || participant.gone || is_lost(task)) return;
     if (task.dropped) pop_task(participant);
+}
+
+void Session::start_build(Participant& participant, Task& task) {
+    const JoinSpec& spec = spec_.stages[task.stage].join;
+    if (!task.build)
+        task.build = std::make_unique<KeptBuild>(*task.scan, std::span(spec.build, spec.build_columns),
+                                                 resources_.workers->places(), &host_memory_);
+    std::vector<std::function<Status()>> works;
+    for (KeptBuild::Lane& lane : task.build->lanes())
+        if (!lane.is_done)
+            works.emplace_back(
+                [&lane, &join = fragment_->join(task.stage), &next_row = stages_[task.stage].next_row] {
+                    return KeptBuild::execute(lane, join, next_row);
+                });
+    run_round(participant, works,
+              [this, &participant](const Status& status) { finish_task(participant, status); });
 }
 
 // Results go to blocks that the client has given back. False where some wait for one.

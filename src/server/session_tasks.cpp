@@ -39,20 +39,15 @@ Status Session::check_phase(const Task& task) const {
 TaskContext Session::context(const Task& task) {
     Ledger* reserve = task.builds() ? nullptr : resources_.reserve;
     Stage* stage = stages_.empty() ? nullptr : &stages_[task.stage];
-    return {spec_.view(),
-            resources_.arena,
-            &host_memory_,
-            reserve,
-            fragment_.get(),
-            stage ? stage->report.build_rows : 0,
-            stage ? &stage->next_row : nullptr,
-            device_->is_cpu() ? kKeptRowsOfCpu : kKeptRowsOfGpu};
+    return {spec_.view(), resources_.arena, &host_memory_,
+            reserve,      fragment_.get(),  stage ? stage->report.build_rows : 0};
 }
 
 void Session::start_task(Participant& participant) {
     Task& task = *participant.tasks.front();
     if (Status status = check_phase(task); !status.ok()) return fail(status);
     if (task.type == MessageType::ProbeKept) return start_lanes(participant, task);
+    if (task.type == MessageType::BuildKept) return start_build(participant, task);
     if (task.gives_results()) return start_cursor(participant, task);
     if (task.type == MessageType::Rewind) lost_groups_ = false;  // who goes from now on loses new ones
     if (task.type == MessageType::Append && !task.first_row) {
@@ -121,7 +116,7 @@ void Session::finish_cursor(Participant& participant, const Delivery& last) {
 void Session::finish_task(Participant& participant, const Status& status) {
     participant.running = false;
     const Task& task = *participant.tasks.front();
-    if (phase_ == Phase::Over || (participant.gone && !task.first_row)) return;
+    if (phase_ == Phase::Over || (participant.gone && !task.has_numbered())) return;
     if (task.dropped && status.fault != Fault::DeviceLost) return pop_task(participant);
     if (!status.ok()) return handle_failure(status);
     if (is_lost(task) || task.goes_on()) return;

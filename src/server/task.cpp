@@ -65,27 +65,6 @@ Status append(const TaskContext& context, Task& task) {
     return context.fragment->join(task.stage).append(batch, *task.first_row);
 }
 
-// A batch that has its numbers is appended to its end, if need be the next time.
-Status build_kept(const TaskContext& context, Task& task) {
-    const JoinSpec& spec = context.spec.stages[task.stage].join;
-    if (!task.build)
-        task.build = std::make_unique<KeptBuild>(*task.scan, std::span(spec.build, spec.build_columns),
-                                                 context.kept_rows, context.host_memory);
-    KeptBuild& build = *task.build;
-    do {
-        if (!task.first_row) {
-            GPUJOIN_RETURN_IF_FAILED(build.rows.next(&build.batch));
-            build.is_done = build.batch.rows == 0;
-            if (build.is_done) return {};
-            task.first_row = context.next_row->fetch_add(build.batch.rows);
-        }
-        GPUJOIN_RETURN_IF_FAILED(context.fragment->join(task.stage).append(build.batch, *task.first_row));
-        build.rows_appended += build.batch.rows;
-        task.first_row.reset();
-    } while (!turn_is_over());
-    return {};
-}
-
 Status mark_matched(const TaskContext& context, Task& task) {
     uint64_t count = task.marks.rows;
     auto* rows = task.copies.add<uint64_t>(count, context.host_memory, context.reserve);
@@ -156,8 +135,6 @@ Status execute(const TaskContext& context, Task& task, SealReport* report) {
             case MessageType::SealKept:
                 task.making->seal();
                 return {};
-            case MessageType::BuildKept:
-                return build_kept(context, task);
             default:
                 return context.fragment->join(task.stage).seal(report);
         }

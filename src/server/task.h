@@ -12,6 +12,7 @@
 #include "engine/fragment.h"
 #include "engine/kept/kept_view.h"
 #include "server/arena.h"
+#include "server/kept_build.h"
 #include "server/kept_lanes.h"
 #include "wire/message.h"
 
@@ -55,18 +56,6 @@ struct Delivery {
     ResultBatch batch;
 };
 
-// Kept rows on their way to a build side.
-struct KeptBuild {
-    KeptBuild(const KeptScan& scan, std::span<const ColumnSpec> columns, uint32_t most_rows, Ledger* ledger)
-        : rows(scan, position, columns, most_rows, ledger) {}
-
-    KeptPosition position;
-    KeptRows rows;
-    BatchView batch;  // that has its numbers, where the task has a first row
-    uint64_t rows_appended = 0;
-    bool is_done = false;
-};
-
 struct Task {
     MessageType type;
     uint32_t stage = 0;
@@ -82,20 +71,19 @@ struct Task {
     std::unique_ptr<KeptScan> scan;      // ProbeKept, BuildKept
     std::unique_ptr<KeptLanes> lanes;    // ProbeKept, once it has begun
 
+    std::unique_ptr<KeptBuild> build;  // BuildKept, once it has begun
+
     // Of the event thread.
-    // Number of the first row of an Append, from its first start on. A worker sets and resets it for each
-    // batch of a BuildKept.
-    std::optional<uint64_t> first_row;
-    bool dropped = false;       // rewound meanwhile: to be finished without an answer
-    uint64_t bytes_needed = 0;  // of the next result block; 0: any
+    std::optional<uint64_t> first_row;  // number of the first row of an Append, from its first start on
+    bool dropped = false;               // rewound meanwhile: to be finished without an answer
+    uint64_t bytes_needed = 0;          // of the next result block; 0: any
     // Set by the event thread while a worker may be reading: results of this probe row are not wanted.
     std::atomic<int64_t> skipped_row{-1};
 
     // Of the worker.
     PrivateCopies copies;
     std::vector<ColumnView> views;
-    std::unique_ptr<KeptBuild> build;  // BuildKept, once it has begun
-    std::unique_ptr<Cursor> cursor;    // destroyed before what it reads
+    std::unique_ptr<Cursor> cursor;  // destroyed before what it reads
 
     bool gives_results() const {
         return probes() || type == MessageType::ScanBuild || type == MessageType::Flush;
@@ -107,7 +95,9 @@ struct Task {
     bool appends() const { return type == MessageType::Append || type == MessageType::BuildKept; }
     bool builds() const { return appends() || type == MessageType::Seal; }
     // Its turn is over, but it is not done.
-    bool goes_on() const { return type == MessageType::BuildKept && !build->is_done; }
+    bool goes_on() const { return type == MessageType::BuildKept && !build->is_done(); }
+    // Build rows have numbers that others rely on: it is to be executed to its end.
+    bool has_numbered() const { return first_row || (build && build->has_numbered()); }
     // Needs the fragment to itself, or in a Seal its stage.
     bool is_exclusive() const {
         return type == MessageType::Seal || type == MessageType::Rewind || type == MessageType::ScanBuild ||
@@ -132,13 +122,11 @@ struct TaskContext {
     Ledger* host_memory;
     Ledger* reserve;  // once sealed: a join that has used up its memory can still be probed. Else nullptr
     Fragment* fragment;
-    uint64_t build_rows;              // of the task's stage, once sealed
-    std::atomic<uint64_t>* next_row;  // number of its build row that comes next
-    uint32_t kept_rows;               // that the device is best given at a time
+    uint64_t build_rows;  // of the task's stage, once sealed
 };
 
 // Executes an Append, MarkMatched, Rewind, AppendKept or SealKept; or a Seal, filling report, which is for
-// that alone; or goes on with a BuildKept until its turn is over.
+// that alone.
 Status execute(const TaskContext& context, Task& task, SealReport* report);
 
 // Starts or goes on with a Probe, ScanBuild or Flush, filling one block after the other until its

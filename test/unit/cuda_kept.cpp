@@ -212,7 +212,6 @@ TEST_P(CudaKept, GivesMemoryUpToJoins) {
         ASSERT_OK(of_join.allocate(account, kMemory / 8 * 7, stream.handle()));
         EXPECT_LE(device_->resident().bytes(), kMemory / 8);
     }
-    EXPECT_GT(device_->resident().bytes(), 0u);
 }
 
 // Columns of chunks that are gone make room.

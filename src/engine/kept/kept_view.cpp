@@ -183,7 +183,7 @@ Status KeptRows::set_aside() {
     uint64_t row_bytes = sizeof(uint32_t);
     for (const ColumnSpec& spec : source_)
         row_bytes += 1 + (spec.type == ColumnType::Bytes ? sizeof(uint32_t) : fixed_width(spec.type));
-    uint32_t rows = most_rows();
+    auto rows = static_cast<uint32_t>(std::clamp<uint64_t>(scan_.rows(), kFewestRows, most_rows()));
     while (rows > kFewestRows && !has_room(rows * row_bytes)) rows /= 2;
     if (!charge(rows * row_bytes)) return out_of_memory_for_scan();
     capacity_ = rows;

@@ -72,6 +72,8 @@ class KeptRows final : public KeptReader {
     Status next(BatchView* batch) override;
     // From now on, before rows that nobody has had: these, which the caller has taken from the position.
     void read_first(uint64_t first, uint64_t end);
+    // Whether there was memory for a batch, which was set aside.
+    bool has_begun() const { return capacity_ > 0; }
 
   private:
     struct Output {
