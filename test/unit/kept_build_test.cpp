@@ -18,7 +18,7 @@ JoinSpec spec_of(const Kept& kept) {
     spec.probe_columns = 1;
     spec.probe[0] = kept.columns[0].spec;
     spec.equalities = 1;
-    spec.equality[0] = {0, 0, Comparison::Equal};
+    spec.equality[0] = {0, 0, Comparison::Equal, {}};
     return spec;
 }
 
@@ -84,7 +84,7 @@ TEST(KeptBuild, LanesAppendEachRowOnce) {
     Kept kept({kept_column(ColumnType::Fixed8), kept_column(ColumnType::Bytes, ValueOrder::Bytes)}, 4000, 225,
               &ledger, 1);
     ASSERT_GT(kept.rows.size(), 3u * kTargetBatchRows);
-    for (uint64_t threads : {1u, 4u, 64u}) expect_all(kept, build(kept, threads, &ledger));
+    for (uint64_t threads : {1u, 4u}) expect_all(kept, build(kept, threads, &ledger));
     kept.conditions.push_back({-1000, 70000, 0, 1, {}});
     expect_all(kept, build(kept, 4, &ledger));
     for (ChunkMap& map : kept.maps) map = {};
@@ -93,7 +93,7 @@ TEST(KeptBuild, LanesAppendEachRowOnce) {
 
 TEST(KeptBuild, OneLaneIsEnough) {
     Ledger ledger(uint64_t{1} << 30);
-    Kept kept({kept_column(ColumnType::Fixed8)}, 4000, 225, &ledger, 2);
+    Kept kept({kept_column(ColumnType::Fixed8)}, 1500, 225, &ledger, 2);
     int refused = 0, given = 0;
     for (uint64_t room = 256; room < 64u << 20; room *= 2) {
         Ledger joins(room);
