@@ -169,6 +169,7 @@ void take_answer(Client* client, const Message& message) {
     if (client->is_answered || message.header->type != client->expected ||
         message.header->stage != client->expected_stage)
         report_malformed("It is no answer to a question.");
+    if (client->found_left > 0) return take_found_chunk(client, message);
     memcpy(&client->answer, message.body, body_bytes(message.header->type));
     if (message.map) client->map = *message.map;
     client->is_answered = true;
@@ -268,16 +269,24 @@ void send_message(Client* client, MessageType type, uint64 sequence, const void*
     }
 }
 
-bool ask(Client* client, const Inquiry& question, MessageType expected) {
+void begin_question(Client* client, MessageType expected, uint32 stage, uint64 sequence) {
     client->expected = expected;
-    client->expected_stage = names_stage(expected) ? question.stage : 0;
-    client->expected_sequence = question.type == MessageType::Reserve ? ++client->last_sequence : 0;
+    client->expected_stage = names_stage(expected) ? stage : 0;
+    client->expected_sequence = sequence;
     client->is_answered = client->is_refused = false;
-    send_message(client, question.type, client->expected_sequence, question.body, question.tail,
-                 question.stage);
+}
+
+bool await_answer(Client* client) {
     take_messages(client);
     while (!client->is_answered && !client->was_refused) wait_for_messages(client);
     return !client->is_refused && !client->was_refused;
+}
+
+bool ask(Client* client, const Inquiry& question, MessageType expected) {
+    uint64 sequence = question.type == MessageType::Reserve ? ++client->last_sequence : 0;
+    begin_question(client, expected, question.stage, sequence);
+    send_message(client, question.type, sequence, question.body, question.tail, question.stage);
+    return await_answer(client);
 }
 
 uint64 hand_over(Client* client, const Block* block, MessageType type) {

@@ -38,6 +38,8 @@ struct QueuedResult {
     ColumnBuffers columns[FLEXIBLE_ARRAY_MEMBER];
 };
 
+struct FoundChunk;  // kept_client.h
+
 struct Client {
     MemoryContext context;  // of its own, below the caller's
     MemoryContextCallback on_reset;
@@ -75,6 +77,9 @@ struct Client {
     } answer;
     ChunkMap map;  // that came with it
     uint32 expected_stage;
+    // Where a FindKept was asked for several chunks: where the next answer goes, and how many are to come.
+    FoundChunk* found;
+    uint32 found_left;
     bool is_sealed[kMaxStages];
 
     // A refusal of memory ends the session, and is an error unless it is kept.
@@ -97,6 +102,11 @@ struct Inquiry {
 
 // Sends a question and waits for its answer. False when it was refused.
 bool ask(Client* client, const Inquiry& question, MessageType expected);
+// The same in steps: says what will be asked, and waits for the answer once it was.
+void begin_question(Client* client, MessageType expected, uint32 stage, uint64 sequence);
+bool await_answer(Client* client);
+// Files away one of the answers about several chunks.
+void take_found_chunk(Client* client, const Message& message);
 
 // Numbers a message that gives a taken block to the server.
 uint64 hand_over(Client* client, const Block* block, MessageType type);

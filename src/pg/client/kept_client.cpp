@@ -10,6 +10,8 @@ namespace gpujoin {
 
 namespace {
 
+constexpr uint32 kQuestionsAtOnce = 64;  // whose answers have room in a socket
+
 bool ask_about(Client* client, MessageType question, const ChunkBody& body,
                std::span<const ChunkColumn> columns) {
     return ask(client, {question, &body, std::as_bytes(columns)}, MessageType::FoundKept);
@@ -33,19 +35,35 @@ struct ScanKeptMessage {
 
 }  // namespace
 
-void client_find_kept(Client* client, const ChunkKey* chunk, std::span<const ChunkColumn> columns,
-                      FoundChunk* found) {
-    *found = {};
-    if (!ask_about(client, MessageType::FindKept, {*chunk, 0, 0, static_cast<uint32>(columns.size()), 0},
-                   columns))
-        return;
-    const FoundKeptBody& answer = client->answer.found;
+void take_found_chunk(Client* client, const Message& message) {
+    const auto& answer = message.as<FoundKeptBody>();
+    FoundChunk* found = client->found++;
     found->exists = answer.exists != 0;
     found->handle = answer.handle;
     found->rows = answer.rows;
     found->version = answer.version;
-    found->map = client->map;
+    if (message.map) found->map = *message.map;
     memcpy(found->has, answer.has, sizeof found->has);
+    client->is_answered = --client->found_left == 0;
+}
+
+// The server answers one question after the other: none waits for the answer to the one before.
+void client_find_kept(Client* client, const ChunkKey* first, uint32 count,
+                      std::span<const ChunkColumn> columns, FoundChunk* found) {
+    memset(static_cast<void*>(found), 0, count * sizeof *found);
+    for (uint32 done = 0; done < count && !client->was_refused;) {
+        uint32 some = Min(count - done, kQuestionsAtOnce);
+        begin_question(client, MessageType::FoundKept, 0, 0);
+        client->found = found + done;
+        client->found_left = some;
+        for (uint32 end = done + some; done < end; done++) {
+            ChunkBody body = {*first, 0, 0, static_cast<uint32>(columns.size()), 0};
+            body.chunk.number += done;
+            send_message(client, MessageType::FindKept, 0, &body, std::as_bytes(columns));
+        }
+        await_answer(client);
+        client->found_left = 0;
+    }
 }
 
 uint32_t client_make_kept(Client* client, const ChunkKey* chunk, uint64_t version, ExpectedChunk expected,

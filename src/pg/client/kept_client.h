@@ -15,8 +15,9 @@ struct FoundChunk {
     uint8_t has[kMaxKeptColumns / 8];
 };
 
-void client_find_kept(Client* client, const ChunkKey* chunk, std::span<const ChunkColumn> columns,
-                      FoundChunk* found);
+// Of so many chunks of a table, from this one on.
+void client_find_kept(Client* client, const ChunkKey* first, uint32 count,
+                      std::span<const ChunkColumn> columns, FoundChunk* found);
 // About how large one will be.
 struct ExpectedChunk {
     uint32_t rows;

@@ -216,7 +216,7 @@ uint64 keep_chunk(KeptMaker* maker, Client* client, Relation relation, const Kep
         MapPage page;
         if (!read_map_page(relation, chunk, &page) || count_blocks(page.map) == 0) return 0;
         FoundChunk found;
-        client_find_kept(client, &key, wanted, &found);
+        client_find_kept(client, &key, 1, wanted, &found);
         if (found.handle != 0 && found.version == page.version)
             return count_blocks(common_blocks(page.map, found.map));
         if (attempt == kAttempts) break;

@@ -19,19 +19,21 @@ namespace gpujoin {
 namespace {
 
 constexpr uint32 kBlocksOfByte = BITS_PER_BYTE / BITS_PER_HEAPBLOCK;
+static_assert(BITS_PER_HEAPBLOCK == 2 && VISIBILITYMAP_ALL_VISIBLE == 1);
 static_assert(kChunkBlocks % BITS_PER_BYTE == 0);
+
+// The lower bits of eight pairs, side by side.
+uint8 lower_bits(uint32 pairs) {
+    pairs &= 0x5555;
+    pairs = (pairs | pairs >> 1) & 0x3333;
+    pairs = (pairs | pairs >> 2) & 0x0f0f;
+    return static_cast<uint8>(pairs | pairs >> 4);
+}
 
 // One bit of the map's two is wanted.
 void take_bits(const uint8* bytes, ChunkMap* map) {
-    for (uint32 i = 0; i < kChunkMapBytes; i++) {
-        uint8 bits = 0;
-        for (uint32 block = 0; block < BITS_PER_BYTE; block++) {
-            uint32 place = BITS_PER_BYTE * i + block;
-            uint8 pair = bytes[place / kBlocksOfByte] >> (place % kBlocksOfByte * BITS_PER_HEAPBLOCK);
-            if (pair & VISIBILITYMAP_ALL_VISIBLE) bits |= static_cast<uint8>(1u << block);
-        }
-        map->bits[i] = bits;
-    }
+    for (uint32 i = 0; i < kChunkMapBytes; i++)
+        map->bits[i] = lower_bits(bytes[2 * i] | static_cast<uint32>(bytes[2 * i + 1]) << 8);
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ namespace gpujoin {
 namespace {
 
 constexpr BlockNumber kFewestBlocks = 128;  // of a table whose columns are kept
+constexpr uint32 kDecidedAtOnce = 64;       // chunks
 constexpr uint32 kShareOfChunks = 8;        // that one process takes at once, of those that are left
 
 // A condition of the scan, and the kept column that it is on.
@@ -39,6 +40,7 @@ struct ScanCondition {
 struct FoundProof {
     MapPage page;
     FoundChunk chunk;
+    bool is_proven;  // the page proves something
     bool is_usable;
 };
 
@@ -203,15 +205,24 @@ bool make(KeptSource* source, Client* client, uint32 chunk, const MapPage* page,
     return make_chunk(source->maker, client, chunk, *page, *found);
 }
 
-// False where nothing is proven.
-bool look_up(KeptSource* source, Client* client, uint32 chunk, FoundProof* proof) {
+// Map pages first, then what there is of these chunks, which are next to each other.
+void look_up(KeptSource* source, Client* client, uint32 first, uint32 count, FoundProof* proofs) {
     Relation relation = heap_scan_relation(source->scan);
-    ChunkKey key = chunk_key(relation, chunk);
-    if (!read_map_page(relation, chunk, &proof->page)) return false;
-    cut_map(&proof->page.map, chunk, static_cast<BlockNumber>(source->share->blocks));
-    client_find_kept(client, &key, wanted_columns(source), &proof->chunk);
-    proof->is_usable = proof->chunk.handle != 0 && proof->chunk.version == proof->page.version;
-    return true;
+    ChunkKey key = chunk_key(relation, first);
+    auto* found = unset<FoundChunk>(count);
+    for (uint32 i = 0; i < count; i++) {
+        MapPage* page = &proofs[i].page;
+        proofs[i].is_proven = read_map_page(relation, first + i, page);
+        cut_map(&page->map, first + i, static_cast<BlockNumber>(source->share->blocks));
+    }
+    client_find_kept(client, &key, count, wanted_columns(source), found);
+    for (uint32 i = 0; i < count; i++) {
+        FoundProof* proof = &proofs[i];
+        proof->chunk = found[i];
+        proof->is_usable =
+            proof->is_proven && found[i].handle != 0 && found[i].version == proof->page.version;
+    }
+    pfree(found);
 }
 
 // The blocks whose rows are kept and still true.
@@ -224,15 +235,23 @@ bool is_worth_making(const KeptSource* source, uint32 chunk, const MapPage* page
     return 2 * count_blocks(page->map) >= blocks;
 }
 
-void decide_chunk(KeptSource* source, Client* client, uint32 chunk) {
-    FoundProof proof;
-    if (!look_up(source, client, chunk, &proof)) return;
-    if (proof.is_usable) {
-        ChunkMap map = proven_blocks(&proof);
-        kept_share_add(source->share, {chunk, proof.chunk.handle, proof.chunk.rows}, &map);
-    } else if (source->share->may_make && is_worth_making(source, chunk, &proof.page)) {
-        kept_share_add(source->share, {chunk, 0, 0}, &proof.page.map);
+void decide_chunk(KeptSource* source, uint32 chunk, const FoundProof* proof) {
+    if (proof->is_usable) {
+        ChunkMap map = proven_blocks(proof);
+        kept_share_add(source->share, {chunk, proof->chunk.handle, proof->chunk.rows}, &map);
+    } else if (proof->is_proven && source->share->may_make && is_worth_making(source, chunk, &proof->page)) {
+        kept_share_add(source->share, {chunk, 0, 0}, &proof->page.map);
     }
+}
+
+void decide_chunks(KeptSource* source, Client* client, uint32 chunks) {
+    auto* proofs = unset<FoundProof>(Min(chunks, kDecidedAtOnce));
+    for (uint32 first = 0; first < chunks; first += kDecidedAtOnce) {
+        uint32 count = Min(chunks - first, kDecidedAtOnce);
+        look_up(source, client, first, count, proofs);
+        for (uint32 i = 0; i < count; i++) decide_chunk(source, first + i, &proofs[i]);
+    }
+    pfree(proofs);
 }
 
 // The scan has been started. Not in the context of a row.
@@ -243,7 +262,7 @@ void decide(KeptSource* source, Client* client) {
     bool may_use = share->may_be_used && may_ask_for_constants(source);
     uint32 chunks = may_use ? Min(share->chunks, share->capacity) : 0;
     share->may_make = chunks > 0 && note_scan_to_keep(chunk_key(heap_scan_relation(source->scan), 0));
-    for (uint32 chunk = 0; chunk < chunks; chunk++) decide_chunk(source, client, chunk);
+    decide_chunks(source, client, chunks);
     share->is_decided = true;
 }
 
@@ -286,12 +305,12 @@ void read_too(KeptSource* source, uint32 chunk, const ChunkMap* passed_over, con
 UsableChunk make_taken(KeptSource* source, Client* client, uint32 chunk) {
     UsableChunk usable = {};
     FoundProof proof;
-    bool is_found = look_up(source, client, chunk, &proof);
-    if (is_found && !proof.is_usable && is_worth_making(source, chunk, &proof.page))
-        is_found =
-            make(source, client, chunk, &proof.page, &proof.chunk) && look_up(source, client, chunk, &proof);
+    look_up(source, client, chunk, 1, &proof);
+    if (proof.is_proven && !proof.is_usable && is_worth_making(source, chunk, &proof.page) &&
+        make(source, client, chunk, &proof.page, &proof.chunk))
+        look_up(source, client, chunk, 1, &proof);
     const ChunkMap* passed_over = kept_share_map(source->share, chunk);
-    if (is_found && proof.is_usable) {
+    if (proof.is_usable) {
         usable = {proof.chunk.handle, proof.chunk.rows, common_blocks(proven_blocks(&proof), *passed_over)};
     }
     read_too(source, chunk, passed_over, &usable.map);
