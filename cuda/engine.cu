@@ -17,8 +17,8 @@ namespace {
 
 // A scan of kept rows keeps the device busy with so many batches at once, each of so many rows that it is
 // worth its launches and waits; with several stages they take about so much of the joins' memory.
-constexpr uint64_t kReadersOfScan = 4;
-constexpr uint64_t kShareOfScan = 32;
+constexpr uint64_t kReadersOfScan = 8;
+constexpr uint64_t kShareOfScan = 16;
 constexpr uint64_t kBytesOfRow = 256;
 constexpr uint64_t kFewestRows = 64u << 10;
 constexpr uint64_t kMostRows = 2u << 20;

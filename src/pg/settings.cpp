@@ -158,7 +158,7 @@ void define_server_settings() {
                   "Sets the main memory that columns of tables may take in the server, so that they need not "
                   "be read again.",
                   "Zero keeps none, -1 selects an eighth of what the machine, or the container, has beside "
-                  "shared_buffers, nothing with a GPU.",
+                  "shared_buffers.",
                   &setting_keep_memory, -1, context);
     DefineCustomIntVariable("gpujoin.cpu_threads", "Sets the number of threads of the server's CPU engine.",
                             "Zero selects as many as there are processors.", &setting_cpu_threads,

@@ -49,10 +49,8 @@ int serve(const Options& options) {
     uint64_t host_memory =
         options.host_memory > 0 ? options.host_memory : default_host_memory(options.shared_buffers);
     std::unique_ptr<Devices> devices = open_devices(options);
-    // A GPU gets through a chain of joins faster with rows that several workers read than with kept ones.
-    uint64_t keep_memory = devices->gpus() > 0 ? 0 : default_keep_memory(options.shared_buffers);
     ServerConfig config{options.socket, options.staging_memory, host_memory, reserve_beside(host_memory),
-                        options.keep_memory.value_or(keep_memory)};
+                        options.keep_memory.value_or(default_keep_memory(options.shared_buffers))};
     const Devices& known = *devices;
     std::unique_ptr<Server> server;
     if (Status status = Server::create(config, std::move(devices), &server); !status.ok()) {

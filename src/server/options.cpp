@@ -131,7 +131,7 @@ const char* usage() {
            "                           or the container, has beside PostgreSQL's shared buffers)\n"
            "  --keep-memory BYTES      what columns of tables may take that are kept; 0: none are (default "
            "auto: an\n"
-           "                           eighth of the same, 0 with a GPU)\n"
+           "                           eighth of the same)\n"
            "  --shared-buffers BYTES   PostgreSQL's shared buffers, for that default (default 0)\n"
            "  --device-memory BYTES    what joins may take of each GPU (default 0: four fifths of the free)\n"
            "  --device DEVICES         auto, cpu, or GPU numbers such as 0,1 (default auto)\n"

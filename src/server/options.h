@@ -18,7 +18,7 @@ struct Options {
     std::string socket;                    // relative to the working directory
     uint64_t staging_memory = 256u << 20;  // bytes
     uint64_t host_memory = 0;              // bytes; 0: default_host_memory()
-    std::optional<uint64_t> keep_memory;   // bytes; none: default_keep_memory(), without a GPU
+    std::optional<uint64_t> keep_memory;   // bytes; none: default_keep_memory()
     uint64_t shared_buffers = 0;           // bytes of PostgreSQL's, for these defaults
     uint64_t device_memory = 0;            // bytes; 0: four fifths of what is free
     DeviceChoice device_choice = DeviceChoice::Auto;

@@ -132,16 +132,30 @@ bool is_passed_over(const HeapScan* scan, BlockNumber block) {
     return scan->passed_over && block < scan->covered && has_bit(scan->passed_over, block);
 }
 
+// Of a scan of one's own: comes to the last of the blocks behind this one that are passed over as well, as
+// far as whole bytes of the map tell.
+void skip_own_blocks(HeapScan* scan, HeapScanDesc heap) {
+    BlockNumber end = scan->block < heap->rs_startblock ? heap->rs_startblock : heap->rs_nblocks;
+    end = Min(end, scan->covered);
+    BlockNumber next = scan->block + 1;
+    while (next % BITS_PER_BYTE == 0 && next + BITS_PER_BYTE <= end &&
+           scan->passed_over[next / BITS_PER_BYTE] == 0xff)
+        next += BITS_PER_BYTE;
+    scan->block = next - 1;
+}
+
 BlockNumber next_block(HeapScan* scan, HeapScanDesc heap) {
     if (heap->rs_nblocks == 0) return InvalidBlockNumber;
     BlockNumber block = next_block_too(scan);
     if (block != InvalidBlockNumber) return block;
-    do {
-        block = heap->rs_base.rs_parallel ? next_shared_block(scan, heap) : next_own_block(scan, heap);
+    for (;;) {
+        bool is_shared = heap->rs_base.rs_parallel;
+        block = is_shared ? next_shared_block(scan, heap) : next_own_block(scan, heap);
         scan->has_begun = true;
         scan->block = block;
-    } while (block != InvalidBlockNumber && is_passed_over(scan, block));
-    return block;
+        if (block == InvalidBlockNumber || !is_passed_over(scan, block)) return block;
+        if (!is_shared) skip_own_blocks(scan, heap);
+    }
 }
 
 // Leaves the descriptor as heap_getnextslot() leaves it after the last row.

@@ -63,7 +63,7 @@ void require_keeping() {
         ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                 errmsg("no columns are kept, because gpujoin.keep_memory is 0"),
                 setting_keep_memory < 0
-                    ? errdetail("It is by default where there is a GPU, or shared_buffers take all memory.")
+                    ? errdetail("It is by default where shared_buffers take all memory.")
                     : 0,
                 errhint("Set gpujoin.keep_memory in postgresql.conf and restart PostgreSQL."));
 }
