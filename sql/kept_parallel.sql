@@ -64,5 +64,19 @@ ROLLBACK;
 BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT chunks IS NULL AS unused, rows, missing, extra FROM of_long();
 COMMIT;
+-- Of rows that are kept a plan without workers is the cheaper one, though core would read the table with workers.
+SET max_parallel_workers_per_gather = 2;
+RESET gpujoin.encode_cost;
+RESET gpujoin.startup_cost;
+VACUUM long;
+SELECT gpujoin_keep('long') > 0 AS kept;
+SET gpujoin.force = on;
+SELECT bool_or(line LIKE '%Parallel Seq Scan on long%') AS parallel, bool_or(line LIKE '%Custom Scan (GPU Aggregate)%') AS aggregated
+    FROM plan_of('SELECT k, sum(v), max(id) FROM long WHERE v < 3 GROUP BY k') AS line;
+SELECT bool_or(line LIKE '%Parallel Seq Scan on long%') AS parallel, bool_or(line LIKE '%Custom Scan (GPU Aggregate)%') AS aggregated
+    FROM plan_of('SELECT name, sum(v) FROM long JOIN dim USING (k) WHERE v < 3 GROUP BY name') AS line;
+SELECT bool_or(line LIKE '%Parallel Seq Scan on long%') AS parallel
+    FROM plan_of('SELECT i, v FROM generate_series(1, 3000) AS i LEFT JOIN long ON id = i AND v < 3') AS line;
+RESET gpujoin.force;
 DROP TABLE long, dim;
 DROP FUNCTION of_long, compare_kept, kept_by;

@@ -165,7 +165,7 @@ ChainSteps chain_steps(const JoinCall& call, const Proposal& proposal, const Joi
     if (kTestsPseudoconstants && call.root->hasPseudoConstantQuals) return steps;
     JoinInputs step = inputs;
     step.before = call.outer_chains[0];
-    if (step.before) step.probe = step.before->probe;
+    step.probe = step.before ? step.before->probe : cheapest_source_scan(call.root, call.outer);
     add_step(call, &steps, step);
     if (!call.joinrel->consider_parallel) return steps;
 

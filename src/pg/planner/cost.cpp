@@ -50,6 +50,7 @@
 #include <numeric>
 
 #include "pg/planner/kept.h"
+#include "pg/planner/relation_notes.h"
 #include "pg/settings.h"
 
 extern "C" {
@@ -57,6 +58,7 @@ extern "C" {
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
 #include "utils/lsyscache.h"
 }
 
@@ -266,6 +268,20 @@ void spare_kept_source(const Path* probe, double kept, CostTerms* terms) {
     spare_kept_rows(probe, kept, {&cost[kReadProbeTerm], &cost[kEncodeProbeTerm], &cost[kTransferProbeTerm]});
 }
 
+// Lives as long as the relation.
+Path* kept_scan(PlannerInfo* root, RelOptInfo* rel) {
+    RelationNotes* notes = make_notes(rel);
+    if (notes->kept_scan) return notes->kept_scan;
+    MemoryContext caller = MemoryContextSwitchTo(GetMemoryChunkContext(rel));
+    notes->kept_scan = create_seqscan_path(root, rel, nullptr, 0);
+    MemoryContextSwitchTo(caller);
+    return notes->kept_scan;
+}
+
+bool uses_kept_sources(const PlannerInfo* root) {
+    return setting_aggregate && (root->parse->hasAggs || root->parse->groupClause != NIL);
+}
+
 }  // namespace
 
 EngineCosts engine_costs(const EngineRates& measured) {
@@ -351,6 +367,21 @@ Cost reading_cost(const Path* input) {
     return input->total_cost - read_saving(input);
 }
 
+Path* cheapest_build_scan(PlannerInfo* root, RelOptInfo* rel) {
+    Path* cheapest = rel->cheapest_total_path;
+    if (cheapest->pathtype == T_SeqScan || PATH_REQ_OUTER(cheapest) || !enable_seqscan) return cheapest;
+    double kept = kept_share_of_rel(root, rel);
+    if (kept == 0 || rel->lateral_relids) return cheapest;
+    Path* scan = kept_scan(root, rel);
+    Cost read = reading_cost(scan);
+    spare_kept_rows(scan, kept, {&read});
+    return read < reading_cost(cheapest) ? scan : cheapest;
+}
+
+Path* cheapest_source_scan(PlannerInfo* root, RelOptInfo* rel) {
+    return uses_kept_sources(root) ? cheapest_build_scan(root, rel) : rel->cheapest_total_path;
+}
+
 Cost least_cost(const Path* probe, const ChainCosts& costs) {
     CostTerms terms = costs.terms;
     spare_kept_source(probe, costs.kept, &terms);
@@ -363,8 +394,7 @@ Cost sum_of(const CostTerms& terms) {
 
 ChainCosts estimate_source(PlannerInfo* root, const Path* probe, int workers, const EngineCosts& engine) {
     ChainCosts costs = {};
-    bool has_groups = root->parse->hasAggs || root->parse->groupClause != NIL;
-    costs.kept = has_groups && setting_aggregate ? kept_share_of(root, probe) : 0;
+    costs.kept = uses_kept_sources(root) ? kept_share_of(root, probe) : 0;
     costs.source_rows = costs.rows = probe->rows;
     costs.terms.cost[kSetUpTerm] = setting_startup_cost;
     costs.terms.cost[kWorkersTerm] = workers > 0 ? set_up_cost(engine) : 0;

@@ -96,5 +96,9 @@ JoinEstimate estimate_groups(const Chain* chain, const GroupsShape& shape, const
 // join, and the workers once more, and reading an input.
 Cost set_up_cost(const EngineCosts& engine);
 Cost reading_cost(const Path* input);
+// The cheapest way for one process to read a relation, if what is kept of it need not be read: by a
+// sequential scan, where core has found another path cheaper. Of a source, only below groups.
+Path* cheapest_build_scan(PlannerInfo* root, RelOptInfo* rel);
+Path* cheapest_source_scan(PlannerInfo* root, RelOptInfo* rel);
 
 }  // namespace gpujoin

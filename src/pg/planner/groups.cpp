@@ -512,7 +512,7 @@ const Chain* source_of(const GroupCall& call, RelOptInfo* input, Path* probe) {
 // All rows of a table are quicker to read off its pages than their costs say: an index that has what is
 // wanted may cost less, and core keeps no other path then.
 Path* quickest_to_read(const GroupCall& call, RelOptInfo* input) {
-    Path* cheapest = input->cheapest_total_path;
+    Path* cheapest = cheapest_source_scan(call.root, input);
     bool is_by_index = cheapest->pathtype == T_IndexOnlyScan || cheapest->pathtype == T_IndexScan ||
                        cheapest->pathtype == T_BitmapHeapScan;
     if (!is_by_index || PATH_REQ_OUTER(cheapest)) return cheapest;

@@ -62,10 +62,13 @@ double find_kept_share(PlannerInfo* root, const RelOptInfo* rel) {
 
 }  // namespace
 
-// Asked for each pair of relations that a chain may begin with.
+// Both are asked for each pair of relations that a chain may begin with.
 double kept_share_of(PlannerInfo* root, const Path* path) {
-    RelOptInfo* rel = path->parent;
-    if (!kKeepsColumns || path->pathtype != T_SeqScan || rel->rtekind != RTE_RELATION) return 0;
+    return path->pathtype == T_SeqScan ? kept_share_of_rel(root, path->parent) : 0;
+}
+
+double kept_share_of_rel(PlannerInfo* root, RelOptInfo* rel) {
+    if (!kKeepsColumns || !IS_SIMPLE_REL(rel) || rel->rtekind != RTE_RELATION) return 0;
     RelationNotes* notes = make_notes(rel);
     if (!notes->knows_kept) {
         double share = find_kept_share(root, rel);

@@ -11,5 +11,7 @@ namespace gpujoin {
 // The share of a table's rows that a path which reads it need not read, where they are the source of groups;
 // 0 where there are none, or its conditions are not tested on kept columns. A hint: what is kept may go.
 double kept_share_of(PlannerInfo* root, const Path* path);
+// The same of a sequential scan of the relation.
+double kept_share_of_rel(PlannerInfo* root, RelOptInfo* rel);
 
 }  // namespace gpujoin

@@ -21,6 +21,7 @@ struct RelationNotes {
     PathsAside* aside;       // of ours that are left out at present (see rivals.h)
     bool knows_kept;         // of a base relation: whether it was asked for
     double kept_share;       // what came of it (see kept.h)
+    Path* kept_scan;         // where some is kept: a sequential scan; nullptr: not made so far
 };
 
 // See path_facts.h.
