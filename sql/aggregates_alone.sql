@@ -69,6 +69,7 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SET gpujoin.force = on;
+SELECT gpujoin_forget('large');
 EXPLAIN (COSTS OFF) SELECT b, sum(price) FROM large GROUP BY b;
 RESET gpujoin.force;
 SELECT * FROM compare_all(ARRAY['SELECT b, sum(price), count(*), avg(a) FROM large GROUP BY b', 'SELECT a, b, max(id) FROM large GROUP BY a, b', 'SELECT id, sum(price) FROM large GROUP BY id', 'SELECT count(*) FROM large WHERE price < 50', 'SELECT k, sum(v), avg(p) FROM part GROUP BY k', 'SELECT k, (SELECT sum(price) FROM large WHERE a = k) FROM generate_series(1, 5) AS k', 'SELECT sum(price) FROM large WHERE id < 0']);

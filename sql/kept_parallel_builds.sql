@@ -4,13 +4,13 @@
 \i sql/include/parallel.sql
 \i sql/include/kept_builds.sql
 \set ECHO all
+CREATE UNLOGGED TABLE sale (k integer, n integer);  -- is not kept: workers divide it among themselves
+INSERT INTO sale SELECT i * 7919 % 20000, i % 50 FROM generate_series(1, 30000) AS i;
 -- Of three chunks, and of one.
 CREATE TABLE part (id integer, brand integer, price numeric(12, 2), name text, pad text) WITH (fillfactor = 10);
 INSERT INTO part SELECT i, i % 40, i % 900 / 100.0, CASE WHEN i % 9 <> 0 THEN 'n' || i % 70 END, repeat('x', 700) FROM generate_series(1, 17000) AS i;
 CREATE TABLE maker (brand integer, name text, pad text) WITH (fillfactor = 10, parallel_workers = 0);
 INSERT INTO maker SELECT i % 45, 'm' || i % 7, repeat('x', 700) FROM generate_series(1, 180) AS i;
-CREATE TABLE sale (k integer, n integer);
-INSERT INTO sale SELECT i * 7919 % 20000, i % 50 FROM generate_series(1, 30000) AS i;
 VACUUM ANALYZE part, maker, sale;
 ALTER TABLE sale SET (parallel_workers = 2);
 

@@ -4,6 +4,7 @@
 #include "pg/client/inquiry.h"
 #include "pg/compat.h"
 #include "pg/extension_version.h"
+#include "pg/kept_tables.h"
 #include "pg/report.h"
 #include "pg/settings.h"
 
@@ -83,5 +84,6 @@ Datum gpujoin_forget(PG_FUNCTION_ARGS) {
     auto* left = zeroed<KeptTablesBody>();
     Status why;
     if (!client_forget_kept(table, left, &why)) report_failure(why);
+    forget_kept_shares(table);
     PG_RETURN_VOID();
 }

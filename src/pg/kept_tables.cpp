@@ -153,11 +153,15 @@ double expected_kept_share(const ChunkKey& table, const Bitmapset* attributes) {
     return share;
 }
 
-void forget_kept_shares() {
+void forget_kept_shares(const ChunkKey& table) {
     if (!known) return;
     SpinLockAcquire(&known->lock);
-    for (auto& set : known->table)
-        for (KnownTable& place : set) place.kept_share = 0;
+    if (table.relation == 0) {
+        for (auto& set : known->table)
+            for (KnownTable& place : set) place.kept_share = 0;
+    } else if (KnownTable* place = find(table)) {
+        place->kept_share = 0;
+    }
     SpinLockRelease(&known->lock);
 }
 

@@ -32,7 +32,7 @@ void note_kept_blocks(const ChunkKey& table, uint64 kept, uint64 blocks, const B
 // that does.
 double expected_kept_share(const ChunkKey& table, const Bitmapset* attributes);
 
-// The server is another one, which has kept nothing.
-void forget_kept_shares();
+// Nothing is kept of a table any more; of relation 0 of any, because the server is another one, perhaps.
+void forget_kept_shares(const ChunkKey& table);
 
 }  // namespace gpujoin

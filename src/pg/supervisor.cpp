@@ -169,7 +169,7 @@ bool start_server() {
     uint64 generation = facts.generation + 1;
     facts = {};
     facts.generation = generation;
-    forget_kept_shares();
+    forget_kept_shares({});
     snprintf(facts.socket_name, sizeof facts.socket_name, "%s%d." UINT64_FORMAT, kSocketPrefix, MyProcPid,
              generation);
     bool is_started =

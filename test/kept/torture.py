@@ -85,7 +85,8 @@ QUERIES = [
     "SELECT v, count(*), max(id) FROM {0} WHERE id BETWEEN {3} AND {4} GROUP BY v",
 ]
 # Of sessions whose plans are parallel.
-PARALLEL = "SET min_parallel_table_scan_size = 0; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0"
+PARALLEL = ("SET min_parallel_table_scan_size = 0; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; "
+            "SET gpujoin.startup_cost = 0; SET gpujoin.encode_cost = 1")  # what must be read is for workers to divide
 # What may happen to a reader: it cannot be serialized, or has to give way; the server or the cluster is lost; a column or table
 # is not there now.
 EXPECTED = {"40001", "40P01", "55P03", "58000", "57P01", "57P02", "57P03", "08006", "08003", "08001", "42703", "42P01", None}
