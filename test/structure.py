@@ -48,8 +48,8 @@ def room_of(path):
 
 
 def concepts(engine):
-    """The folders of an engine; what fragments need of host memory lies beside the CPU engine."""
-    return {path.name for path in (top / engine).iterdir() if path.is_dir()} | {"fragment"}
+    """The folders of an engine; what fragments and kept rows need of host memory lies beside the CPU engine."""
+    return {path.name for path in (top / engine).iterdir() if path.is_dir()} | {"fragment", "kept"}
 
 
 def own_file(include):

@@ -60,12 +60,11 @@ void require_keeping() {
         ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                 errmsg("columns of tables are kept up to PostgreSQL 16 only"));
     if (setting_keep_memory == 0 || (server_is_ready() && server_keep_memory() == 0))
-        ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                errmsg("no columns are kept, because gpujoin.keep_memory is 0"),
-                setting_keep_memory < 0
-                    ? errdetail("It is by default where shared_buffers take all memory.")
-                    : 0,
-                errhint("Set gpujoin.keep_memory in postgresql.conf and restart PostgreSQL."));
+        ereport(
+            ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+            errmsg("no columns are kept, because gpujoin.keep_memory is 0"),
+            setting_keep_memory < 0 ? errdetail("It is by default where shared_buffers take all memory.") : 0,
+            errhint("Set gpujoin.keep_memory in postgresql.conf and restart PostgreSQL."));
 }
 
 void require_kind(Relation relation) {

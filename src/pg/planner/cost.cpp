@@ -268,6 +268,10 @@ void spare_kept_source(const Path* probe, double kept, CostTerms* terms) {
     spare_kept_rows(probe, kept, {&cost[kReadProbeTerm], &cost[kEncodeProbeTerm], &cost[kTransferProbeTerm]});
 }
 
+bool is_gathered_scan(const Path* path) {
+    return IsA(path, GatherPath) && reinterpret_cast<const GatherPath*>(path)->subpath->pathtype == T_SeqScan;
+}
+
 // Lives as long as the relation.
 Path* kept_scan(PlannerInfo* root, RelOptInfo* rel) {
     RelationNotes* notes = make_notes(rel);
@@ -370,8 +374,11 @@ Cost reading_cost(const Path* input) {
 Path* cheapest_build_scan(PlannerInfo* root, RelOptInfo* rel) {
     Path* cheapest = rel->cheapest_total_path;
     if (cheapest->pathtype == T_SeqScan || PATH_REQ_OUTER(cheapest) || !enable_seqscan) return cheapest;
+    if (rel->lateral_relids) return cheapest;
     double kept = kept_share_of_rel(root, rel);
-    if (kept == 0 || rel->lateral_relids) return cheapest;
+    // What core's workers read is never kept, and so would be read by them for ever.
+    if (kept == 0)
+        return is_gathered_scan(cheapest) && may_be_kept(root, rel) ? kept_scan(root, rel) : cheapest;
     Path* scan = kept_scan(root, rel);
     Cost read = reading_cost(scan);
     spare_kept_rows(scan, kept, {&read});

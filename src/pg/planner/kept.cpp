@@ -44,10 +44,17 @@ Bitmapset* read_attributes(const RelOptInfo* rel) {
     return attributes;
 }
 
-double find_kept_share(PlannerInfo* root, const RelOptInfo* rel) {
+bool is_of_kept_kind(Relation relation) {
+    return relation->rd_rel->relkind == RELKIND_RELATION &&
+           relation->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT && RelationNeedsWAL(relation);
+}
+
+double find_kept_share(PlannerInfo* root, const RelOptInfo* rel, bool* may_be_kept) {
+    *may_be_kept = false;
     if (server_keep_memory() == 0) return 0;
     Relation relation = table_open(planner_rt_fetch(rel->relid, root)->relid, NoLock);
     RelationFiles files = relation_files(relation);
+    *may_be_kept = is_of_kept_kind(relation);
     table_close(relation, NoLock);
     ChunkKey table = {files.database, files.tablespace, files.number, 0};
     double share = expected_kept_share(table, read_attributes(rel));
@@ -71,12 +78,20 @@ double kept_share_of_rel(PlannerInfo* root, RelOptInfo* rel) {
     if (!kKeepsColumns || !IS_SIMPLE_REL(rel) || rel->rtekind != RTE_RELATION) return 0;
     RelationNotes* notes = make_notes(rel);
     if (!notes->knows_kept) {
-        double share = find_kept_share(root, rel);
+        bool may_be_kept;
+        double share = find_kept_share(root, rel, &may_be_kept);
         notes = make_notes(rel);
         notes->knows_kept = true;
+        notes->may_be_kept = may_be_kept;
         notes->kept_share = share;
     }
     return notes->kept_share;
+}
+
+bool may_be_kept(PlannerInfo* root, RelOptInfo* rel) {
+    kept_share_of_rel(root, rel);
+    const RelationNotes* notes = find_notes(rel);
+    return notes && notes->may_be_kept;
 }
 
 }  // namespace gpujoin

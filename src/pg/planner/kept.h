@@ -13,5 +13,7 @@ namespace gpujoin {
 double kept_share_of(PlannerInfo* root, const Path* path);
 // The same of a sequential scan of the relation.
 double kept_share_of_rel(PlannerInfo* root, RelOptInfo* rel);
+// Whether the relation is a table whose columns are kept when they are read again.
+bool may_be_kept(PlannerInfo* root, RelOptInfo* rel);
 
 }  // namespace gpujoin

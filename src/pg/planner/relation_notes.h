@@ -20,7 +20,8 @@ struct RelationNotes {
     List* lookup_keys;       // LookupKeys, of its paths that look rows up (see lookups.cpp)
     PathsAside* aside;       // of ours that are left out at present (see rivals.h)
     bool knows_kept;         // of a base relation: whether it was asked for
-    double kept_share;       // what came of it (see kept.h)
+    bool may_be_kept;        // what came of it (see kept.h): whether the table is of a kind that is kept,
+    double kept_share;       // and how much of it is
     Path* kept_scan;         // where some is kept: a sequential scan; nullptr: not made so far
 };
 
