@@ -40,7 +40,7 @@ class ResidentReader final : public KeptReader {
           limits_(limits),
           account_(&device->pool(), limits.device_memory),
           work_(device, &account_, limits.cancel),
-          rows_at_once_(rows_at_once(most_rows)),
+          rows_at_once_(scan.rows_within(kMostBytes, source.size(), most_rows, kFewestRows)),
           from_host_(scan, nothing_, source, kFewestRows, limits.host_memory) {
         nothing_.next_row = scan.rows();
     }
@@ -57,7 +57,6 @@ class ResidentReader final : public KeptReader {
         DeviceArray<uint32_t> validity;
     };
 
-    uint32_t rows_at_once(uint32_t most_rows) const;
     Status find_rows(BatchView* batch);
     Status read(uint64_t first, uint64_t end, BatchView* batch);
     Status take_columns(uint64_t first, uint64_t end);
@@ -112,17 +111,6 @@ class ResidentReader final : public KeptReader {
     std::vector<Output> outputs_{source_.size()};
     std::vector<ColumnView> views_{source_.size()};
 };
-
-// So that there are not too many bytes in Bytes columns.
-uint32_t ResidentReader::rows_at_once(uint32_t most_rows) const {
-    uint64_t bytes = 0;
-    for (const KeptPart& part : scan_.parts)
-        for (size_t i = 0; i < source_.size(); i++) bytes += part.view.columns[i]->data.bytes();
-    const uint64_t average = bytes / std::max<uint64_t>(scan_.rows(), 1);
-    uint32_t rows = most_rows;
-    while (rows > kFewestRows && rows * average > kMostBytes) rows /= 2;
-    return rows;
-}
 
 Status ResidentReader::find_rows(BatchView* batch) {
     for (;;) {

@@ -15,18 +15,6 @@ namespace gpujoin::test {
 using namespace cuda;
 namespace {
 
-constexpr ColumnType kWidths[] = {ColumnType::Fixed1, ColumnType::Fixed2, ColumnType::Fixed4,
-                                  ColumnType::Fixed8};
-
-std::vector<ChunkColumn> all_columns() {
-    std::vector<ChunkColumn> columns;
-    for (ValueOrder order : {ValueOrder::Signed, ValueOrder::Unsigned})
-        for (ColumnType type : kWidths) columns.push_back(kept_column(type, order));
-    columns.push_back(kept_column(ColumnType::Fixed16, ValueOrder::Bytes));
-    columns.push_back(kept_column(ColumnType::Bytes, ValueOrder::Bytes));
-    return columns;
-}
-
 // Buffers of a batch, in host memory.
 class Downloaded {
   public:
@@ -120,15 +108,7 @@ TEST_P(CudaKept, TestsConditionsOfAllWidths) {
     std::mt19937_64 random(3);
     size_t some = 0;
     for (int round = 0; round < 100; round++) {
-        kept.conditions.clear();
-        for (uint64_t i = 0; i <= random() % 3; i++) {
-            const auto column = static_cast<uint16_t>(random() % 8);
-            const KeptValue& value = kept.rows[random() % kept.rows.size()][column];
-            const int64_t low = value ? integer_of(*value, kept.columns[column].spec) : INT64_MIN;
-            const uint64_t spans[] = {0, 1, 100, 40000, uint64_t{1} << 40, UINT64_MAX, INT64_MAX};
-            kept.conditions.push_back(
-                {low, spans[random() % 7], column, static_cast<uint8_t>(random() % 2), {}});
-        }
+        kept.choose_conditions(random);
         expect_same(kept, kept.columns.size());
         some += !kept.expected(1).empty();
     }

@@ -9,6 +9,19 @@
 
 namespace gpujoin::test {
 
+inline constexpr ColumnType kWidths[] = {ColumnType::Fixed1, ColumnType::Fixed2, ColumnType::Fixed4,
+                                         ColumnType::Fixed8};
+
+// Signed and unsigned integers of all widths, 16 bytes, and strings.
+inline std::vector<ChunkColumn> all_columns() {
+    std::vector<ChunkColumn> columns;
+    for (ValueOrder order : {ValueOrder::Signed, ValueOrder::Unsigned})
+        for (ColumnType type : kWidths) columns.push_back(kept_column(type, order));
+    columns.push_back(kept_column(ColumnType::Fixed16, ValueOrder::Bytes));
+    columns.push_back(kept_column(ColumnType::Bytes, ValueOrder::Bytes));
+    return columns;
+}
+
 inline int64_t integer_of(const std::string& bytes, const ColumnSpec& spec) {
     uint64_t value = 0;
     memcpy(&value, bytes.data(), bytes.size());
@@ -62,6 +75,18 @@ struct Kept {
         std::vector<ColumnSpec> specs;
         for (size_t i = 0; i < count; i++) specs.push_back(columns[i].spec);
         return specs;
+    }
+
+    // On the first eight columns, which are of integers.
+    void choose_conditions(std::mt19937_64& random) {
+        conditions.clear();
+        for (uint64_t i = 0; i <= random() % 3; i++) {
+            const auto column = static_cast<uint16_t>(random() % 8);
+            const KeptValue& value = rows[random() % rows.size()][column];
+            const int64_t low = value ? integer_of(*value, columns[column].spec) : INT64_MIN;
+            const uint64_t spans[] = {0, 1, 100, 40000, uint64_t{1} << 40, UINT64_MAX, INT64_MAX};
+            conditions.push_back({low, spans[random() % 7], column, static_cast<uint8_t>(random() % 2), {}});
+        }
     }
 
     // What the scan should give of the first columns.

@@ -136,6 +136,16 @@ const KeptPart& KeptScan::part_of(uint64_t row) const {
     return *std::ranges::upper_bound(parts, row, {}, &KeptPart::end_row);
 }
 
+uint32_t KeptScan::rows_within(uint64_t bytes, size_t columns, uint32_t most_rows, uint32_t fewest) const {
+    uint64_t all_bytes = 0;
+    for (const KeptPart& part : parts)
+        for (size_t i = 0; i < columns; i++) all_bytes += part.view.columns[i]->data.bytes();
+    const uint64_t average = all_bytes / std::max<uint64_t>(rows(), 1);
+    uint32_t within = most_rows;
+    while (within > fewest && within * average > bytes) within /= 2;
+    return within;
+}
+
 Status validate_kept_scan(const KeptScan& scan, std::span<const ColumnSpec> source) {
     for (const KeptPart& part : scan.parts)
         GPUJOIN_RETURN_IF_FAILED(validate_part(part.view, scan.conditions, source));
@@ -160,17 +170,6 @@ bool KeptRows::charge(uint64_t bytes) {
     return true;
 }
 
-// As many rows as have so much in their Bytes columns on average.
-uint32_t KeptRows::most_rows() const {
-    uint64_t bytes = 0;
-    for (const KeptPart& part : scan_.parts)
-        for (size_t i = 0; i < source_.size(); i++) bytes += part.view.columns[i]->data.bytes();
-    const uint64_t average = bytes / std::max<uint64_t>(scan_.rows(), 1);
-    uint32_t rows = most_rows_;
-    while (rows > kFewestRows && rows * average > kMostBytes) rows /= 2;
-    return rows;
-}
-
 // Whether there is as much again, several times, for what the engine does with a batch.
 bool KeptRows::has_room(uint64_t bytes) const {
     if (!ledger_->charge(kShareOfJoin * bytes)) return false;
@@ -183,7 +182,8 @@ Status KeptRows::set_aside() {
     uint64_t row_bytes = sizeof(uint32_t);
     for (const ColumnSpec& spec : source_)
         row_bytes += 1 + (spec.type == ColumnType::Bytes ? sizeof(uint32_t) : fixed_width(spec.type));
-    auto rows = static_cast<uint32_t>(std::clamp<uint64_t>(scan_.rows(), kFewestRows, most_rows()));
+    const uint32_t most = scan_.rows_within(kMostBytes, source_.size(), most_rows_, kFewestRows);
+    auto rows = static_cast<uint32_t>(std::clamp<uint64_t>(scan_.rows(), kFewestRows, most));
     while (rows > kFewestRows && !has_room(rows * row_bytes)) rows /= 2;
     if (!charge(rows * row_bytes)) return out_of_memory_for_scan();
     capacity_ = rows;

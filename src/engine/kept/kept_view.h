@@ -39,6 +39,9 @@ struct KeptScan {
     uint64_t rows() const { return parts.empty() ? 0 : parts.back().end_row(); }
     // The part that a row is of.
     const KeptPart& part_of(uint64_t row) const;
+    // How many rows a batch is to have at most, a power of two less than most_rows if need be, so that the
+    // Bytes columns among the first ones have no more than so many bytes on average. Not less than fewest.
+    uint32_t rows_within(uint64_t bytes, size_t columns, uint32_t most_rows, uint32_t fewest) const;
 };
 
 // 08P01 where a condition is on a column that is not there or has no integers, or the first columns of a part
@@ -85,7 +88,6 @@ class KeptRows final : public KeptReader {
         bool has_nulls = false;
     };
 
-    uint32_t most_rows() const;
     bool has_room(uint64_t bytes) const;
     Status set_aside();
     bool take_rows();
