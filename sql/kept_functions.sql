@@ -70,6 +70,29 @@ SELECT * FROM kept_by('SELECT k, sum(v) FROM sale GROUP BY k');
 SELECT gpujoin_forget('sale'), gpujoin_forget('small');
 SELECT gpujoin_keep(NULL);
 
+-- What is kept of a table stands neither for a sample of it, nor for what inherits from it.
+CREATE TABLE sale_of_kin () INHERITS (sale);
+INSERT INTO sale_of_kin SELECT * FROM ONLY sale WHERE id <= 100;
+VACUUM ANALYZE sale, sale_of_kin;
+SELECT gpujoin_keep('sale') > 0 AS kept;
+SET max_parallel_workers_per_gather = 2;
+SET min_parallel_table_scan_size = 0;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+CREATE TABLE number AS SELECT i AS k FROM generate_series(0, 3000) AS i;
+ANALYZE number;
+SELECT q, r.rows, r.missing, r.extra FROM unnest(ARRAY[
+    'SELECT count(*), sum(v) FROM sale', 'SELECT count(*), sum(v) FROM ONLY sale', 'SELECT k, count(*) FROM sale GROUP BY k',
+    'SELECT count(*), sum(v) FROM sale TABLESAMPLE SYSTEM (10) REPEATABLE (1)', 'SELECT count(*), sum(v) FROM ONLY sale TABLESAMPLE BERNOULLI (10) REPEATABLE (1)',
+    'SELECT n.k, s.v FROM number n LEFT JOIN sale s ON s.id = n.k', 'SELECT count(s.v), sum(n.k) FROM number n JOIN sale s USING (k)',
+    'SELECT n.k, s.v FROM number n LEFT JOIN ONLY sale s TABLESAMPLE SYSTEM (10) REPEATABLE (1) ON s.id = n.k']) AS q, compare_kept(q) AS r;
+DROP TABLE sale_of_kin, number;
+RESET parallel_tuple_cost;
+RESET parallel_setup_cost;
+RESET min_parallel_table_scan_size;
+SET max_parallel_workers_per_gather = 0;
+SELECT gpujoin_forget();
+
 -- What cannot be kept.
 CREATE VIEW sales AS TABLE sale;
 CREATE MATERIALIZED VIEW sales_then AS TABLE small;

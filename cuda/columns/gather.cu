@@ -1,9 +1,8 @@
 // Gather kernels.
 #include "cuda/columns/gather.h"
 
-#include "cuda/columns/copy_bytes.cuh"
+#include "cuda/columns/gather_bytes.cuh"
 #include "cuda/work/launch.cuh"
-#include "engine/search.h"
 
 namespace gpujoin::cuda {
 
@@ -21,22 +20,6 @@ Status gather_as(const WorkContext& context, const DeviceColumn& source, const u
     return for_each(context.handle(), count, [=] __device__(uint64_t i) {
         uint32_t row = rows[i];
         to[i] = present(source, row) ? from[row] : T{};
-    });
-}
-
-// Each thread writes one stretch of the data, whatever values it belongs to: long values are shared out.
-Status gather_data(const WorkContext& context, const DeviceColumn& source, const uint32_t* rows,
-                   const uint64_t* starts, uint64_t count, uint64_t data_bytes, std::byte* data) {
-    constexpr uint64_t kStretch = 64;
-    return for_each(context.handle(), (data_bytes + kStretch - 1) / kStretch, [=] __device__(uint64_t i) {
-        uint64_t at = i * kStretch;
-        uint64_t end = at + kStretch < data_bytes ? at + kStretch : data_bytes;
-        for (uint64_t value = find_owner(starts, count, at); at < end; value++) {
-            uint64_t stop = starts[value + 1] < end ? starts[value + 1] : end;
-            if (stop == at) continue;
-            copy_bytes(data + at, source.addresses[rows[value]] + (at - starts[value]), stop - at);
-            at = stop;
-        }
     });
 }
 
@@ -80,11 +63,9 @@ Status gather_lengths(const WorkContext& context, const DeviceColumn& source, co
 Status gather_bytes(const WorkContext& context, const DeviceColumn& source, const uint32_t* rows,
                     const uint64_t* starts, uint64_t count, uint64_t data_bytes, std::byte* offsets,
                     std::byte* data) {
-    auto* to = reinterpret_cast<uint32_t*>(offsets);
-    GPUJOIN_RETURN_IF_FAILED(for_each(context.handle(), count + 1, [=] __device__(uint64_t i) {
-        to[i] = static_cast<uint32_t>(starts[i]);
-    }));
-    return gather_data(context, source, rows, starts, count, data_bytes, data);
+    GPUJOIN_RETURN_IF_FAILED(copy_starts(context, count, starts, reinterpret_cast<uint32_t*>(offsets)));
+    return gather_bytes(context, count, starts, data_bytes, data,
+                        [=] __device__(uint64_t i) { return source.addresses[rows[i]]; });
 }
 
 Status widen_rows(const WorkContext& context, const uint32_t* rows, uint64_t count, std::byte* target) {

@@ -272,6 +272,15 @@ bool is_gathered_scan(const Path* path) {
     return IsA(path, GatherPath) && reinterpret_cast<const GatherPath*>(path)->subpath->pathtype == T_SeqScan;
 }
 
+// Whether a sequential scan of its relation gives the same rows: not so of what samples a table, or reads one
+// with those that inherit from it.
+bool can_be_replaced(const Path* path) {
+    if (PATH_REQ_OUTER(path)) return false;
+    if (IsA(path, GatherPath)) path = reinterpret_cast<const GatherPath*>(path)->subpath;
+    return path->pathtype == T_IndexScan || path->pathtype == T_IndexOnlyScan ||
+           path->pathtype == T_BitmapHeapScan || (path->pathtype == T_SeqScan && path->parallel_workers > 0);
+}
+
 // Lives as long as the relation.
 Path* kept_scan(PlannerInfo* root, RelOptInfo* rel) {
     RelationNotes* notes = make_notes(rel);
@@ -373,7 +382,7 @@ Cost reading_cost(const Path* input) {
 
 Path* cheapest_build_scan(PlannerInfo* root, RelOptInfo* rel) {
     Path* cheapest = rel->cheapest_total_path;
-    if (cheapest->pathtype == T_SeqScan || PATH_REQ_OUTER(cheapest) || !enable_seqscan) return cheapest;
+    if (!can_be_replaced(cheapest) || !enable_seqscan) return cheapest;
     if (rel->lateral_relids) return cheapest;
     double kept = kept_share_of_rel(root, rel);
     // What core's workers read is never kept, and so would be read by them for ever.

@@ -69,13 +69,15 @@ double find_kept_share(PlannerInfo* root, const RelOptInfo* rel, bool* may_be_ke
 
 }  // namespace
 
-// Both are asked for each pair of relations that a chain may begin with.
+// These are asked for each pair of relations that a chain may begin with.
 double kept_share_of(PlannerInfo* root, const Path* path) {
     return path->pathtype == T_SeqScan ? kept_share_of_rel(root, path->parent) : 0;
 }
 
 double kept_share_of_rel(PlannerInfo* root, RelOptInfo* rel) {
     if (!kKeepsColumns || !IS_SIMPLE_REL(rel) || rel->rtekind != RTE_RELATION) return 0;
+    const RangeTblEntry* entry = planner_rt_fetch(rel->relid, root);
+    if (entry->inh || entry->tablesample) return 0;
     RelationNotes* notes = make_notes(rel);
     if (!notes->knows_kept) {
         bool may_be_kept;

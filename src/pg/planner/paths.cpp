@@ -196,7 +196,9 @@ void propose(const JoinCall& call, const Proposal& proposal) {
     JoinInputs inputs = {};
     inputs.facts = &facts;
     inputs.probe = probe_rel->cheapest_total_path;
-    inputs.build = cheapest_build_scan(call.root, build_rel);
+    // Core makes rows unique of its cheapest path alone, and remembers what it has made.
+    inputs.build = proposal.unique == Unique::Inner ? build_rel->cheapest_total_path
+                                                    : cheapest_build_scan(call.root, build_rel);
     inputs.rows = call.joinrel->rows;
     if (proposal.unique == Unique::Outer) inputs.probe = unique_path(call, probe_rel, inputs.probe);
     if (proposal.unique == Unique::Inner) inputs.build = unique_path(call, build_rel, inputs.build);

@@ -22,7 +22,7 @@ struct RelationNotes {
     bool knows_kept;         // of a base relation: whether it was asked for
     bool may_be_kept;        // what came of it (see kept.h): whether the table is of a kind that is kept,
     double kept_share;       // and how much of it is
-    Path* kept_scan;         // where some is kept: a sequential scan; nullptr: not made so far
+    Path* kept_scan;  // a sequential scan, in the place of core's cheapest path; nullptr: not made so far
 };
 
 // See path_facts.h.
