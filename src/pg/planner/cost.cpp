@@ -268,17 +268,46 @@ void spare_kept_source(const Path* probe, double kept, CostTerms* terms) {
     spare_kept_rows(probe, kept, {&cost[kReadProbeTerm], &cost[kEncodeProbeTerm], &cost[kTransferProbeTerm]});
 }
 
+// What computes the columns that are wanted lies above what reads the rows.
+const Path* strip_projection(const Path* path) {
+    while (IsA(path, ProjectionPath)) path = reinterpret_cast<const ProjectionPath*>(path)->subpath;
+    return path;
+}
+
 bool is_gathered_scan(const Path* path) {
-    return IsA(path, GatherPath) && reinterpret_cast<const GatherPath*>(path)->subpath->pathtype == T_SeqScan;
+    path = strip_projection(path);
+    return IsA(path, GatherPath) &&
+           strip_projection(reinterpret_cast<const GatherPath*>(path)->subpath)->pathtype == T_SeqScan;
+}
+
+// What gives the path its rows, which may then be computed with, sorted, and gathered from workers.
+const Path* source_of_rows(const Path* path) {
+    for (;;) {
+        path = strip_projection(path);
+        if (IsA(path, GatherPath))
+            path = reinterpret_cast<const GatherPath*>(path)->subpath;
+        else if (IsA(path, GatherMergePath))
+            path = reinterpret_cast<const GatherMergePath*>(path)->subpath;
+        else if (IsA(path, SortPath))
+            path = reinterpret_cast<const SortPath*>(path)->subpath;
+        else
+            return path;
+    }
 }
 
 // Whether a sequential scan of its relation gives the same rows: not so of what samples a table, or reads one
 // with those that inherit from it.
 bool can_be_replaced(const Path* path) {
     if (PATH_REQ_OUTER(path)) return false;
-    if (IsA(path, GatherPath)) path = reinterpret_cast<const GatherPath*>(path)->subpath;
-    return path->pathtype == T_IndexScan || path->pathtype == T_IndexOnlyScan ||
-           path->pathtype == T_BitmapHeapScan || (path->pathtype == T_SeqScan && path->parallel_workers > 0);
+    switch (source_of_rows(path)->pathtype) {
+        case T_SeqScan:
+        case T_IndexScan:
+        case T_IndexOnlyScan:
+        case T_BitmapHeapScan:
+            return true;
+        default:
+            return false;
+    }
 }
 
 // Lives as long as the relation.
@@ -382,7 +411,7 @@ Cost reading_cost(const Path* input) {
 
 Path* cheapest_build_scan(PlannerInfo* root, RelOptInfo* rel) {
     Path* cheapest = rel->cheapest_total_path;
-    if (!can_be_replaced(cheapest) || !enable_seqscan) return cheapest;
+    if (cheapest->pathtype == T_SeqScan || !can_be_replaced(cheapest) || !enable_seqscan) return cheapest;
     if (rel->lateral_relids) return cheapest;
     double kept = kept_share_of_rel(root, rel);
     // What core's workers read is never kept, and so would be read by them for ever.
