@@ -26,7 +26,7 @@ FROM unnest(ARRAY['i2 %s 7::int2', 'i2 %s 7', 'i2 %s 7::int8', 'i4 %s 7::int2', 
                   'i4 %s 2147483647', 'i4 %s -2147483648', 'i8 %s 9223372036854775807', 'i8 %s -9223372036854775808', 'o %s 30::oid',
                   'f4 %s 3::float4', 'f4 %s 0', 'f4 %s ''NaN''::float4', 'f4 %s ''Infinity''::float8', 'f8 %s ''-0''::float8', 'f8 %s ''NaN''::float8',
                   'f8 %s ''-Infinity''::float4', 'd %s date ''2001-01-01''', 'd %s date ''infinity''', 'ti %s time ''03:00''',
-                  'ts %s timestamp ''2001-01-01''', 'ts %s date ''2001-01-01''', 'tz %s timestamptz ''2001-01-01 00:00+00''', 'i4 %s (SELECT NULL::int4)',
+                  'ts %s timestamp ''2001-01-01''', 'ts %s date ''2001-01-01''', 'ts %s date ''infinity''', 'ts %s date ''300000-01-01''', 'd %s timestamp ''2001-01-01''', 'd %s timestamp ''2001-01-01 12:00''', 'd %s timestamp ''-infinity''', 'timestamp ''2001-01-01 00:00:01'' %s d', 'tz %s timestamptz ''2001-01-01 00:00+00''', 'i4 %s (SELECT NULL::int4)',
                   '7 %s i4', '0::float8 %s f8', 'date ''2001-01-01'' %s d', 't %s ''text 5''::text', 'b::int %s 1', 'i2::int4 %s i4', 'i4::oid %s 5::oid'])
          WITH ORDINALITY AS tests(value, position),
      unnest(ARRAY['=', '<>', '<', '<=', '>', '>=']) WITH ORDINALITY AS operators(operator, n),

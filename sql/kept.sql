@@ -41,6 +41,18 @@ FROM unnest(ARRAY['<', '<=', '=', '<>', '>=', '>']) AS op, unnest(ARRAY['3.14', 
     '123456789012345678901234567890', '-12345678901234567890.123', 'NaN', 'Infinity', '-Infinity']) AS c,
     compare_kept(format('SELECT k, count(*), sum(v) FROM sale WHERE p %s %L::numeric GROUP BY k', op, c)) AS r;
 
+-- Days against instants, and instants against days: before and after them, infinite ones, and days that instants do not reach.
+CREATE TABLE day (id integer, d date, at timestamp, filler text);
+INSERT INTO day SELECT i, '2000-01-01'::date + i % 3 - 1, '2000-01-01'::timestamp + (i % 7 - 3) * interval '12 hours', repeat('x', 60) FROM generate_series(1, 20000) AS i;
+INSERT INTO day VALUES (-1, '-infinity', '-infinity', ''), (-2, 'infinity', 'infinity', ''), (-3, '4714-11-24 BC', '4714-11-24 BC', ''), (-4, '5874897-12-31', '294276-12-31 23:59:59.999999', ''), (-5, NULL, NULL, '');
+VACUUM ANALYZE day;
+SELECT column_name, count(*) AS conditions, min(r.chunks) AS chunks, max(r.rows) AS rows, sum(r.missing) AS missing, sum(r.extra) AS extra
+FROM (VALUES ('d', 'timestamp', ARRAY['2000-01-01', '2000-01-01 00:00:00.000001', '1999-12-31 23:59:59.999999', '1999-12-30 12:00', '294276-12-31 23:59:59.999999', '4714-11-24 BC', 'infinity', '-infinity']),
+    ('at', 'date', ARRAY['2000-01-01', '1999-12-31', '294276-12-31', '294277-01-01', '5874897-12-31', '4714-11-24 BC', 'infinity', '-infinity'])) AS v (column_name, type, constants),
+    unnest(ARRAY['<', '<=', '=', '<>', '>=', '>']) AS op, unnest(constants) AS c, unnest(ARRAY['%1$s %2$s %3$s %4$L', '%3$s %4$L %2$s %1$s']) AS form,
+    compare_kept('SELECT d, at, count(*), sum(id) FROM day WHERE ' || format(form, column_name, op, type, c) || ' GROUP BY d, at') AS r
+GROUP BY column_name ORDER BY column_name;
+
 -- What is computed of columns, as conditions, keys and values, when it is wanted for the second time: where it cannot fail, and gives
 -- the same always.
 SELECT q, r.* FROM unnest(ARRAY[

@@ -10,8 +10,10 @@
 extern "C" {
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
+#include "utils/date.h"
 #include "utils/fmgrprotos.h"
 #include "utils/numeric.h"
+#include "utils/timestamp.h"
 }
 
 namespace gpujoin {
@@ -96,6 +98,41 @@ ValueRange range_of_integers(Comparison comparison, int64 constant) {
             return between(constant, PG_INT64_MAX);
     }
     return kNever;
+}
+
+// The constant is between an integer and the next one.
+ValueRange range_beside(Comparison comparison, int64 integer) {
+    switch (comparison) {
+        case Comparison::Equal:
+            return kNever;
+        case Comparison::NotEqual:
+            return between(PG_INT64_MIN, PG_INT64_MAX);
+        case Comparison::Less:
+        case Comparison::LessEqual:
+            return between(PG_INT64_MIN, integer);
+        case Comparison::Greater:
+        case Comparison::GreaterEqual:
+            return between(integer + 1, PG_INT64_MAX);
+    }
+    return kNever;
+}
+
+// Days against an instant: all finite dates are after -infinity and before infinity.
+ValueRange range_of_dates(Comparison comparison, Timestamp constant) {
+    if (TIMESTAMP_IS_NOBEGIN(constant)) return range_of_integers(comparison, DATEVAL_NOBEGIN);
+    if (TIMESTAMP_IS_NOEND(constant)) return range_of_integers(comparison, DATEVAL_NOEND);
+    int64 day = constant / USECS_PER_DAY, rest = constant % USECS_PER_DAY;
+    if (rest == 0) return range_of_integers(comparison, day);
+    return range_beside(comparison, rest < 0 ? day - 1 : day);
+}
+
+// Instants against a day: one beyond what instants reach is after all of them, and before infinity.
+ValueRange range_of_timestamps(Comparison comparison, DateADT constant) {
+    if (DATE_IS_NOBEGIN(constant)) return range_of_integers(comparison, DT_NOBEGIN);
+    if (DATE_IS_NOEND(constant)) return range_of_integers(comparison, DT_NOEND);
+    if (constant >= TIMESTAMP_END_JULIAN - POSTGRES_EPOCH_JDATE)
+        return range_beside(comparison, PG_INT64_MAX - 1);
+    return range_of_integers(comparison, int64{constant} * USECS_PER_DAY);
 }
 
 // NaN, the smallest integer, is greater than all others.
@@ -191,8 +228,7 @@ bool find_range_condition(const Node* clause, bool wants_numerics, RangeConditio
         found->scale = column->vartype == NUMERICOID ? decimal_scale(column->vartypmod) : -1;
         return wants_numerics && found->scale >= 0;
     }
-    return encoding.encoding != KeyEncoding::DateTimestamp && is_range_type(encoding.left_type) &&
-           is_range_type(encoding.right_type);
+    return is_range_type(encoding.left_type) && is_range_type(encoding.right_type);
 }
 
 bool has_integers(const RangeCondition* condition) {
@@ -200,8 +236,13 @@ bool has_integers(const RangeCondition* condition) {
 }
 
 ValueRange range_of(const RangeCondition* condition, Datum constant) {
-    if (condition->constant_type == NUMERICOID) return range_of_numerics(condition, constant);
-    return range_of_integers(condition->comparison, integer_of(condition->constant_type, constant));
+    Oid column_type = condition->column_type, constant_type = condition->constant_type;
+    if (constant_type == NUMERICOID) return range_of_numerics(condition, constant);
+    if (column_type == DATEOID && constant_type == TIMESTAMPOID)
+        return range_of_dates(condition->comparison, DatumGetTimestamp(constant));
+    if (column_type == TIMESTAMPOID && constant_type == DATEOID)
+        return range_of_timestamps(condition->comparison, DatumGetDateADT(constant));
+    return range_of_integers(condition->comparison, integer_of(constant_type, constant));
 }
 
 }  // namespace gpujoin
