@@ -2,6 +2,8 @@
 // are kept: of a relation that is still being made they are not, since its paths come and go.
 #include "pg/planner/path_facts.h"
 
+#include <algorithm>
+
 #include "pg/planner/join_path.h"
 
 namespace gpujoin {
@@ -49,21 +51,29 @@ bool is_of_one_relation(const Path* path) {
 
 PathFacts known_facts(const Path* path, const RelOptInfo* above);
 
+void add_loop(PathFacts* facts, const JoinPath* loop) {
+    const Path* outer = loop->outerjoinpath;
+    facts->loops += outer->rows;
+    if (!known_facts(outer, loop->path.parent).has_gpu_join) return;
+    facts->looping += std::max<Cost>(loop->path.total_cost - outer->total_cost, 0);
+}
+
 // Of a path, from those of its inputs.
 PathFacts find_facts(const Path* path, void (*add)(PathFacts* facts, const PathFacts& more)) {
-    PathFacts facts = {nullptr, is_gpu_join(path), 0};
+    PathFacts facts = {nullptr, is_gpu_join(path), 0, 0};
     if (is_of_one_relation(path)) {
         if (!PATH_REQ_OUTER(path)) facts.read = path->parent->relids;
         return facts;
     }
     visit_inputs(path, [&](const Path* input) { add(&facts, known_facts(input, path->parent)); });
-    if (IsA(path, NestPath)) facts.loops += reinterpret_cast<const JoinPath*>(path)->outerjoinpath->rows;
+    if (IsA(path, NestPath)) add_loop(&facts, reinterpret_cast<const JoinPath*>(path));
     return facts;
 }
 
 void add_all_but_read(PathFacts* facts, const PathFacts& more) {
     facts->has_gpu_join |= more.has_gpu_join;
     facts->loops += more.loops;
+    facts->looping += more.looping;
 }
 
 // Of an input of a path of `above`.

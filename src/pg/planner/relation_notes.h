@@ -30,6 +30,7 @@ struct PathFacts {
     Relids read;  // base relations of which it reads all rows, rather than look some up for rows of others
     bool has_gpu_join;
     double loops;  // how often inner sides of nested loops are expected to run
+    Cost looping;  // what that costs where a GPU Join's rows drive them
 };
 
 // nullptr: nothing is noted.

@@ -11,7 +11,7 @@
 // Loops. Above a GPU Join, which is cheap for many rows, core may look rows of a small table up rather than
 // read it, to save the little that this takes. Where more rows come than were expected, the loop takes many
 // times as long as all the rest. If there is a path for hardly more that does not depend on that, it is
-// taken.
+// taken; where much of the loop's cost is at stake, also one for somewhat more.
 //
 // What is set aside comes back when the next pair of relations has been tried: it is judged by core's best
 // plan, which may then be another one. Loops that are kept for want of anything better may hide other paths
@@ -55,6 +55,10 @@ constexpr double kMuchLess = 2;
 
 // A share of a plan's cost that is not worth a risk.
 constexpr double kHardly = 0.05;
+// One that is worth not to depend on how few the rows are that drive a loop, and how many more of them may
+// come than are expected: estimates of joins are wrong by a factor of that much all too often.
+constexpr double kSomewhat = 0.25;
+constexpr double kManyMore = 10;
 
 List*& paths_of(RelOptInfo* rel, bool is_partial) {
     return is_partial ? rel->partial_pathlist : rel->pathlist;
@@ -188,28 +192,35 @@ Cost sorting_cost(double rows) {
 struct Loop {
     Cost cost;
     double rows;
-    double loops;
+    PathFacts facts;
     const List* pathkeys;
 };
 
-// Whether one of the paths costs hardly more than this loop, and loops much less. gathering: what it costs
+// The most that a path may cost that is taken rather than the loop.
+Cost most_of_steadier(const Loop& loop) {
+    Cost risk = std::min(kSomewhat * loop.cost, kManyMore * loop.facts.looping);
+    return loop.cost + std::max(kHardly * loop.cost, risk);
+}
+
+// Whether one of the paths costs little more than this loop, and loops much less. gathering: what it costs
 // beyond that to have its rows.
 bool has_steadier(const List* paths, const Loop& loop, Cost gathering = 0) {
+    const Cost most = most_of_steadier(loop);
     ListCell* cell;
     foreach (cell, paths) {
         const auto* path = static_cast<const Path*>(lfirst(cell));
         Cost cost = path->total_cost + gathering;
-        if (!is_candidate(path) || cost > (1 + kHardly) * loop.cost) continue;
+        if (!is_candidate(path) || cost > most) continue;
         if (!pathkeys_contained_in(const_cast<List*>(loop.pathkeys), path->pathkeys))
             cost += sorting_cost(loop.rows);
-        if (cost > (1 + kHardly) * loop.cost) continue;
-        if (quick_facts_of(path).loops <= loop.loops / kMuchLess) return true;
+        if (cost > most) continue;
+        if (quick_facts_of(path).loops <= loop.facts.loops / kMuchLess) return true;
     }
     return false;
 }
 
 bool has_steadier(RelOptInfo* joinrel, const List* all_loops, const Path* path, bool is_partial) {
-    const Loop loop = {path->total_cost, path->rows, quick_facts_of(path).loops, path->pathkeys};
+    const Loop loop = {path->total_cost, path->rows, quick_facts_of(path), path->pathkeys};
     if (has_steadier(paths_of(joinrel, is_partial), loop) || has_steadier(all_loops, loop)) return true;
     Cost gathering = parallel_setup_cost + parallel_tuple_cost * joinrel->rows;
     return !is_partial && has_steadier(joinrel->partial_pathlist, loop, gathering);
@@ -226,9 +237,10 @@ bool may_be_steadier(const JoinPair& pair, const Path* loop, bool is_partial) {
     const Path* outer = cheapest_input(pair.outer, is_partial);
     const Path* inner = cheapest_input(pair.inner, false);
     if (!outer || !inner) return false;
-    Cost left = (1 + kHardly) * loop->total_cost - outer->total_cost;
+    const PathFacts facts = quick_facts_of(loop);
+    Cost left = most_of_steadier({loop->total_cost, loop->rows, facts, NIL}) - outer->total_cost;
     Cost reading = is_partial ? 0 : inner->total_cost;
-    return left >= reading || (left >= 0 && outer->rows <= quick_facts_of(loop).loops / kMuchLess);
+    return left >= reading || (left >= 0 && outer->rows <= facts.loops / kMuchLess);
 }
 
 bool may_hide_steadier(const JoinPair& pair, const PathsAside* aside) {
@@ -320,7 +332,7 @@ bool is_left_to_others(const PlannerInfo* root, const RelOptInfo* rel, const Cha
         if (stage->build) add_facts(&facts, facts_of(stage->build));
         if (!stage->before) add_facts(&facts, facts_of(stage->probe));
     }
-    const Loop loop = {least_cost(chain->probe, chain->costs), chain->costs.rows, facts.loops, NIL};
+    const Loop loop = {least_cost(chain->probe, chain->costs), chain->costs.rows, facts, NIL};
     if (facts.loops > 0 && has_steadier(is_partial ? rel->partial_pathlist : rel->pathlist, loop))
         return true;
     const CorePaths* core = core_paths_of(rel);
