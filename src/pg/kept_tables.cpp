@@ -2,6 +2,7 @@
 // makes room.
 #include "pg/kept_tables.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "pg/compat.h"
@@ -22,12 +23,23 @@ constexpr uint32 kSets = 128;
 constexpr uint32 kPlaces = 8;
 constexpr uint32 kExpressions = 4096;
 constexpr uint32 kAttributes = 4096;
+constexpr uint32 kQueries = 1024;
+constexpr float kLeastPatience = 0.5;
+constexpr float kMostPatience = 1024;
 
 struct KnownTable {
     ChunkKey key;  // relation 0: the place is free
     uint32 scans;
+    bool is_wanted;
     float kept_share;
     uint64 used_at;
+};
+
+struct KnownQuery {
+    uint64 number;
+    float paid;      // for runs: milliseconds
+    float latest;    // for the latest of them
+    float patience;  // times what keeping takes
 };
 
 struct KnownTables {
@@ -37,6 +49,7 @@ struct KnownTables {
     KnownTable table[kSets][kPlaces];
     uint64 expressions[kExpressions];  // hashes, each in its place
     uint64 attributes[kAttributes];    // the same of those that have been kept
+    KnownQuery queries[kQueries];      // each in its place
 };
 
 KnownTables* known = nullptr;
@@ -86,7 +99,7 @@ KnownTable* find_or_add(const ChunkKey& key) {
     KnownTable* oldest = known->table[set];
     for (KnownTable& place : known->table[set])
         if (place.used_at < oldest->used_at) oldest = &place;
-    *oldest = {table, 0, 0, 0};
+    *oldest = {table, 0, false, 0, 0};
     return oldest;
 }
 
@@ -104,10 +117,47 @@ bool note_scan_to_keep(const ChunkKey& table) {
     SpinLockAcquire(&known->lock);
     KnownTable* place = find_or_add(table);
     place->used_at = ++known->clock;
-    bool is_repeated = place->scans > 0;
+    bool is_repeated = place->scans > 0 || place->is_wanted;
     if (!is_repeated) place->scans++;
     SpinLockRelease(&known->lock);
     return is_repeated;
+}
+
+void want_table_kept(const ChunkKey& table) {
+    if (!known) return;
+    SpinLockAcquire(&known->lock);
+    find_or_add(table)->is_wanted = true;
+    SpinLockRelease(&known->lock);
+}
+
+bool is_table_wanted(const ChunkKey& table) {
+    if (!known) return false;
+    SpinLockAcquire(&known->lock);
+    KnownTable* place = find(table);
+    bool is_wanted = place && place->is_wanted;
+    SpinLockRelease(&known->lock);
+    return is_wanted;
+}
+
+void pay_for_keeping(uint64 query, double milliseconds) {
+    if (!known) return;
+    SpinLockAcquire(&known->lock);
+    KnownQuery* place = &known->queries[query % kQueries];
+    if (place->number != query) *place = {query, 0, 0, kLeastPatience};
+    place->latest = static_cast<float>(milliseconds);
+    place->paid += place->latest;
+    SpinLockRelease(&known->lock);
+}
+
+bool has_paid_for_keeping(uint64 query, double making, bool begins_anew) {
+    if (!known) return false;
+    SpinLockAcquire(&known->lock);
+    KnownQuery* place = &known->queries[query % kQueries];
+    bool has_paid = place->number == query && place->paid > 0 &&
+                    place->paid + place->latest >= place->patience * static_cast<float>(making);
+    if (has_paid && begins_anew) *place = {query, 0, 0, std::min(2 * place->patience, kMostPatience)};
+    SpinLockRelease(&known->lock);
+    return has_paid;
 }
 
 bool note_expression_to_keep(uint64 hash) {
@@ -132,7 +182,9 @@ void note_kept_blocks(const ChunkKey& table, uint64 kept, uint64 blocks, const B
     if (!known) return;
     double share = blocks > 0 ? static_cast<double>(kept) / static_cast<double>(blocks) : 0;
     SpinLockAcquire(&known->lock);
-    find_or_add(table)->kept_share = static_cast<float>(share);
+    KnownTable* place = find_or_add(table);
+    place->kept_share = static_cast<float>(share);
+    place->is_wanted = false;
     for (int attribute = -1; share > 0 && (attribute = bms_next_member(attributes, attribute)) >= 0;) {
         uint64 hash = hash_of_attribute(table, attribute);
         known->attributes[hash % kAttributes] = hash;

@@ -23,6 +23,18 @@ bool note_scan_to_keep(const ChunkKey& table);
 bool note_expression_to_keep(uint64 hash);
 bool is_expression_noted(uint64 hash);
 
+// The next scan of the table keeps its columns, whatever it is that is computed of them, and however often it
+// was wanted before.
+void want_table_kept(const ChunkKey& table);
+bool is_table_wanted(const ChunkKey& table);
+
+// A run of a query (planner/prospects.h) that reads what could be kept has taken so long: milliseconds. Each
+// query may be forgotten at any time.
+void pay_for_keeping(uint64 query, double milliseconds);
+// Whether its runs, with the next one, come to half of what it takes to keep that. begins_anew: from then on,
+// and it takes twice as much the next time.
+bool has_paid_for_keeping(uint64 query, double making, bool begins_anew);
+
 // What came of a scan: so many of the table's blocks need not be read, by who asks for columns made of these
 // attributes.
 void note_kept_blocks(const ChunkKey& table, uint64 kept, uint64 blocks, const Bitmapset* attributes);

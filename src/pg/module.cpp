@@ -5,6 +5,7 @@
 #include "pg/entry_points.h"
 #include "pg/join_hook.h"
 #include "pg/kept_tables.h"
+#include "pg/planner/prospects.h"
 #include "pg/query_end.h"
 #include "pg/running_joins.h"
 #include "pg/settings.h"
@@ -40,6 +41,7 @@ void _PG_init(void) {
     if (!process_shared_preload_libraries_in_progress) return;
     install_shared_state();
     install_kept_tables();
+    install_prospects();
     install_running_joins();
     if (!IsBinaryUpgrade) register_supervisor();
 }

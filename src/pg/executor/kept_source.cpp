@@ -408,7 +408,8 @@ KeptSource* kept_source_create(HeapScan* scan, const BatchWriter* writer, EState
     source->context = CurrentMemoryContext;
     source->columns = make_kept_columns(writer->column_count + int{kMaxKeptConditions});
     if (!add_columns(source, writer) || !add_conditions(source) || source->columns.count == 0 ||
-        source->columns.count > int{kMaxKeptColumns} || (has_hints && source->has_news))
+        source->columns.count > int{kMaxKeptColumns} ||
+        (has_hints && source->has_news && !is_table_wanted(chunk_key(relation, 0))))
         return nullptr;
     source->conditions = zeroed<KeptCondition>(source->condition_count + 1);
     return source;

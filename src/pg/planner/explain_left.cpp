@@ -5,6 +5,7 @@
 #include "pg/compat.h"
 #include "pg/entry_points.h"
 #include "pg/planner/planned_joins.h"
+#include "pg/planner/prospects.h"
 #include "pg/settings.h"
 
 extern "C" {
@@ -42,10 +43,17 @@ PlannedStmt* count_joins(Query* query, const char* text, int options, ParamListI
 
 void explain_as_ever(Query* query, int options, IntoClause* into, ExplainState* es, const char* text,
                      ParamListInfo parameters, QueryEnvironment* environment) {
-    if (previous_hook)
-        previous_hook(query, options, into, es, text, parameters, environment);
-    else
-        explain_query(query, options, into, es, text, parameters, environment);
+    set_only_explained(!es->analyze);
+    PG_TRY();
+    {
+        if (previous_hook)
+            previous_hook(query, options, into, es, text, parameters, environment);
+        else
+            explain_query(query, options, into, es, text, parameters, environment);
+    }
+    PG_FINALLY();
+    { set_only_explained(false); }
+    PG_END_TRY();
 }
 
 void explain_and_count(Query* query, int options, IntoClause* into, ExplainState* es, const char* text,

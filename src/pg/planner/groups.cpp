@@ -11,6 +11,7 @@
 #include "pg/planner/chains.h"
 #include "pg/error_free.h"
 #include "pg/planner/filters.h"
+#include "pg/planner/kept.h"
 #include "pg/planner/refused_groups.h"
 #include "pg/planner/rivals.h"
 #include "pg/server_state.h"
@@ -493,11 +494,16 @@ bool gives_rows_of_gpu_join(const Path* path) {
     return is_gpu_join(path);
 }
 
+// Of which few may be left, but that need not be read.
+bool has_many_kept_rows(PlannerInfo* root, RelOptInfo* input) {
+    return IS_SIMPLE_REL(input) && input->tuples >= kFewestSourceRows && kept_share_of_rel(root, input) > 0;
+}
+
 // An input that no chain gives is the source itself. Rows that come out of a join of ours do not go back.
 const Chain* source_of(const GroupCall& call, RelOptInfo* input, Path* probe) {
     if (gives_rows_of_gpu_join(probe)) return note_refusal(call.verdict, {Reason::RowsComeBack}), nullptr;
     if (PATH_REQ_OUTER(probe)) return note_refusal(call.verdict, {Reason::Lateral}), nullptr;
-    if (!setting_force && probe->rows < kFewestSourceRows)
+    if (!setting_force && probe->rows < kFewestSourceRows && !has_many_kept_rows(call.root, input))
         return refuse_few_rows(call.verdict, probe->rows), nullptr;
     auto* source = zeroed<Chain>();
     source->probe = probe;
@@ -579,7 +585,7 @@ void add_grouped_paths(const GroupCall& call, RelOptInfo* input) {
 }
 
 // What keeps us out of a grouping, whatever it computes.
-Reason reason_against(const PlannerInfo* root, const RelOptInfo* input, const GroupPathExtraData* extra) {
+Reason reason_against(PlannerInfo* root, RelOptInfo* input, const GroupPathExtraData* extra) {
     const Query* query = root->parse;
     if (!setting_aggregate) return Reason::AggregatesOff;
     if (query->groupingSets != NIL) return Reason::GroupingSets;
@@ -589,7 +595,8 @@ Reason reason_against(const PlannerInfo* root, const RelOptInfo* input, const Gr
     if (extra->patype != PARTITIONWISE_AGGREGATE_NONE) return Reason::Partitionwise;
     // Asked before anything is computed, as most groupings are small.
     const bool is_large = setting_force || input->cheapest_total_path->rows >= kFewestSourceRows ||
-                          cheapest_chain(input, false) || cheapest_chain(input, true);
+                          cheapest_chain(input, false) || cheapest_chain(input, true) ||
+                          has_many_kept_rows(root, input);
     return is_large ? Reason::None : Reason::FewRows;
 }
 

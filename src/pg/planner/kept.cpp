@@ -2,9 +2,13 @@
 // (executor/kept_source.h).
 #include "pg/planner/kept.h"
 
+#include <algorithm>
+
+#include "pg/allocate.h"
 #include "pg/compat.h"
 #include "pg/kept_expression.h"
 #include "pg/kept_tables.h"
+#include "pg/planner/prospects.h"
 #include "pg/planner/relation_notes.h"
 #include "pg/range_condition.h"
 #include "pg/server_state.h"
@@ -15,6 +19,7 @@ extern "C" {
 #include "nodes/pathnodes.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 }
 
@@ -22,11 +27,16 @@ namespace gpujoin {
 
 namespace {
 
-bool is_tested_on_kept_columns(const ChunkKey& table, Node* clause) {
+enum class Tested { Never, OnceComputed, Now };
+
+// Conditions that are not ranges of columns are tested on what has been computed of them.
+Tested tested_on_kept_columns(const ChunkKey& table, Node* clause) {
     RangeCondition found;
-    if (find_range_condition(clause, true, &found) && has_integers(&found)) return true;
-    return may_keep_expression(clause) &&
-           is_expression_noted(hash_of_expression(table, canonical_expression(clause)));
+    if (find_range_condition(clause, true, &found) && has_integers(&found)) return Tested::Now;
+    if (!may_keep_expression(clause)) return Tested::Never;
+    return is_expression_noted(hash_of_expression(table, canonical_expression(clause)))
+               ? Tested::Now
+               : Tested::OnceComputed;
 }
 
 // Those of the table that a scan gives or tests.
@@ -49,25 +59,51 @@ bool is_of_kept_kind(Relation relation) {
            relation->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT && RelationNeedsWAL(relation);
 }
 
-double find_kept_share(PlannerInfo* root, const RelOptInfo* rel, bool* may_be_kept) {
-    *may_be_kept = false;
-    if (server_keep_memory() == 0) return 0;
+bool is_plain_table(PlannerInfo* root, const RelOptInfo* rel) {
+    if (!kKeepsColumns || !IS_SIMPLE_REL(rel) || rel->rtekind != RTE_RELATION) return false;
+    const RangeTblEntry* entry = planner_rt_fetch(rel->relid, root);
+    return !entry->inh && !entry->tablesample && server_keep_memory() > 0;
+}
+
+void find_kept_facts(PlannerInfo* root, const RelOptInfo* rel, KeptFacts* facts) {
     Relation relation = table_open(planner_rt_fetch(rel->relid, root)->relid, NoLock);
     RelationFiles files = relation_files(relation);
-    *may_be_kept = is_of_kept_kind(relation);
+    facts->may_be_kept = is_of_kept_kind(relation);
     table_close(relation, NoLock);
-    ChunkKey table = {files.database, files.tablespace, files.number, 0};
-    double share = expected_kept_share(table, read_attributes(rel));
-    if (share == 0) return 0;
+    facts->table = {files.database, files.tablespace, files.number, 0};
+    facts->attributes = read_attributes(rel);
+    Tested tested = Tested::Now;
     ListCell* cell;
-    foreach (cell, rel->baserestrictinfo) {
-        auto* clause = reinterpret_cast<Node*>(lfirst_node(RestrictInfo, cell)->clause);
-        if (!is_tested_on_kept_columns(table, clause)) return 0;
-    }
-    return share;
+    foreach (cell, rel->baserestrictinfo)
+        tested = std::min(
+            tested, tested_on_kept_columns(facts->table,
+                                           reinterpret_cast<Node*>(lfirst_node(RestrictInfo, cell)->clause)));
+    facts->is_tested_by_kept = tested != Tested::Never;
+    if (tested == Tested::Now) facts->share = expected_kept_share(facts->table, facts->attributes);
 }
 
 }  // namespace
+
+const KeptFacts* kept_facts(PlannerInfo* root, RelOptInfo* rel) {
+    RelationNotes* notes = make_notes(rel);
+    if (notes->kept) return notes->kept;
+    MemoryContext before = MemoryContextSwitchTo(GetMemoryChunkContext(rel));
+    auto* facts = zeroed<KeptFacts>();
+    if (is_plain_table(root, rel)) find_kept_facts(root, rel, facts);
+    MemoryContextSwitchTo(before);
+    return make_notes(rel)->kept = facts;
+}
+
+void want_kept(PlannerInfo* root, RelOptInfo* rel) {
+    const KeptFacts* facts = kept_facts(root, rel);
+    want_table_kept(facts->table);
+    ListCell* cell;
+    foreach (cell, rel->baserestrictinfo) {
+        auto* clause = reinterpret_cast<Node*>(lfirst_node(RestrictInfo, cell)->clause);
+        if (tested_on_kept_columns(facts->table, clause) == Tested::OnceComputed)
+            note_expression_to_keep(hash_of_expression(facts->table, canonical_expression(clause)));
+    }
+}
 
 // These are asked for each pair of relations that a chain may begin with.
 double kept_share_of(PlannerInfo* root, const Path* path) {
@@ -75,25 +111,12 @@ double kept_share_of(PlannerInfo* root, const Path* path) {
 }
 
 double kept_share_of_rel(PlannerInfo* root, RelOptInfo* rel) {
-    if (!kKeepsColumns || !IS_SIMPLE_REL(rel) || rel->rtekind != RTE_RELATION) return 0;
-    const RangeTblEntry* entry = planner_rt_fetch(rel->relid, root);
-    if (entry->inh || entry->tablesample) return 0;
-    RelationNotes* notes = make_notes(rel);
-    if (!notes->knows_kept) {
-        bool may_be_kept;
-        double share = find_kept_share(root, rel, &may_be_kept);
-        notes = make_notes(rel);
-        notes->knows_kept = true;
-        notes->may_be_kept = may_be_kept;
-        notes->kept_share = share;
-    }
-    return notes->kept_share;
+    double share = kept_facts(root, rel)->share;
+    return share == 0 && is_planned_as_kept(root, rel) ? 1 : share;
 }
 
 bool may_be_kept(PlannerInfo* root, RelOptInfo* rel) {
-    kept_share_of_rel(root, rel);
-    const RelationNotes* notes = find_notes(rel);
-    return notes && notes->may_be_kept;
+    return kept_facts(root, rel)->may_be_kept;
 }
 
 }  // namespace gpujoin

@@ -51,21 +51,53 @@ bool is_of_one_relation(const Path* path) {
 
 PathFacts known_facts(const Path* path, const RelOptInfo* above);
 
+// Estimates multiply the selectivities of several conditions: of a row in so many at least one is taken to
+// find a partner nevertheless.
+constexpr double kFewestFound = 1e-3;
+
 void add_loop(PathFacts* facts, const JoinPath* loop) {
     const Path* outer = loop->outerjoinpath;
     facts->loops += outer->rows;
-    if (!known_facts(outer, loop->path.parent).has_gpu_join) return;
-    facts->looping += std::max<Cost>(loop->path.total_cost - outer->total_cost, 0);
+    const PathFacts driving = known_facts(outer, loop->path.parent);
+    if (!driving.has_gpu_join) return;
+    const double rows = std::max(outer->rows, 1.0);
+    const double likely = std::max(rows, kFewestFound * driving.vague_rows);
+    facts->looping += std::max<Cost>(loop->path.total_cost - outer->total_cost, 0) * likely / rows;
+}
+
+bool has_several_conditions(const JoinClauses* clauses) {
+    return list_length(clauses->equalities) + list_length(clauses->ranges) + list_length(clauses->filters) +
+               list_length(clauses->residual) >
+           1;
+}
+
+double vague_rows_of(const Chain* chain) {
+    double rows = 0;
+    for (const Chain* stage = chain; stage && stage->build; stage = stage->before) {
+        const double probing = stage->before ? stage->before->costs.rows : stage->probe->rows;
+        if (has_several_conditions(stage->clauses)) rows = std::max({rows, probing, stage->build->rows});
+    }
+    return rows;
+}
+
+double vague_rows_of(const Path* path) {
+    if (is_gpu_join(path)) return vague_rows_of(reinterpret_cast<const GpuJoinPath*>(path)->chain);
+    if (!IsA(path, NestPath) && !IsA(path, HashPath) && !IsA(path, MergePath)) return 0;
+    const auto* join = reinterpret_cast<const JoinPath*>(path);
+    if (list_length(join->joinrestrictinfo) < 2) return 0;
+    return std::max(join->outerjoinpath->rows, join->innerjoinpath->rows);
 }
 
 // Of a path, from those of its inputs.
 PathFacts find_facts(const Path* path, void (*add)(PathFacts* facts, const PathFacts& more)) {
-    PathFacts facts = {nullptr, is_gpu_join(path), 0, 0};
+    PathFacts facts = {};
+    facts.has_gpu_join = is_gpu_join(path);
     if (is_of_one_relation(path)) {
         if (!PATH_REQ_OUTER(path)) facts.read = path->parent->relids;
         return facts;
     }
     visit_inputs(path, [&](const Path* input) { add(&facts, known_facts(input, path->parent)); });
+    facts.vague_rows = std::max(facts.vague_rows, vague_rows_of(path));
     if (IsA(path, NestPath)) add_loop(&facts, reinterpret_cast<const JoinPath*>(path));
     return facts;
 }
@@ -74,6 +106,7 @@ void add_all_but_read(PathFacts* facts, const PathFacts& more) {
     facts->has_gpu_join |= more.has_gpu_join;
     facts->loops += more.loops;
     facts->looping += more.looping;
+    facts->vague_rows = std::max(facts->vague_rows, more.vague_rows);
 }
 
 // Of an input of a path of `above`.

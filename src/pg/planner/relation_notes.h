@@ -6,22 +6,23 @@
 namespace gpujoin {
 
 struct CorePaths;
+struct KeptFacts;
 struct PathsAside;
+struct Prospect;
 
 struct RelationNotes {
-    const Chain* chains[2];  // the cheapest ones, serial and partial (see chains.h)
-    List* pairs;             // JoinPair, that it has been made of so far
-    int judged_pairs;        // the first of them, which the next two say something about
-    bool wants_core;         // what core's own paths would be is of interest
-    bool is_above_loops;     // paths of what it is made of may have nested loops in them
-    bool differs;            // has paths that are, or contain, ours
-    CorePaths* core;         // those, once they were asked for (see core_paths.h)
-    List* foreign;           // copies of paths that core makes but once
-    List* lookup_keys;       // LookupKeys, of its paths that look rows up (see lookups.cpp)
-    PathsAside* aside;       // of ours that are left out at present (see rivals.h)
-    bool knows_kept;         // of a base relation: whether it was asked for
-    bool may_be_kept;        // what came of it (see kept.h): whether the table is of a kind that is kept,
-    double kept_share;       // and how much of it is
+    const Chain* chains[2];    // the cheapest ones, serial and partial (see chains.h)
+    List* pairs;               // JoinPair, that it has been made of so far
+    int judged_pairs;          // the first of them, which the next two say something about
+    bool wants_core;           // what core's own paths would be is of interest
+    bool is_above_loops;       // paths of what it is made of may have nested loops in them
+    bool differs;              // has paths that are, or contain, ours
+    CorePaths* core;           // those, once they were asked for (see core_paths.h)
+    List* foreign;             // copies of paths that core makes but once
+    List* lookup_keys;         // LookupKeys, of its paths that look rows up (see lookups.cpp)
+    PathsAside* aside;         // of ours that are left out at present (see rivals.h)
+    const KeptFacts* kept;     // of a base relation; nullptr: nobody has asked so far (see kept.h)
+    const Prospect* prospect;  // of the query that this is the first base relation of (see prospects.cpp)
     Path* kept_scan;  // a sequential scan, in the place of core's cheapest path; nullptr: not made so far
 };
 
@@ -30,7 +31,8 @@ struct PathFacts {
     Relids read;  // base relations of which it reads all rows, rather than look some up for rows of others
     bool has_gpu_join;
     double loops;  // how often inner sides of nested loops are expected to run
-    Cost looping;  // what that costs where a GPU Join's rows drive them
+    Cost looping;  // what that costs where a GPU Join's rows drive them, if there are not too few of these
+    double vague_rows;  // of an input of a join with several conditions, whose results are hard to estimate
 };
 
 // nullptr: nothing is noted.

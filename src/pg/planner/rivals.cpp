@@ -11,7 +11,7 @@
 // Loops. Above a GPU Join, which is cheap for many rows, core may look rows of a small table up rather than
 // read it, to save the little that this takes. Where more rows come than were expected, the loop takes many
 // times as long as all the rest. If there is a path for hardly more that does not depend on that, it is
-// taken; where much of the loop's cost is at stake, also one for somewhat more.
+// taken; where much is at stake, also one for somewhat more, or for clearly less than core's own plan.
 //
 // What is set aside comes back when the next pair of relations has been tried: it is judged by core's best
 // plan, which may then be another one. Loops that are kept for want of anything better may hide other paths
@@ -58,6 +58,7 @@ constexpr double kHardly = 0.05;
 // One that is worth not to depend on how few the rows are that drive a loop, and how many more of them may
 // come than are expected: estimates of joins are wrong by a factor of that much all too often.
 constexpr double kSomewhat = 0.25;
+constexpr double kClearlyLess = 0.5;
 constexpr double kManyMore = 10;
 
 List*& paths_of(RelOptInfo* rel, bool is_partial) {
@@ -137,6 +138,11 @@ void take_all_loops(RelOptInfo* joinrel, PathsAside* aside) {
         take_loops(&paths_of(joinrel, is_partial), &aside->loops[is_partial]);
 }
 
+// What it may well cost beyond what is expected, since loops in it depend on how many rows a GPU Join gives.
+Cost risk_of(const Path* path) {
+    return std::min(kSomewhat * path->total_cost, kManyMore * quick_facts_of(path).looping);
+}
+
 // Takes the readers out that core's own plan is to be preferred to.
 List* take_readers(List** paths, const Path* core, Relids looked_up) {
     List* readers = NIL;
@@ -144,7 +150,7 @@ List* take_readers(List** paths, const Path* core, Relids looked_up) {
     foreach (cell, *paths) {
         auto* path = static_cast<Path*>(lfirst(cell));
         if (!is_candidate(path) || !quick_facts_of(path).has_gpu_join) continue;
-        if (!is_beaten(core, looked_up, facts_of(path).read, path->total_cost)) continue;
+        if (!is_beaten(core, looked_up, facts_of(path).read, path->total_cost + risk_of(path))) continue;
         readers = lappend(readers, path);
         *paths = foreach_delete_current(*paths, cell);
     }
@@ -194,12 +200,19 @@ struct Loop {
     double rows;
     PathFacts facts;
     const List* pathkeys;
+    Cost core;  // of core's own path; 0: none is known
 };
 
 // The most that a path may cost that is taken rather than the loop.
 Cost most_of_steadier(const Loop& loop) {
-    Cost risk = std::min(kSomewhat * loop.cost, kManyMore * loop.facts.looping);
-    return loop.cost + std::max(kHardly * loop.cost, risk);
+    Cost worth = std::max(kSomewhat * loop.cost, kClearlyLess * loop.core - loop.cost);
+    return loop.cost + std::max(kHardly * loop.cost, std::min(worth, kManyMore * loop.facts.looping));
+}
+
+Cost cost_of_core(const RelOptInfo* joinrel, bool is_partial) {
+    const CorePaths* core = core_paths_of(joinrel);
+    const Path* own = core ? cheapest_of(is_partial ? core->partial_pathlist : core->pathlist) : nullptr;
+    return own ? own->total_cost : 0;
 }
 
 // Whether one of the paths costs little more than this loop, and loops much less. gathering: what it costs
@@ -220,7 +233,8 @@ bool has_steadier(const List* paths, const Loop& loop, Cost gathering = 0) {
 }
 
 bool has_steadier(RelOptInfo* joinrel, const List* all_loops, const Path* path, bool is_partial) {
-    const Loop loop = {path->total_cost, path->rows, quick_facts_of(path), path->pathkeys};
+    const Loop loop = {path->total_cost, path->rows, quick_facts_of(path), path->pathkeys,
+                       cost_of_core(joinrel, is_partial)};
     if (has_steadier(paths_of(joinrel, is_partial), loop) || has_steadier(all_loops, loop)) return true;
     Cost gathering = parallel_setup_cost + parallel_tuple_cost * joinrel->rows;
     return !is_partial && has_steadier(joinrel->partial_pathlist, loop, gathering);
@@ -238,7 +252,9 @@ bool may_be_steadier(const JoinPair& pair, const Path* loop, bool is_partial) {
     const Path* inner = cheapest_input(pair.inner, false);
     if (!outer || !inner) return false;
     const PathFacts facts = quick_facts_of(loop);
-    Cost left = most_of_steadier({loop->total_cost, loop->rows, facts, NIL}) - outer->total_cost;
+    Cost left =
+        most_of_steadier({loop->total_cost, loop->rows, facts, NIL, cost_of_core(pair.joinrel, is_partial)}) -
+        outer->total_cost;
     Cost reading = is_partial ? 0 : inner->total_cost;
     return left >= reading || (left >= 0 && outer->rows <= facts.loops / kMuchLess);
 }
@@ -332,7 +348,8 @@ bool is_left_to_others(const PlannerInfo* root, const RelOptInfo* rel, const Cha
         if (stage->build) add_facts(&facts, facts_of(stage->build));
         if (!stage->before) add_facts(&facts, facts_of(stage->probe));
     }
-    const Loop loop = {least_cost(chain->probe, chain->costs), chain->costs.rows, facts, NIL};
+    const Loop loop = {least_cost(chain->probe, chain->costs), chain->costs.rows, facts, NIL,
+                       cost_of_core(rel, is_partial)};
     if (facts.loops > 0 && has_steadier(is_partial ? rel->partial_pathlist : rel->pathlist, loop))
         return true;
     const CorePaths* core = core_paths_of(rel);

@@ -1,0 +1,45 @@
+-- Queries that core's plans are cheaper for as long as nothing is kept: when their runs have come to what it takes, columns are kept for
+-- them. The cluster has gpujoin.keep_memory set.
+\set ECHO none
+\i sql/include/kept.sql
+\set ECHO all
+SET max_parallel_workers_per_gather = 0;
+CREATE TABLE sale AS SELECT i AS id, i * 7919::bigint % 2000 AS k, i % 100 AS v, '2024-01-01'::date + i % 100 AS d, repeat('x', 150) AS remark FROM generate_series(1, 200000) AS i;
+CREATE TABLE dim AS SELECT i AS k, i % 50 AS g, 'name ' || i % 7 AS name, repeat('x', 500) AS remark FROM generate_series(0, 1999) AS i;
+CREATE INDEX ON sale (k);
+CREATE INDEX ON dim (k);
+VACUUM ANALYZE sale, dim;
+-- How often a query runs until its plan uses kept columns, and its rows are core's then.
+CREATE FUNCTION runs_until_kept(query text, most integer) RETURNS TABLE (is_core_first boolean, is_planned boolean, is_planned_again boolean, chunks integer, built integer, "rows" integer, missing bigint, extra bigint) LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+    nothing text;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+    is_core_first := plan::text !~ 'GPU';
+    FOR i IN 1..most LOOP
+        EXECUTE 'SELECT count(q::text) FROM (' || query || ') AS q' INTO nothing;
+        EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+        EXIT WHEN plan::text ~ 'GPU';
+    END LOOP;
+    is_planned := plan::text ~ 'GPU';
+    EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;  -- what is explained only uses nothing up
+    is_planned_again := plan::text ~ 'GPU';
+    EXECUTE 'SELECT count(q::text) FROM (' || query || ') AS q' INTO nothing;
+    SELECT r.chunks, r.rows, r.missing, r.extra INTO chunks, rows, missing, extra FROM compare_kept(query) AS r;
+    EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
+    SELECT sum((kept->>'Chunks Used')::integer) INTO built FROM jsonb_path_query(plan::jsonb, 'strict $.**."Kept Build"') AS kept;
+    RETURN NEXT;
+END $$;
+SET gpujoin.encode_cost = 1;  -- whatever was measured: rows that are read anew are dear
+SELECT * FROM runs_until_kept('SELECT v, count(*), sum(id) FROM sale WHERE k BETWEEN 1 AND 300 GROUP BY v', 300);
+SELECT * FROM kept_by('SELECT v, count(*), sum(id) FROM sale WHERE k BETWEEN 1 AND 300 GROUP BY v');
+-- The same where few rows are left of many.
+SELECT * FROM runs_until_kept('SELECT d, sum(v) FROM sale WHERE id BETWEEN 100 AND 9000 GROUP BY d', 300);
+
+-- A build side, of a join that core looks up.
+SELECT gpujoin_forget('sale');
+SELECT * FROM runs_until_kept('SELECT dim.name, dim.g, sale.id, sale.v FROM dim JOIN sale USING (k) WHERE dim.g < 4', 300);
+
+DROP FUNCTION runs_until_kept, compare_kept, kept_by;
+DROP TABLE sale, dim;

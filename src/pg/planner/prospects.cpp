@@ -1,0 +1,219 @@
+// See prospects.h. What runs is not told which query it is a plan of, and plans are copied. So each process
+// has the latest ones that it has planned in mind, and knows them by their cost and rows: hints are worth no
+// more.
+#include "pg/planner/prospects.h"
+
+#include "pg/allocate.h"
+#include "pg/compat.h"
+#include "pg/kept_tables.h"
+#include "pg/planner/kept.h"
+#include "pg/planner/relation_notes.h"
+#include "pg/server_state.h"
+#include "pg/settings.h"
+
+extern "C" {
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "common/hashfn.h"
+#include "executor/executor.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/planner.h"
+#include "utils/memutils.h"
+#include "utils/spccache.h"
+}
+
+namespace gpujoin {
+
+// Of a query.
+struct Prospect {
+    Relids tables;  // base relations whose columns are not kept, but could be
+    uint64 number;  // by which it is known: a hash of these and their columns
+    double making;  // what it takes to keep them: milliseconds, and bytes
+    double bytes;
+    bool is_pretended;  // they are planned as if they were kept
+};
+
+namespace {
+
+// A unit of a scan's cost, where all rows are read and the columns of all of them written.
+constexpr double kMakingMilliseconds = 0.006;
+// Where all takes less, there is too little to gain.
+constexpr double kLeastMaking = 30;
+// Of a table's pages: what was not vacuumed is not kept.
+constexpr double kFewestVisible = 0.9;
+// Of the memory for kept columns, and what a value takes there, about.
+constexpr double kMostMemory = 0.5;
+constexpr double kBytesOfValue = 8;
+
+constexpr int kMostQueries = 8;  // of a statement
+constexpr int kPlans = 16;
+
+// The queries of a statement that have prospects.
+struct Queries {
+    int count;
+    uint64 number[kMostQueries];
+};
+
+struct KnownPlan {
+    Cost cost;
+    double rows;
+    int relations;
+    Queries queries;
+};
+
+planner_hook_type next_planner;
+ExecutorRun_hook_type next_run;
+Queries* planned;  // of the statement that is planned; nullptr: none is
+bool is_only_explained;
+KnownPlan known_plans[kPlans];
+int next_plan;
+
+double making_time(const RelOptInfo* rel) {
+    double page_cost;
+    get_tablespace_page_costs(rel->reltablespace, nullptr, &page_cost);
+    return kMakingMilliseconds * (page_cost * rel->pages + cpu_tuple_cost * rel->tuples);
+}
+
+template <typename Visit>
+void visit_base_relations(const PlannerInfo* root, Visit visit) {
+    for (int i = 1; i < root->simple_rel_array_size; i++) {
+        RelOptInfo* rel = root->simple_rel_array[i];
+        if (rel && rel->reloptkind == RELOPT_BASEREL) visit(rel);
+    }
+}
+
+RelOptInfo* first_base_relation(const PlannerInfo* root) {
+    RelOptInfo* first = nullptr;
+    visit_base_relations(root, [&](RelOptInfo* rel) { first = first ? first : rel; });
+    return first;
+}
+
+bool has_table(PlannerInfo* root, const Prospect* prospect, const ChunkKey& table) {
+    for (int i = -1; (i = bms_next_member(prospect->tables, i)) >= 0;)
+        if (kept_facts(root, root->simple_rel_array[i])->table == table) return true;
+    return false;
+}
+
+uint64 hash_of_table(const KeptFacts* facts) {
+    auto* key = reinterpret_cast<const unsigned char*>(&facts->table);
+    uint64 hash = hash_bytes_extended(key, sizeof facts->table, 0);
+    for (int attribute = -1; (attribute = bms_next_member(facts->attributes, attribute)) >= 0;)
+        hash = hash_combine64(hash, static_cast<uint64>(attribute));
+    return hash;
+}
+
+void add_table(PlannerInfo* root, RelOptInfo* rel, Prospect* prospect) {
+    const KeptFacts* facts = kept_facts(root, rel);
+    if (!facts->may_be_kept || !facts->is_tested_by_kept || facts->share > 0) return;
+    if (bms_is_empty(facts->attributes) || rel->allvisfrac < kFewestVisible) return;
+    if (!has_table(root, prospect, facts->table)) prospect->making += making_time(rel);
+    prospect->bytes += kBytesOfValue * rel->tuples * bms_num_members(facts->attributes);
+    prospect->number = hash_combine64(prospect->number, hash_of_table(facts));
+    prospect->tables = bms_add_member(prospect->tables, static_cast<int>(rel->relid));
+}
+
+bool joins_or_groups(const PlannerInfo* root) {
+    const Query* query = root->parse;
+    return query->hasAggs || query->groupClause != NIL || bms_membership(root->all_baserels) == BMS_MULTIPLE;
+}
+
+bool is_worthwhile(const Prospect* prospect) {
+    return prospect->making >= kLeastMaking &&
+           prospect->bytes <= kMostMemory * static_cast<double>(server_keep_memory());
+}
+
+// Decides what is done about the prospect.
+void look_at(PlannerInfo* root, Prospect* prospect) {
+    prospect->is_pretended = has_paid_for_keeping(prospect->number, prospect->making, !is_only_explained);
+    if (!prospect->is_pretended) {
+        if (planned->count < kMostQueries) planned->number[planned->count++] = prospect->number;
+    } else if (!is_only_explained) {
+        for (int i = -1; (i = bms_next_member(prospect->tables, i)) >= 0;)
+            want_kept(root, root->simple_rel_array[i]);
+    }
+}
+
+const Prospect* find_prospect(PlannerInfo* root) {
+    auto* prospect = zeroed<Prospect>();
+    if (!joins_or_groups(root) || RecoveryInProgress() || IsolationIsSerializable()) return prospect;
+    visit_base_relations(root, [&](RelOptInfo* rel) { add_table(root, rel, prospect); });
+    if (is_worthwhile(prospect)) look_at(root, prospect);
+    return prospect;
+}
+
+PlannedStmt* plan_as_ever(Query* query, const char* text, int options, ParamListInfo parameters) {
+    if (next_planner) return next_planner(query, text, options, parameters);
+    return standard_planner(query, text, options, parameters);
+}
+
+void note_plan(const PlannedStmt* statement, const Queries& queries) {
+    const Plan* top = statement->planTree;
+    known_plans[next_plan] = {top->total_cost, top->plan_rows, list_length(statement->relationOids), queries};
+    next_plan = (next_plan + 1) % kPlans;
+}
+
+const Queries* queries_of(const PlannedStmt* statement) {
+    const Plan* top = statement->planTree;
+    for (const KnownPlan& plan : known_plans)
+        if (top && plan.cost == top->total_cost && plan.rows == top->plan_rows &&
+            plan.relations == list_length(statement->relationOids))
+            return &plan.queries;
+    return nullptr;
+}
+
+// Queries of functions that are evaluated meanwhile are planned within.
+PlannedStmt* plan(Query* query, const char* text, int options, ParamListInfo parameters) {
+    Queries own = {};
+    Queries* const outer = planned;
+    PlannedStmt* statement = nullptr;
+    planned = &own;
+    PG_TRY();
+    { statement = plan_as_ever(query, text, options, parameters); }
+    PG_FINALLY();
+    { planned = outer; }
+    PG_END_TRY();
+    if (own.count > 0) note_plan(statement, own);
+    return statement;
+}
+
+void run(QueryDesc* query, ScanDirection direction, uint64 count RUN_ONCE_PARAMETER) {
+    const Queries* known = IsParallelWorker() ? nullptr : queries_of(query->plannedstmt);
+    const Queries queries = known ? *known : Queries{};
+    const TimestampTz start = queries.count > 0 ? GetCurrentTimestamp() : 0;
+    if (next_run)
+        next_run(query, direction, count RUN_ONCE_ARGUMENT);
+    else
+        standard_ExecutorRun(query, direction, count RUN_ONCE_ARGUMENT);
+    for (int i = 0; i < queries.count; i++)
+        pay_for_keeping(queries.number[i], static_cast<double>(GetCurrentTimestamp() - start) / 1000);
+}
+
+}  // namespace
+
+bool is_planned_as_kept(PlannerInfo* root, const RelOptInfo* rel) {
+    RelOptInfo* first = planned ? first_base_relation(root) : nullptr;
+    if (!first) return false;
+    if (!make_notes(first)->prospect) {
+        MemoryContext before = MemoryContextSwitchTo(GetMemoryChunkContext(first));
+        const Prospect* found = find_prospect(root);
+        MemoryContextSwitchTo(before);
+        make_notes(first)->prospect = found;
+    }
+    const Prospect* prospect = make_notes(first)->prospect;
+    return prospect->is_pretended && bms_is_member(static_cast<int>(rel->relid), prospect->tables);
+}
+
+void set_only_explained(bool only) {
+    is_only_explained = only;
+}
+
+void install_prospects() {
+    if (!kKeepsColumns) return;
+    next_planner = planner_hook;
+    planner_hook = plan;
+    next_run = ExecutorRun_hook;
+    ExecutorRun_hook = run;
+}
+
+}  // namespace gpujoin

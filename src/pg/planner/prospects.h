@@ -1,0 +1,29 @@
+// Which columns it would be worth to keep for a query. A plan of ours may be far cheaper once columns are
+// kept, yet be dearer than core's until then: it would never be taken, and nothing would ever be kept. So the
+// time is added up that runs of a query take which reads what could be kept. When that has come to half of
+// what it would take to keep it, the query is planned once as if it were kept, and if a plan that uses it is
+// the cheapest, its run keeps it. That is the old rule of whether to rent or to buy: whatever comes
+// afterwards, what is spent is little more than the least that would have done. If nothing came of it, or
+// what was kept has gone, it takes twice as much until the next time.
+//
+// A query, or a subquery that is planned by itself, is known by the tables and columns that it reads:
+// constants and the order of its joins make no difference.
+#pragma once
+
+extern "C" {
+#include "postgres.h"
+#include "nodes/pathnodes.h"
+}
+
+namespace gpujoin {
+
+// Hooks around the planner and runs of the executor. While shared_preload_libraries are loaded only.
+void install_prospects();
+
+// Whether the query is planned as if columns of this base relation were kept that are not.
+bool is_planned_as_kept(PlannerInfo* root, const RelOptInfo* rel);
+
+// Whether what is planned next is shown only, and not run.
+void set_only_explained(bool is_only_explained);
+
+}  // namespace gpujoin
