@@ -41,5 +41,16 @@ SELECT * FROM runs_until_kept('SELECT d, sum(v) FROM sale WHERE id BETWEEN 100 A
 SELECT gpujoin_forget('sale');
 SELECT * FROM runs_until_kept('SELECT dim.name, dim.g, sale.id, sale.v FROM dim JOIN sale USING (k) WHERE dim.g < 4', 300);
 
+-- A subquery that would run for each row of another is planned as if nothing were kept: PostgreSQL chooses between that and a hash table
+-- of its rows by what one run costs.
+RESET gpujoin.encode_cost;
+SELECT gpujoin_forget('sale');
+CREATE TEMP TABLE planned AS SELECT false AS is_kept, line
+FROM plan_of('SELECT d.k, (SELECT sum(x.g) FROM sale JOIN dim x ON x.k = sale.k WHERE sale.v = d.k) FROM dim d') AS line;
+SELECT gpujoin_keep('sale', '{k, v, id}') > 1000 AS kept;
+INSERT INTO planned SELECT true, line
+FROM plan_of('SELECT d.k, (SELECT sum(x.g) FROM sale JOIN dim x ON x.k = sale.k WHERE sale.v = d.k) FROM dim d') AS line;
+SELECT count(*) FILTER (WHERE n <> 2) AS different, bool_or(line ~ 'sale') AS reads FROM (SELECT line, count(*) AS n FROM planned GROUP BY line) AS lines;
+
 DROP FUNCTION runs_until_kept, compare_kept, kept_by;
 DROP TABLE sale, dim;

@@ -8,6 +8,7 @@
 #include "pg/overflow.h"
 #include "pg/error_free.h"
 #include "pg/planner/relation_notes.h"
+#include "pg/planner/rivals.h"
 #include "pg/planner/row_identity.h"
 #include "pg/settings.h"
 
@@ -70,6 +71,10 @@ Cost cheapest_cost(const List* paths) {
     return cheapest;
 }
 
+Cost cost_with_risk(const Chain* chain) {
+    return least_cost(chain->probe, chain->costs) + chain->risk;
+}
+
 // A chain that is cheaper by less is not worth a look at its conditions: many orders of joins cost about the
 // same.
 constexpr double kFuzz = 1.01;
@@ -81,7 +86,8 @@ bool is_worthwhile(const JoinCall& call, const JoinInputs& step) {
     if (call.verdict) return true;
     const Cost least = least_cost(step.probe, estimate_chain(call.root, step, call.engine));
     const Chain* known = cheapest_chain(call.joinrel, step.workers > 0);
-    if (known && kFuzz * least >= least_cost(known->probe, known->costs)) return false;
+    const Cost risk = risk_of_step(step.before, step.probe, step.build);
+    if (known && kFuzz * (least + risk) >= cost_with_risk(known)) return false;
     const List* rivals = step.workers > 0 && call.joinrel->partial_pathlist != NIL
                              ? call.joinrel->partial_pathlist
                              : call.joinrel->pathlist;
@@ -192,8 +198,9 @@ void add_chain(const JoinCall& call, const JoinInputs& step) {
         return;
     }
     const Chain* known = cheapest_chain(call.joinrel, step.workers > 0);
-    if (known && least_cost(known->probe, known->costs) <= least_cost(step.probe, costs)) return;
-    remember(call.joinrel, chain_of(call, step, costs));
+    const Chain chain = chain_of(call, step, costs);
+    if (known && cost_with_risk(known) <= cost_with_risk(&chain)) return;
+    remember(call.joinrel, chain);
     if (step.before) add_join_path(call, step);
 }
 

@@ -60,6 +60,7 @@ struct Chain {
     int length;
     int workers;  // beside the leader
     ChainCosts costs;
+    Cost risk;  // that its inputs take more (see rivals.h)
 };
 
 struct GroupsInput;

@@ -59,8 +59,18 @@ bool is_of_kept_kind(Relation relation) {
            relation->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT && RelationNeedsWAL(relation);
 }
 
+// A subquery that may run for each row of another one. PostgreSQL chooses between that and a hash table of
+// its rows by what one run costs: it is not to be led to scan millions of rows again and again because each
+// scan is cheap.
+bool is_correlated(const PlannerInfo* root) {
+    for (root = root->parent_root; root; root = root->parent_root)
+        if (root->plan_params != NIL) return true;
+    return false;
+}
+
 bool is_plain_table(PlannerInfo* root, const RelOptInfo* rel) {
-    if (!kKeepsColumns || !IS_SIMPLE_REL(rel) || rel->rtekind != RTE_RELATION) return false;
+    if (!kKeepsColumns || !IS_SIMPLE_REL(rel) || rel->rtekind != RTE_RELATION || is_correlated(root))
+        return false;
     const RangeTblEntry* entry = planner_rt_fetch(rel->relid, root);
     return !entry->inh && !entry->tablesample && server_keep_memory() > 0;
 }

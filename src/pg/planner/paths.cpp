@@ -364,6 +364,7 @@ Chain chain_of(const JoinCall& call, const JoinInputs& inputs, const ChainCosts&
     chain.length = inputs.before ? inputs.before->length + 1 : 1;
     chain.workers = inputs.workers;
     chain.costs = costs;
+    chain.risk = risk_of_step(inputs.before, inputs.probe, inputs.build);
     return chain;
 }
 

@@ -138,11 +138,6 @@ void take_all_loops(RelOptInfo* joinrel, PathsAside* aside) {
         take_loops(&paths_of(joinrel, is_partial), &aside->loops[is_partial]);
 }
 
-// What it may well cost beyond what is expected, since loops in it depend on how many rows a GPU Join gives.
-Cost risk_of(const Path* path) {
-    return std::min(kSomewhat * path->total_cost, kManyMore * quick_facts_of(path).looping);
-}
-
 // Takes the readers out that core's own plan is to be preferred to.
 List* take_readers(List** paths, const Path* core, Relids looked_up) {
     List* readers = NIL;
@@ -296,6 +291,14 @@ void watch_loops(RelOptInfo* joinrel) {
 }
 
 }  // namespace
+
+Cost risk_of(const Path* path) {
+    return std::min(kSomewhat * path->total_cost, kManyMore * quick_facts_of(path).looping);
+}
+
+Cost risk_of_step(const Chain* before, const Path* probe, const Path* build) {
+    return (before ? before->risk : risk_of(probe)) + risk_of(build);
+}
 
 void call_rivals_back(const JoinPair& pair) {
     RelOptInfo* joinrel = pair.joinrel;

@@ -14,6 +14,11 @@ void set_rivals_aside(const PlannerInfo* root, RelOptInfo* joinrel);
 // Whether some are set aside at present because core looks rows up.
 bool are_readers_aside(const RelOptInfo* joinrel);
 
+// What a path, or the inputs of a chain's step, may well take beyond what is expected, since loops in it
+// depend on how few rows a GPU Join gives.
+Cost risk_of(const Path* path);
+Cost risk_of_step(const Chain* before, const Path* probe, const Path* build);
+
 // Whether rows of a relation are better left to its paths, or core's, than to this chain.
 bool is_left_to_others(const PlannerInfo* root, const RelOptInfo* rel, const Chain* chain);
 
