@@ -9,6 +9,7 @@
 #include "wire/build.h"
 
 extern "C" {
+#include "access/htup_details.h"
 #include "common/hashfn.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
@@ -21,11 +22,16 @@ namespace {
 
 constexpr uint32 kSets = 128;
 constexpr uint32 kPlaces = 8;
-constexpr uint32 kExpressions = 4096;
-constexpr uint32 kAttributes = 4096;
-constexpr uint32 kQueries = 1024;
+constexpr uint32 kExpressions = 65536;
+constexpr uint32 kQueries = 8192;
+constexpr uint32 kAttributeBits = 64;
+constexpr uint32 kAttributeWords = MaxHeapAttributeNumber / kAttributeBits + 1;
 constexpr float kLeastPatience = 0.5;
 constexpr float kMostPatience = 1024;
+// Plans with kept columns are given up for some runs when the fastest of so many is so many times slower.
+constexpr uint8 kRunsToJudge = 3;
+constexpr float kSlower = 1.5;
+constexpr uint8 kRunsIgnoring = 100;
 
 struct KnownTable {
     ChunkKey key;  // relation 0: the place is free
@@ -33,13 +39,19 @@ struct KnownTable {
     bool is_wanted;
     float kept_share;
     uint64 used_at;
+    uint64 attributes[kAttributeWords];  // those that have been kept, a bit each
 };
 
+// Times in milliseconds.
 struct KnownQuery {
     uint64 number;
-    float paid;      // for runs: milliseconds
+    float paid;      // for runs while something was not kept
     float latest;    // for the latest of them
     float patience;  // times what keeping takes
+    float fastest;   // of them
+    float fastest_kept;
+    uint8 kept_runs;
+    uint8 ignoring;  // so many runs more
 };
 
 struct KnownTables {
@@ -48,7 +60,6 @@ struct KnownTables {
     uint64 clock;
     KnownTable table[kSets][kPlaces];
     uint64 expressions[kExpressions];  // hashes, each in its place
-    uint64 attributes[kAttributes];    // the same of those that have been kept
     KnownQuery queries[kQueries];      // each in its place
 };
 
@@ -75,12 +86,6 @@ void on_shmem_startup() {
     LWLockRelease(AddinShmemInitLock);
 }
 
-uint64 hash_of_attribute(const ChunkKey& table, int attribute) {
-    ChunkKey key = table;
-    key.number = static_cast<uint32>(attribute);
-    return hash_bytes_extended(reinterpret_cast<const unsigned char*>(&key), sizeof key, 0);
-}
-
 // With the lock held; nullptr where it is not known.
 KnownTable* find(const ChunkKey& key) {
     ChunkKey table = key;
@@ -99,7 +104,7 @@ KnownTable* find_or_add(const ChunkKey& key) {
     KnownTable* oldest = known->table[set];
     for (KnownTable& place : known->table[set])
         if (place.used_at < oldest->used_at) oldest = &place;
-    *oldest = {table, 0, false, 0, 0};
+    *oldest = {table, 0, false, 0, 0, {}};
     return oldest;
 }
 
@@ -139,25 +144,68 @@ bool is_table_wanted(const ChunkKey& table) {
     return is_wanted;
 }
 
-void pay_for_keeping(uint64 query, double milliseconds) {
+namespace {
+
+// With the lock held.
+KnownQuery* find_query(uint64 number) {
+    KnownQuery* place = &known->queries[number % kQueries];
+    if (place->number != number) *place = {number, 0, 0, kLeastPatience, 0, 0, 0, 0};
+    return place;
+}
+
+void note_unkept(KnownQuery* query, float time) {
+    query->latest = time;
+    query->paid += time;
+    query->fastest = query->fastest > 0 ? std::min(query->fastest, time) : time;
+}
+
+void note_kept(KnownQuery* query, float time) {
+    query->fastest_kept = query->kept_runs > 0 ? std::min(query->fastest_kept, time) : time;
+    query->kept_runs = std::min<uint8>(query->kept_runs + 1, kRunsToJudge);
+    if (query->kept_runs < kRunsToJudge || query->fastest == 0) return;
+    if (query->fastest_kept < kSlower * query->fastest) return;
+    query->ignoring = kRunsIgnoring;
+    query->kept_runs = 0;
+}
+
+}  // namespace
+
+void note_run(const KeptRun& run, double milliseconds) {
     if (!known) return;
+    const auto time = static_cast<float>(milliseconds);
     SpinLockAcquire(&known->lock);
-    KnownQuery* place = &known->queries[query % kQueries];
-    if (place->number != query) *place = {query, 0, 0, kLeastPatience};
-    place->latest = static_cast<float>(milliseconds);
-    place->paid += place->latest;
+    KnownQuery* query = find_query(run.query);
+    switch (run.kind) {
+        case KeptRun::Unkept:
+            note_unkept(query, time);
+            break;
+        case KeptRun::Kept:
+            note_kept(query, time);
+            break;
+        case KeptRun::Ignoring:
+            if (query->ignoring > 0) query->ignoring--;
+            break;
+    }
     SpinLockRelease(&known->lock);
 }
 
-bool has_paid_for_keeping(uint64 query, double making, bool begins_anew) {
-    if (!known) return false;
+KeptAdvice advise_on_kept(uint64 number, double making, bool is_used) {
+    if (!known) return KeptAdvice::AsItIs;
+    KeptAdvice advice = KeptAdvice::AsItIs;
     SpinLockAcquire(&known->lock);
-    KnownQuery* place = &known->queries[query % kQueries];
-    bool has_paid = place->number == query && place->paid > 0 &&
-                    place->paid + place->latest >= place->patience * static_cast<float>(making);
-    if (has_paid && begins_anew) *place = {query, 0, 0, std::min(2 * place->patience, kMostPatience)};
+    KnownQuery* query = find_query(number);
+    if (query->ignoring > 0) {
+        advice = KeptAdvice::Ignore;
+    } else if (making > 0 && query->paid > 0 &&
+               query->paid + query->latest >= query->patience * static_cast<float>(making)) {
+        advice = KeptAdvice::Pretend;
+        if (is_used) {
+            query->paid = query->latest = 0;
+            query->patience = std::min(2 * query->patience, kMostPatience);
+        }
+    }
     SpinLockRelease(&known->lock);
-    return has_paid;
+    return advice;
 }
 
 bool note_expression_to_keep(uint64 hash) {
@@ -185,10 +233,8 @@ void note_kept_blocks(const ChunkKey& table, uint64 kept, uint64 blocks, const B
     KnownTable* place = find_or_add(table);
     place->kept_share = static_cast<float>(share);
     place->is_wanted = false;
-    for (int attribute = -1; share > 0 && (attribute = bms_next_member(attributes, attribute)) >= 0;) {
-        uint64 hash = hash_of_attribute(table, attribute);
-        known->attributes[hash % kAttributes] = hash;
-    }
+    for (int attribute = -1; share > 0 && (attribute = bms_next_member(attributes, attribute)) >= 0;)
+        place->attributes[attribute / kAttributeBits] |= uint64{1} << (attribute % kAttributeBits);
     SpinLockRelease(&known->lock);
 }
 
@@ -196,11 +242,10 @@ double expected_kept_share(const ChunkKey& table, const Bitmapset* attributes) {
     if (!known) return 0;
     double share = 0;
     SpinLockAcquire(&known->lock);
-    if (const KnownTable* place = find(table)) share = static_cast<double>(place->kept_share);
-    for (int attribute = -1; share > 0 && (attribute = bms_next_member(attributes, attribute)) >= 0;) {
-        uint64 hash = hash_of_attribute(table, attribute);
-        if (known->attributes[hash % kAttributes] != hash) share = 0;
-    }
+    const KnownTable* place = find(table);
+    if (place) share = static_cast<double>(place->kept_share);
+    for (int attribute = -1; share > 0 && (attribute = bms_next_member(attributes, attribute)) >= 0;)
+        if (!(place->attributes[attribute / kAttributeBits] >> (attribute % kAttributeBits) & 1)) share = 0;
     SpinLockRelease(&known->lock);
     return share;
 }

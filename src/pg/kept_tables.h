@@ -28,12 +28,26 @@ bool is_expression_noted(uint64 hash);
 void want_table_kept(const ChunkKey& table);
 bool is_table_wanted(const ChunkKey& table);
 
-// A run of a query (planner/prospects.h) that reads what could be kept has taken so long: milliseconds. Each
-// query may be forgotten at any time.
-void pay_for_keeping(uint64 query, double milliseconds);
-// Whether its runs, with the next one, come to half of what it takes to keep that. begins_anew: from then on,
-// and it takes twice as much the next time.
-bool has_paid_for_keeping(uint64 query, double making, bool begins_anew);
+// How a query (planner/prospects.h) is to be planned.
+enum class KeptAdvice : uint8 {
+    AsItIs,
+    Pretend,  // as if all were kept that could be
+    Ignore,   // as if nothing were
+};
+
+// A query's run, by a plan that was made when some of what could be kept was not, when all was, or as if
+// nothing were.
+struct KeptRun {
+    uint64 query;
+    enum Kind : uint8 { Unkept, Kept, Ignoring } kind;
+};
+
+// The run has taken so long. Each query may be forgotten at any time.
+void note_run(const KeptRun& run, double milliseconds);
+// making: milliseconds to keep what is not kept so far; 0: there is nothing. Pretend: runs without have, with
+// the next one, come to half of that. is_used: then they begin anew, and it takes twice as much the next
+// time.
+KeptAdvice advise_on_kept(uint64 query, double making, bool is_used);
 
 // What came of a scan: so many of the table's blocks need not be read, by who asks for columns made of these
 // attributes.

@@ -39,11 +39,20 @@ Tested tested_on_kept_columns(const ChunkKey& table, Node* clause) {
                : Tested::OnceComputed;
 }
 
+// What a scan gives may have been wanted for a join that was removed since.
+bool is_needed_above(const RelOptInfo* rel, const Node* expression) {
+    if (!IsA(expression, Var) || rel->reloptkind != RELOPT_BASEREL) return true;
+    Relids needed = rel->attr_needed[reinterpret_cast<const Var*>(expression)->varattno - rel->min_attr];
+    return !bms_is_subset(needed, rel->relids);
+}
+
 // Those of the table that a scan gives or tests.
 Bitmapset* read_attributes(const RelOptInfo* rel) {
     Bitmapset* shifted = nullptr;
-    pull_varattnos(reinterpret_cast<Node*>(rel->reltarget->exprs), rel->relid, &shifted);
     ListCell* cell;
+    foreach (cell, rel->reltarget->exprs)
+        if (is_needed_above(rel, static_cast<Node*>(lfirst(cell))))
+            pull_varattnos(static_cast<Node*>(lfirst(cell)), rel->relid, &shifted);
     foreach (cell, rel->baserestrictinfo)
         pull_varattnos(reinterpret_cast<Node*>(lfirst_node(RestrictInfo, cell)->clause), rel->relid,
                        &shifted);
@@ -84,10 +93,12 @@ void find_kept_facts(PlannerInfo* root, const RelOptInfo* rel, KeptFacts* facts)
     facts->attributes = read_attributes(rel);
     Tested tested = Tested::Now;
     ListCell* cell;
-    foreach (cell, rel->baserestrictinfo)
-        tested = std::min(
-            tested, tested_on_kept_columns(facts->table,
-                                           reinterpret_cast<Node*>(lfirst_node(RestrictInfo, cell)->clause)));
+    foreach (cell, rel->baserestrictinfo) {
+        auto* clause = reinterpret_cast<Node*>(lfirst_node(RestrictInfo, cell)->clause);
+        const Tested how = tested_on_kept_columns(facts->table, clause);
+        facts->conditions_to_compute += how == Tested::OnceComputed;
+        tested = std::min(tested, how);
+    }
     facts->is_tested_by_kept = tested != Tested::Never;
     if (tested == Tested::Now) facts->share = expected_kept_share(facts->table, facts->attributes);
 }
@@ -121,8 +132,8 @@ double kept_share_of(PlannerInfo* root, const Path* path) {
 }
 
 double kept_share_of_rel(PlannerInfo* root, RelOptInfo* rel) {
-    double share = kept_facts(root, rel)->share;
-    return share == 0 && is_planned_as_kept(root, rel) ? 1 : share;
+    const KeptFacts* facts = kept_facts(root, rel);
+    return facts->may_be_kept ? planned_kept_share(root, rel, facts->share) : 0;
 }
 
 bool may_be_kept(PlannerInfo* root, RelOptInfo* rel) {

@@ -394,8 +394,13 @@ void add_join_path(const JoinCall& call, const JoinInputs& inputs) {
     JoinEstimate cost = estimate(call, inputs);
     if (!fits_server(call, cost.server_bytes)) return refuse_memory(call, cost.server_bytes);
     if (call.verdict) return note_cost(call.verdict, inputs.workers > 0, cost.startup_cost, cost.total_cost);
-    if (!may_be_kept(call, inputs, cost)) return;
+    const bool is_steady_chain =
+        inputs.before && risk_of_step(inputs.before, inputs.probe, inputs.build) == 0;
+    const bool may_stay = may_be_kept(call, inputs, cost);
+    if (!may_stay && !is_steady_chain) return;
     Path* path = &make_path(call, inputs, cost)->path.path;
+    if (is_steady_chain) note_steady_path(call.joinrel, path);
+    if (!may_stay) return;
     if (inputs.workers == 0)
         add_path(call.joinrel, with_row_identities(call.root, path));
     else

@@ -27,17 +27,21 @@ namespace gpujoin {
 
 // Of a query.
 struct Prospect {
-    Relids tables;  // base relations whose columns are not kept, but could be
-    uint64 number;  // by which it is known: a hash of these and their columns
+    uint64 number;  // by which it is known: a hash of the tables that are or could be kept, and their columns
+    Relids tables;  // base relations that could be kept, and are not
     double making;  // what it takes to keep them: milliseconds, and bytes
     double bytes;
-    bool is_pretended;  // they are planned as if they were kept
+    bool has_kept;  // others are
+    KeptAdvice advice;
 };
 
 namespace {
 
-// A unit of a scan's cost, where all rows are read and the columns of all of them written.
-constexpr double kMakingMilliseconds = 0.006;
+// What it takes to read a page and a row, to write a value, and to compute whether a condition holds.
+constexpr double kPageNanoseconds = 1000;
+constexpr double kRowNanoseconds = 50;
+constexpr double kValueNanoseconds = 30;
+constexpr double kConditionNanoseconds = 150;
 // Where all takes less, there is too little to gain.
 constexpr double kLeastMaking = 30;
 // Of a table's pages: what was not vacuumed is not kept.
@@ -49,10 +53,10 @@ constexpr double kBytesOfValue = 8;
 constexpr int kMostQueries = 8;  // of a statement
 constexpr int kPlans = 16;
 
-// The queries of a statement that have prospects.
+// The queries of a statement that there is something to be kept of.
 struct Queries {
     int count;
-    uint64 number[kMostQueries];
+    KeptRun run[kMostQueries];
 };
 
 struct KnownPlan {
@@ -69,10 +73,11 @@ bool is_only_explained;
 KnownPlan known_plans[kPlans];
 int next_plan;
 
-double making_time(const RelOptInfo* rel) {
-    double page_cost;
-    get_tablespace_page_costs(rel->reltablespace, nullptr, &page_cost);
-    return kMakingMilliseconds * (page_cost * rel->pages + cpu_tuple_cost * rel->tuples);
+double making_time(const RelOptInfo* rel, const KeptFacts* facts, bool is_read_twice) {
+    double row = kValueNanoseconds * bms_num_members(facts->attributes) +
+                 kConditionNanoseconds * facts->conditions_to_compute;
+    double reading = kPageNanoseconds * rel->pages + kRowNanoseconds * rel->tuples;
+    return (row * rel->tuples + (is_read_twice ? 0 : reading)) / 1e6;
 }
 
 template <typename Visit>
@@ -105,11 +110,12 @@ uint64 hash_of_table(const KeptFacts* facts) {
 
 void add_table(PlannerInfo* root, RelOptInfo* rel, Prospect* prospect) {
     const KeptFacts* facts = kept_facts(root, rel);
-    if (!facts->may_be_kept || !facts->is_tested_by_kept || facts->share > 0) return;
-    if (bms_is_empty(facts->attributes) || rel->allvisfrac < kFewestVisible) return;
-    if (!has_table(root, prospect, facts->table)) prospect->making += making_time(rel);
-    prospect->bytes += kBytesOfValue * rel->tuples * bms_num_members(facts->attributes);
+    if (!facts->may_be_kept || !facts->is_tested_by_kept || bms_is_empty(facts->attributes)) return;
     prospect->number = hash_combine64(prospect->number, hash_of_table(facts));
+    prospect->has_kept |= facts->share > 0;
+    if (facts->share > 0 || rel->allvisfrac < kFewestVisible) return;
+    prospect->making += making_time(rel, facts, has_table(root, prospect, facts->table));
+    prospect->bytes += kBytesOfValue * rel->tuples * bms_num_members(facts->attributes);
     prospect->tables = bms_add_member(prospect->tables, static_cast<int>(rel->relid));
 }
 
@@ -123,23 +129,45 @@ bool is_worthwhile(const Prospect* prospect) {
            prospect->bytes <= kMostMemory * static_cast<double>(server_keep_memory());
 }
 
+void note_query(const Prospect* prospect, bool has_more_to_keep) {
+    if (prospect->advice == KeptAdvice::Pretend || planned->count == kMostQueries) return;
+    KeptRun run = {prospect->number, KeptRun::Unkept};
+    if (prospect->advice == KeptAdvice::Ignore)
+        run.kind = KeptRun::Ignoring;
+    else if (!has_more_to_keep)
+        run.kind = KeptRun::Kept;
+    planned->run[planned->count++] = run;
+}
+
 // Decides what is done about the prospect.
 void look_at(PlannerInfo* root, Prospect* prospect) {
-    prospect->is_pretended = has_paid_for_keeping(prospect->number, prospect->making, !is_only_explained);
-    if (!prospect->is_pretended) {
-        if (planned->count < kMostQueries) planned->number[planned->count++] = prospect->number;
-    } else if (!is_only_explained) {
-        for (int i = -1; (i = bms_next_member(prospect->tables, i)) >= 0;)
-            want_kept(root, root->simple_rel_array[i]);
-    }
+    const bool has_more = is_worthwhile(prospect);
+    if (!has_more && !prospect->has_kept) return;
+    prospect->advice = advise_on_kept(prospect->number, has_more ? prospect->making : 0, !is_only_explained);
+    note_query(prospect, has_more);
+    if (prospect->advice != KeptAdvice::Pretend || is_only_explained) return;
+    for (int i = -1; (i = bms_next_member(prospect->tables, i)) >= 0;)
+        want_kept(root, root->simple_rel_array[i]);
 }
 
 const Prospect* find_prospect(PlannerInfo* root) {
     auto* prospect = zeroed<Prospect>();
     if (!joins_or_groups(root) || RecoveryInProgress() || IsolationIsSerializable()) return prospect;
     visit_base_relations(root, [&](RelOptInfo* rel) { add_table(root, rel, prospect); });
-    if (is_worthwhile(prospect)) look_at(root, prospect);
+    look_at(root, prospect);
     return prospect;
+}
+
+const Prospect* prospect_of(PlannerInfo* root) {
+    RelOptInfo* first = planned ? first_base_relation(root) : nullptr;
+    if (!first) return nullptr;
+    if (!make_notes(first)->prospect) {
+        MemoryContext before = MemoryContextSwitchTo(GetMemoryChunkContext(first));
+        const Prospect* found = find_prospect(root);
+        MemoryContextSwitchTo(before);
+        make_notes(first)->prospect = found;
+    }
+    return make_notes(first)->prospect;
 }
 
 PlannedStmt* plan_as_ever(Query* query, const char* text, int options, ParamListInfo parameters) {
@@ -186,22 +214,16 @@ void run(QueryDesc* query, ScanDirection direction, uint64 count RUN_ONCE_PARAME
     else
         standard_ExecutorRun(query, direction, count RUN_ONCE_ARGUMENT);
     for (int i = 0; i < queries.count; i++)
-        pay_for_keeping(queries.number[i], static_cast<double>(GetCurrentTimestamp() - start) / 1000);
+        note_run(queries.run[i], static_cast<double>(GetCurrentTimestamp() - start) / 1000);
 }
 
 }  // namespace
 
-bool is_planned_as_kept(PlannerInfo* root, const RelOptInfo* rel) {
-    RelOptInfo* first = planned ? first_base_relation(root) : nullptr;
-    if (!first) return false;
-    if (!make_notes(first)->prospect) {
-        MemoryContext before = MemoryContextSwitchTo(GetMemoryChunkContext(first));
-        const Prospect* found = find_prospect(root);
-        MemoryContextSwitchTo(before);
-        make_notes(first)->prospect = found;
-    }
-    const Prospect* prospect = make_notes(first)->prospect;
-    return prospect->is_pretended && bms_is_member(static_cast<int>(rel->relid), prospect->tables);
+double planned_kept_share(PlannerInfo* root, const RelOptInfo* rel, double share) {
+    const Prospect* prospect = prospect_of(root);
+    if (!prospect || prospect->advice == KeptAdvice::AsItIs) return share;
+    if (prospect->advice == KeptAdvice::Ignore) return 0;
+    return bms_is_member(static_cast<int>(rel->relid), prospect->tables) ? 1 : share;
 }
 
 void set_only_explained(bool only) {

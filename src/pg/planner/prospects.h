@@ -6,6 +6,9 @@
 // afterwards, what is spent is little more than the least that would have done. If nothing came of it, or
 // what was kept has gone, it takes twice as much until the next time.
 //
+// Estimates may be wrong: a plan that reads much because that is cheap may turn out to be slower than the one
+// before. Then the query is planned as if nothing were kept, for some runs.
+//
 // A query, or a subquery that is planned by itself, is known by the tables and columns that it reads:
 // constants and the order of its joins make no difference.
 #pragma once
@@ -20,8 +23,8 @@ namespace gpujoin {
 // Hooks around the planner and runs of the executor. While shared_preload_libraries are loaded only.
 void install_prospects();
 
-// Whether the query is planned as if columns of this base relation were kept that are not.
-bool is_planned_as_kept(PlannerInfo* root, const RelOptInfo* rel);
+// The share of a base relation's rows that its query is planned with as kept, where `share` is.
+double planned_kept_share(PlannerInfo* root, const RelOptInfo* rel, double share);
 
 // Whether what is planned next is shown only, and not run.
 void set_only_explained(bool is_only_explained);

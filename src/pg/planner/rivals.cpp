@@ -162,21 +162,29 @@ bool is_noted(const GpuJoinPath* path) {
     return path->chain != nullptr;
 }
 
-void note_safest(GpuJoinPath* noted, const List* paths) {
+void note_safest(GpuJoinPath* noted, const Path* path) {
+    if (!is_gpu_join(path) || !is_candidate(path)) return;
+    if (is_noted(noted) && noted->path.path.total_cost <= path->total_cost) return;
+    if (quick_facts_of(path).loops > 0) return;
+    *noted = *reinterpret_cast<const GpuJoinPath*>(path);
+}
+
+void note_safest(PathsAside* aside, const RelOptInfo* joinrel) {
     ListCell* cell;
-    foreach (cell, paths) {
-        const auto* path = static_cast<const Path*>(lfirst(cell));
-        if (!is_gpu_join(path) || !is_candidate(path)) continue;
-        if (is_noted(noted) && noted->path.path.total_cost <= path->total_cost) continue;
-        if (quick_facts_of(path).loops > 0) continue;
-        *noted = *reinterpret_cast<const GpuJoinPath*>(path);
-    }
+    foreach (cell, joinrel->pathlist) note_safest(&aside->safest[false], static_cast<Path*>(lfirst(cell)));
+    foreach (cell, joinrel->partial_pathlist)
+        note_safest(&aside->safest[true], static_cast<Path*>(lfirst(cell)));
+}
+
+void bring_safest_back(RelOptInfo* joinrel, const PathsAside* aside) {
+    for (bool is_partial : {false, true})
+        if (is_noted(&aside->safest[is_partial]))
+            add(joinrel, copy_of(&aside->safest[is_partial].path.path), is_partial);
 }
 
 void settle(const PlannerInfo* root, RelOptInfo* joinrel, const CorePaths* core, PathsAside* aside,
             bool is_partial) {
     List*& paths = paths_of(joinrel, is_partial);
-    note_safest(&aside->safest[is_partial], paths);
     const Path* own = cheapest_of(is_partial ? core->partial_pathlist : core->pathlist);
     if (!own) return;
     Relids looked_up = looked_up_by(root, own);
@@ -300,6 +308,10 @@ Cost risk_of_step(const Chain* before, const Path* probe, const Path* build) {
     return (before ? before->risk : risk_of(probe)) + risk_of(build);
 }
 
+void note_steady_path(RelOptInfo* joinrel, const Path* path) {
+    note_safest(&aside_of(joinrel)->safest[path->parallel_workers > 0], path);
+}
+
 void call_rivals_back(const JoinPair& pair) {
     RelOptInfo* joinrel = pair.joinrel;
     watch_loops(joinrel);
@@ -310,8 +322,6 @@ void call_rivals_back(const JoinPair& pair) {
     for (bool is_partial : {false, true}) {
         List* back = aside->readers[is_partial];
         aside->readers[is_partial] = NIL;
-        if (is_noted(&aside->safest[is_partial]))
-            back = lappend(back, copy_of(&aside->safest[is_partial].path.path));
         ListCell* cell;
         foreach (cell, back) {
             auto* path = static_cast<Path*>(lfirst(cell));
@@ -321,6 +331,7 @@ void call_rivals_back(const JoinPair& pair) {
                 add(joinrel, path, is_partial);
         }
     }
+    bring_safest_back(joinrel, aside);
     if (may_hide_steadier(pair, aside)) {
         add_core_paths(pair);
         take_all_loops(joinrel, aside);
@@ -331,9 +342,14 @@ void call_rivals_back(const JoinPair& pair) {
 void set_rivals_aside(const PlannerInfo* root, RelOptInfo* joinrel) {
     note_ours(joinrel);
     watch_loops(joinrel);
+    const RelationNotes* notes = find_notes(joinrel);
+    if (!notes || !notes->differs) return;
+    PathsAside* aside = aside_of(joinrel);
+    note_safest(aside, joinrel);  // a loop may oust it before anybody asks for core's paths
     const CorePaths* core = core_paths_of(joinrel);
     if (!core) return;
-    PathsAside* aside = aside_of(joinrel);
+    take_all_loops(joinrel, aside);
+    bring_safest_back(joinrel, aside);
     for (bool is_partial : {false, true}) settle(root, joinrel, core, aside, is_partial);
     restore_core_paths(joinrel);
     for (bool is_partial : {false, true}) settle_loops(joinrel, aside, is_partial);
@@ -342,6 +358,14 @@ void set_rivals_aside(const PlannerInfo* root, RelOptInfo* joinrel) {
 bool are_readers_aside(const RelOptInfo* joinrel) {
     const RelationNotes* notes = find_notes(joinrel);
     return notes && notes->aside && (notes->aside->readers[0] != NIL || notes->aside->readers[1] != NIL);
+}
+
+Cost worth_of_steadiness(const RelOptInfo* rel) {
+    const Path* cheapest = rel->cheapest_total_path;
+    const PathFacts facts = quick_facts_of(cheapest);
+    if (!facts.has_gpu_join || facts.looping == 0) return 0;
+    const Loop loop = {cheapest->total_cost, cheapest->rows, facts, NIL, cost_of_core(rel, false)};
+    return most_of_steadier(loop) - loop.cost;
 }
 
 bool is_left_to_others(const PlannerInfo* root, const RelOptInfo* rel, const Chain* chain) {
