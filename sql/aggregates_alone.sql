@@ -15,7 +15,7 @@ CREATE TABLE child (extra text) INHERITS (parent);
 INSERT INTO parent SELECT i % 5, i FROM generate_series(1, 50) AS i;
 INSERT INTO child SELECT i % 7, i, 'x' FROM generate_series(1, 70) AS i;
 CREATE TABLE nothing (LIKE sale);
-CREATE TABLE large AS SELECT i AS id, i % 1000 AS a, i % 7 AS b, (i % 10000 / 100.0)::numeric(9, 2) AS price FROM generate_series(1, 300000) AS i;
+CREATE TABLE large AS SELECT i AS id, i % 1000 AS a, i % 7 AS b, (i % 10000 / 100.0)::numeric(9, 2) AS price FROM generate_series(1, 200000) AS i;
 CREATE INDEX ON large (a);
 CREATE VIEW seen AS SELECT a, b, v FROM sale WHERE v > 100;
 CREATE VIEW guarded WITH (security_barrier) AS SELECT * FROM sale WHERE b > 0;

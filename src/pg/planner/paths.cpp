@@ -21,6 +21,7 @@
 #include "pg/planner/records.h"
 #include "pg/planner/recursion.h"
 #include "pg/planner/refused_conditions.h"
+#include "pg/planner/path_facts.h"
 #include "pg/planner/rivals.h"
 #include "pg/planner/row_identity.h"
 #include "pg/server_state.h"
@@ -87,9 +88,25 @@ JoinEstimate estimate(const JoinCall& call, const JoinInputs& inputs) {
     return estimate_join(call.root, call.joinrel->reltarget, inputs, call.engine);
 }
 
+// Of the cost of core's own path for the same rows: what is expected to gain less is not worth what may turn
+// out to be otherwise, such as the order of joins that comes with it.
+constexpr double kGain = 0.02;
+
+bool gains(const JoinCall& call, const JoinInputs& inputs, Cost total) {
+    const List* paths = inputs.workers > 0 ? call.joinrel->partial_pathlist : call.joinrel->pathlist;
+    ListCell* cell;
+    foreach (cell, paths) {
+        const auto* path = static_cast<const Path*>(lfirst(cell));
+        if (PATH_REQ_OUTER(path) || total <= (1 - kGain) * path->total_cost) continue;
+        if (!quick_facts_of(path).has_gpu_join) return false;
+    }
+    return true;
+}
+
 // Whether a path of these costs might be kept.
 bool may_be_kept(const JoinCall& call, const JoinInputs& inputs, const JoinEstimate& cost) {
     if (setting_force) return true;
+    if (!gains(call, inputs, cost.total_cost)) return false;
     return inputs.workers == 0 ? passes_precheck(call.joinrel, cost.startup_cost, cost.total_cost)
                                : passes_partial_precheck(call.joinrel, cost.total_cost);
 }

@@ -43,7 +43,7 @@ constexpr double kRowNanoseconds = 50;
 constexpr double kValueNanoseconds = 30;
 constexpr double kConditionNanoseconds = 150;
 // Where all takes less, there is too little to gain.
-constexpr double kLeastMaking = 30;
+constexpr double kLeastMaking = 50;
 // Of a table's pages: what was not vacuumed is not kept.
 constexpr double kFewestVisible = 0.9;
 // Of the memory for kept columns, and what a value takes there, about.
