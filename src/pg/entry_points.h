@@ -17,6 +17,10 @@ void install_groups_hook();
 // EXPLAIN (VERBOSE) tells of joins that are left to core though they are forced.
 void install_explain_hook();
 
+// Around the planner and runs of the executor: what would be worth keeping. While shared_preload_libraries
+// are loaded only.
+void install_prospects();
+
 // executor/: callbacks that make a node from a plan, whose rows are those of joins, or groups. Registered
 // with RegisterCustomScanMethods under their names.
 extern const CustomScanMethods scan_methods;

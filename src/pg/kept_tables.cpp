@@ -131,7 +131,9 @@ bool note_scan_to_keep(const ChunkKey& table) {
 void want_table_kept(const ChunkKey& table) {
     if (!known) return;
     SpinLockAcquire(&known->lock);
-    find_or_add(table)->is_wanted = true;
+    KnownTable* place = find_or_add(table);
+    place->is_wanted = true;
+    place->used_at = ++known->clock;
     SpinLockRelease(&known->lock);
 }
 
@@ -168,6 +170,15 @@ void note_kept(KnownQuery* query, float time) {
     query->kept_runs = 0;
 }
 
+// Unless it turns out that this is no better: other constants than before may have been quick without.
+void note_ignoring(KnownQuery* query, float time) {
+    if (query->ignoring == 0) return;
+    query->ignoring--;
+    if (time < query->fastest_kept) return;
+    query->ignoring = 0;
+    query->fastest = time;
+}
+
 }  // namespace
 
 void note_run(const KeptRun& run, double milliseconds) {
@@ -183,7 +194,7 @@ void note_run(const KeptRun& run, double milliseconds) {
             note_kept(query, time);
             break;
         case KeptRun::Ignoring:
-            if (query->ignoring > 0) query->ignoring--;
+            note_ignoring(query, time);
             break;
     }
     SpinLockRelease(&known->lock);
@@ -231,6 +242,7 @@ void note_kept_blocks(const ChunkKey& table, uint64 kept, uint64 blocks, const B
     double share = blocks > 0 ? static_cast<double>(kept) / static_cast<double>(blocks) : 0;
     SpinLockAcquire(&known->lock);
     KnownTable* place = find_or_add(table);
+    place->used_at = ++known->clock;
     place->kept_share = static_cast<float>(share);
     place->is_wanted = false;
     for (int attribute = -1; share > 0 && (attribute = bms_next_member(attributes, attribute)) >= 0;)

@@ -5,7 +5,6 @@
 #include "pg/entry_points.h"
 #include "pg/join_hook.h"
 #include "pg/kept_tables.h"
-#include "pg/planner/prospects.h"
 #include "pg/query_end.h"
 #include "pg/running_joins.h"
 #include "pg/settings.h"

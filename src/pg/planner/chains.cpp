@@ -86,8 +86,8 @@ bool is_worthwhile(const JoinCall& call, const JoinInputs& step) {
     if (call.verdict) return true;
     const Cost least = least_cost(step.probe, estimate_chain(call.root, step, call.engine));
     const Chain* known = cheapest_chain(call.joinrel, step.workers > 0);
-    const Cost risk = risk_of_step(step.before, step.probe, step.build);
-    if (known && kFuzz * (least + risk) >= cost_with_risk(known)) return false;
+    if (known && kFuzz * (least + risk_of_step(step.before, step.probe, step.build)) >= cost_with_risk(known))
+        return false;
     const List* rivals = step.workers > 0 && call.joinrel->partial_pathlist != NIL
                              ? call.joinrel->partial_pathlist
                              : call.joinrel->pathlist;

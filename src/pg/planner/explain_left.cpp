@@ -43,7 +43,7 @@ PlannedStmt* count_joins(Query* query, const char* text, int options, ParamListI
 
 void explain_as_ever(Query* query, int options, IntoClause* into, ExplainState* es, const char* text,
                      ParamListInfo parameters, QueryEnvironment* environment) {
-    set_only_explained(!es->analyze);
+    const bool before = set_only_explained(!es->analyze);
     PG_TRY();
     {
         if (previous_hook)
@@ -52,7 +52,7 @@ void explain_as_ever(Query* query, int options, IntoClause* into, ExplainState* 
             explain_query(query, options, into, es, text, parameters, environment);
     }
     PG_FINALLY();
-    { set_only_explained(false); }
+    { set_only_explained(before); }
     PG_END_TRY();
 }
 

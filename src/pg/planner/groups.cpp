@@ -12,6 +12,7 @@
 #include "pg/error_free.h"
 #include "pg/planner/filters.h"
 #include "pg/planner/kept.h"
+#include "pg/planner/path_facts.h"
 #include "pg/planner/refused_groups.h"
 #include "pg/planner/rivals.h"
 #include "pg/server_state.h"
@@ -480,21 +481,25 @@ void add_final_paths(const GroupCall& call, Path* partial, bool wins) {
     add(partial, AGG_SORTED);
 }
 
-// Groups of rows that loops give which may be many more than expected, where ours cost little more.
-bool is_worth_its_steadiness(const GroupCall& call, const RelOptInfo* input, const Chain* chain,
-                             const Path* path) {
-    if (chain->risk > 0 || chain->length == 0) return false;
+// Core's groups of rows that loops give, which may be many more than expected, go where ours cost little
+// more.
+void displace_loops(const GroupCall& call, const RelOptInfo* input, const Chain* chain, const Path* path) {
+    if (chain->risk > 0 || chain->length == 0) return;
     const Cost worth = worth_of_steadiness(input);
     ListCell* cell;
-    foreach (cell, call.grouped->pathlist)
-        if (path->total_cost > static_cast<Path*>(lfirst(cell))->total_cost + worth) return false;
-    return worth > 0;
+    foreach (cell, call.grouped->pathlist) {
+        const auto* other = static_cast<const Path*>(lfirst(cell));
+        if (path->total_cost <= other->total_cost + worth && quick_facts_of(other).looping > 0)
+            call.grouped->pathlist = foreach_delete_current(call.grouped->pathlist, cell);
+    }
 }
 
-// What is forced displaces core's paths, once there is one, and so does what is steadier.
-void make_way(const GroupCall& call, bool is_steadier, bool* is_done) {
-    if ((setting_force || is_steadier) && !*is_done) call.grouped->pathlist = NIL;
+// What is forced displaces all of core's paths, once there is one.
+void make_way(const GroupCall& call, const RelOptInfo* input, const Chain* chain, const Path* path,
+              bool* is_done) {
+    if (setting_force && !*is_done) call.grouped->pathlist = NIL;
     *is_done = true;
+    displace_loops(call, input, chain, path);
 }
 
 bool gives_rows_of_gpu_join(const Path* path) {
@@ -571,7 +576,7 @@ void add_serial(const GroupCall& call, RelOptInfo* input, RelOptInfo* partial_re
     Path* path = chain ? make_partial_path(call, chain, partial_rel) : nullptr;
     if (!path) return;
     const bool wins = is_worthwhile(call, chain, path);
-    if (wins) make_way(call, is_worth_its_steadiness(call, input, chain, path), has_made_way);
+    if (wins) make_way(call, input, chain, path, has_made_way);
     add_final_paths(call, path, wins);
     if (!wins) note_refusal(call.verdict, {Reason::NotClearlyCheaper});
 }
@@ -584,7 +589,7 @@ void add_parallel(const GroupCall& call, RelOptInfo* input, RelOptInfo* partial_
     auto* gather = reinterpret_cast<Path*>(
         create_gather_path(call.root, partial_rel, path, path->pathtarget, nullptr, &rows));
     const bool wins = is_worthwhile(call, chain, gather);
-    if (wins) make_way(call, is_worth_its_steadiness(call, input, chain, gather), has_made_way);
+    if (wins) make_way(call, input, chain, gather, has_made_way);
     add_final_paths(call, gather, wins);
 }
 

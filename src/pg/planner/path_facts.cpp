@@ -38,6 +38,12 @@ void visit_inputs(const Path* path, Visit visit) {
             return visit(reinterpret_cast<const GatherMergePath*>(path)->subpath);
         case T_SortPath:
             return visit(reinterpret_cast<const SortPath*>(path)->subpath);
+        case T_IncrementalSortPath:
+            return visit(reinterpret_cast<const IncrementalSortPath*>(path)->spath.subpath);
+        case T_AggPath:
+            return visit(reinterpret_cast<const AggPath*>(path)->subpath);
+        case T_GroupPath:
+            return visit(reinterpret_cast<const GroupPath*>(path)->subpath);
         case T_ProjectionPath:
             return visit(reinterpret_cast<const ProjectionPath*>(path)->subpath);
         default:

@@ -98,6 +98,7 @@ bool gains(const JoinCall& call, const JoinInputs& inputs, Cost total) {
     foreach (cell, paths) {
         const auto* path = static_cast<const Path*>(lfirst(cell));
         if (PATH_REQ_OUTER(path) || total <= (1 - kGain) * path->total_cost) continue;
+        if (call.root->tuple_fraction > 0) continue;  // what it takes up to the first rows may count
         if (!quick_facts_of(path).has_gpu_join) return false;
     }
     return true;
@@ -411,8 +412,9 @@ void add_join_path(const JoinCall& call, const JoinInputs& inputs) {
     JoinEstimate cost = estimate(call, inputs);
     if (!fits_server(call, cost.server_bytes)) return refuse_memory(call, cost.server_bytes);
     if (call.verdict) return note_cost(call.verdict, inputs.workers > 0, cost.startup_cost, cost.total_cost);
-    const bool is_steady_chain =
-        inputs.before && risk_of_step(inputs.before, inputs.probe, inputs.build) == 0;
+    // Where a table is written, what is above needs more than the bare path (see row_identity.h).
+    const bool is_steady_chain = inputs.before && call.target == call.joinrel->reltarget &&
+                                 risk_of_step(inputs.before, inputs.probe, inputs.build) == 0;
     const bool may_stay = may_be_kept(call, inputs, cost);
     if (!may_stay && !is_steady_chain) return;
     Path* path = &make_path(call, inputs, cost)->path.path;

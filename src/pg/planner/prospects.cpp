@@ -5,8 +5,9 @@
 
 #include "pg/allocate.h"
 #include "pg/compat.h"
+#include "pg/entry_points.h"
 #include "pg/kept_tables.h"
-#include "pg/planner/kept.h"
+#include "pg/planner/kept_facts.h"
 #include "pg/planner/relation_notes.h"
 #include "pg/server_state.h"
 #include "pg/settings.h"
@@ -55,6 +56,7 @@ constexpr int kPlans = 16;
 
 // The queries of a statement that there is something to be kept of.
 struct Queries {
+    bool is_only_explained;
     int count;
     KeptRun run[kMostQueries];
 };
@@ -69,7 +71,7 @@ struct KnownPlan {
 planner_hook_type next_planner;
 ExecutorRun_hook_type next_run;
 Queries* planned;  // of the statement that is planned; nullptr: none is
-bool is_only_explained;
+bool is_next_only_explained;
 KnownPlan known_plans[kPlans];
 int next_plan;
 
@@ -130,7 +132,7 @@ bool is_worthwhile(const Prospect* prospect) {
 }
 
 void note_query(const Prospect* prospect, bool has_more_to_keep) {
-    if (prospect->advice == KeptAdvice::Pretend || planned->count == kMostQueries) return;
+    if (prospect->advice == KeptAdvice::Pretend) return;
     KeptRun run = {prospect->number, KeptRun::Unkept};
     if (prospect->advice == KeptAdvice::Ignore)
         run.kind = KeptRun::Ignoring;
@@ -139,13 +141,28 @@ void note_query(const Prospect* prospect, bool has_more_to_keep) {
     planned->run[planned->count++] = run;
 }
 
+bool has_external_param(Node* node, void* context) {
+    if (!node) return false;
+    if (IsA(node, Param) && reinterpret_cast<const Param*>(node)->paramkind == PARAM_EXTERN) return true;
+    if (IsA(node, RangeTblEntry)) return false;
+    if (IsA(node, Query)) return walk_query(reinterpret_cast<Query*>(node), has_external_param, context);
+    return walk_expression(node, has_external_param, context);
+}
+
+// A plan for all values of parameters may only be compared with others, or be used for long.
+bool is_generic(const PlannerInfo* root) {
+    return !root->glob->boundParams && has_external_param(reinterpret_cast<Node*>(root->parse), nullptr);
+}
+
 // Decides what is done about the prospect.
 void look_at(PlannerInfo* root, Prospect* prospect) {
     const bool has_more = is_worthwhile(prospect);
     if (!has_more && !prospect->has_kept) return;
-    prospect->advice = advise_on_kept(prospect->number, has_more ? prospect->making : 0, !is_only_explained);
+    if (planned->count == kMostQueries || is_generic(root)) return;
+    prospect->advice =
+        advise_on_kept(prospect->number, has_more ? prospect->making : 0, !planned->is_only_explained);
     note_query(prospect, has_more);
-    if (prospect->advice != KeptAdvice::Pretend || is_only_explained) return;
+    if (prospect->advice != KeptAdvice::Pretend || planned->is_only_explained) return;
     for (int i = -1; (i = bms_next_member(prospect->tables, i)) >= 0;)
         want_kept(root, root->simple_rel_array[i]);
 }
@@ -175,25 +192,31 @@ PlannedStmt* plan_as_ever(Query* query, const char* text, int options, ParamList
     return standard_planner(query, text, options, parameters);
 }
 
-void note_plan(const PlannedStmt* statement, const Queries& queries) {
+KnownPlan* find_plan(const PlannedStmt* statement) {
     const Plan* top = statement->planTree;
-    known_plans[next_plan] = {top->total_cost, top->plan_rows, list_length(statement->relationOids), queries};
-    next_plan = (next_plan + 1) % kPlans;
-}
-
-const Queries* queries_of(const PlannedStmt* statement) {
-    const Plan* top = statement->planTree;
-    for (const KnownPlan& plan : known_plans)
+    for (KnownPlan& plan : known_plans)
         if (top && plan.cost == top->total_cost && plan.rows == top->plan_rows &&
             plan.relations == list_length(statement->relationOids))
-            return &plan.queries;
+            return &plan;
     return nullptr;
+}
+
+void note_plan(const PlannedStmt* statement, const Queries& queries) {
+    KnownPlan* known = find_plan(statement);
+    if (!known && queries.count == 0) return;
+    if (!known) {
+        known = &known_plans[next_plan];
+        next_plan = (next_plan + 1) % kPlans;
+    }
+    const Plan* top = statement->planTree;
+    *known = {top->total_cost, top->plan_rows, list_length(statement->relationOids), queries};
 }
 
 // Queries of functions that are evaluated meanwhile are planned within.
 PlannedStmt* plan(Query* query, const char* text, int options, ParamListInfo parameters) {
-    Queries own = {};
     Queries* const outer = planned;
+    Queries own = {};
+    own.is_only_explained = !outer && is_next_only_explained;
     PlannedStmt* statement = nullptr;
     planned = &own;
     PG_TRY();
@@ -201,19 +224,22 @@ PlannedStmt* plan(Query* query, const char* text, int options, ParamListInfo par
     PG_FINALLY();
     { planned = outer; }
     PG_END_TRY();
-    if (own.count > 0) note_plan(statement, own);
+    note_plan(statement, own);
     return statement;
 }
 
 void run(QueryDesc* query, ScanDirection direction, uint64 count RUN_ONCE_PARAMETER) {
-    const Queries* known = IsParallelWorker() ? nullptr : queries_of(query->plannedstmt);
-    const Queries queries = known ? *known : Queries{};
+    const bool is_first =
+        ScanDirectionIsForward(direction) && !query->already_executed && !IsParallelWorker();
+    const KnownPlan* known = is_first ? find_plan(query->plannedstmt) : nullptr;
+    const Queries queries = known ? known->queries : Queries{};
     const TimestampTz start = queries.count > 0 ? GetCurrentTimestamp() : 0;
     if (next_run)
         next_run(query, direction, count RUN_ONCE_ARGUMENT);
     else
         standard_ExecutorRun(query, direction, count RUN_ONCE_ARGUMENT);
-    for (int i = 0; i < queries.count; i++)
+    const bool is_whole = count == 0 || query->estate->es_processed < count;
+    for (int i = 0; is_whole && i < queries.count; i++)
         note_run(queries.run[i], static_cast<double>(GetCurrentTimestamp() - start) / 1000);
 }
 
@@ -226,8 +252,10 @@ double planned_kept_share(PlannerInfo* root, const RelOptInfo* rel, double share
     return bms_is_member(static_cast<int>(rel->relid), prospect->tables) ? 1 : share;
 }
 
-void set_only_explained(bool only) {
-    is_only_explained = only;
+bool set_only_explained(bool is_only_explained) {
+    const bool before = is_next_only_explained;
+    is_next_only_explained = is_only_explained;
+    return before;
 }
 
 void install_prospects() {

@@ -20,13 +20,10 @@ extern "C" {
 
 namespace gpujoin {
 
-// Hooks around the planner and runs of the executor. While shared_preload_libraries are loaded only.
-void install_prospects();
-
 // The share of a base relation's rows that its query is planned with as kept, where `share` is.
 double planned_kept_share(PlannerInfo* root, const RelOptInfo* rel, double share);
 
-// Whether what is planned next is shown only, and not run.
-void set_only_explained(bool is_only_explained);
+// Whether the statement that is planned next is shown only, and not run; gives what was said before.
+bool set_only_explained(bool is_only_explained);
 
 }  // namespace gpujoin

@@ -176,9 +176,10 @@ void note_safest(PathsAside* aside, const RelOptInfo* joinrel) {
         note_safest(&aside->safest[true], static_cast<Path*>(lfirst(cell)));
 }
 
+// To be compared with the loops that have been taken out.
 void bring_safest_back(RelOptInfo* joinrel, const PathsAside* aside) {
     for (bool is_partial : {false, true})
-        if (is_noted(&aside->safest[is_partial]))
+        if (aside->loops[is_partial] != NIL && is_noted(&aside->safest[is_partial]))
             add(joinrel, copy_of(&aside->safest[is_partial].path.path), is_partial);
 }
 

@@ -8,6 +8,7 @@
 #include "pg/compat.h"
 #include "pg/extension_version.h"
 #include "pg/planner/planned_joins.h"
+#include "pg/planner/prospects.h"
 #include "pg/planner/verdicts.h"
 #include "pg/server_state.h"
 #include "pg/settings.h"
@@ -318,10 +319,14 @@ PlannedStmt* plan_recorded(Query* query, const char* text, Recorder* mine) {
     Recorder* const before = recorder;
     PlannedStmt* volatile statement = nullptr;
     recorder = mine;
+    const bool was_only_explained = set_only_explained(true);
     PG_TRY();
     { statement = pg_plan_query(query, text, CURSOR_OPT_PARALLEL_OK, nullptr); }
     PG_FINALLY();
-    { recorder = before; }
+    {
+        recorder = before;
+        set_only_explained(was_only_explained);
+    }
     PG_END_TRY();
     return statement;
 }

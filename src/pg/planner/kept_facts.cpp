@@ -1,0 +1,127 @@
+// See kept_facts.h.
+#include "pg/planner/kept_facts.h"
+
+#include <algorithm>
+
+#include "pg/allocate.h"
+#include "pg/compat.h"
+#include "pg/kept_expression.h"
+#include "pg/kept_tables.h"
+#include "pg/planner/relation_notes.h"
+#include "pg/range_condition.h"
+#include "pg/server_state.h"
+
+extern "C" {
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "nodes/pathnodes.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+enum class Tested { Never, OnceComputed, Now };
+
+// Conditions that are not ranges of columns are tested on what has been computed of them.
+Tested tested_on_kept_columns(const ChunkKey& table, Node* clause) {
+    RangeCondition found;
+    if (find_range_condition(clause, true, &found) && has_integers(&found)) return Tested::Now;
+    if (!may_keep_expression(clause)) return Tested::Never;
+    return is_expression_noted(hash_of_expression(table, canonical_expression(clause)))
+               ? Tested::Now
+               : Tested::OnceComputed;
+}
+
+// What a scan gives may have been wanted for a join that was removed since.
+bool is_needed_above(const RelOptInfo* rel, const Node* expression) {
+    if (!IsA(expression, Var) || rel->reloptkind != RELOPT_BASEREL) return true;
+    Relids needed = rel->attr_needed[reinterpret_cast<const Var*>(expression)->varattno - rel->min_attr];
+    return !bms_is_subset(needed, rel->relids);
+}
+
+// Those of the table that a scan gives or tests. False where there are others than columns among them.
+bool read_attributes(const RelOptInfo* rel, Bitmapset** attributes) {
+    Bitmapset* shifted = nullptr;
+    ListCell* cell;
+    foreach (cell, rel->reltarget->exprs)
+        if (is_needed_above(rel, static_cast<Node*>(lfirst(cell))))
+            pull_varattnos(static_cast<Node*>(lfirst(cell)), rel->relid, &shifted);
+    foreach (cell, rel->baserestrictinfo)
+        pull_varattnos(reinterpret_cast<Node*>(lfirst_node(RestrictInfo, cell)->clause), rel->relid,
+                       &shifted);
+    for (int member = -1; (member = bms_next_member(shifted, member)) >= 0;) {
+        const int attribute = member + FirstLowInvalidHeapAttributeNumber;
+        if (attribute <= 0) return false;
+        *attributes = bms_add_member(*attributes, attribute);
+    }
+    return true;
+}
+
+bool is_of_kept_kind(Relation relation) {
+    return relation->rd_rel->relkind == RELKIND_RELATION &&
+           relation->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT && RelationNeedsWAL(relation);
+}
+
+// A subquery that may run for each row of another one. PostgreSQL chooses between that and a hash table of
+// its rows by what one run costs: it is not to be led to scan millions of rows again and again because each
+// scan is cheap.
+bool is_correlated(const PlannerInfo* root) {
+    for (root = root->parent_root; root; root = root->parent_root)
+        if (root->plan_params != NIL) return true;
+    return false;
+}
+
+bool is_plain_table(PlannerInfo* root, const RelOptInfo* rel) {
+    if (!kKeepsColumns || !IS_SIMPLE_REL(rel) || rel->rtekind != RTE_RELATION || is_correlated(root))
+        return false;
+    const RangeTblEntry* entry = planner_rt_fetch(rel->relid, root);
+    return !entry->inh && !entry->tablesample && server_keep_memory() > 0;
+}
+
+void find_kept_facts(PlannerInfo* root, const RelOptInfo* rel, KeptFacts* facts) {
+    Relation relation = table_open(planner_rt_fetch(rel->relid, root)->relid, NoLock);
+    RelationFiles files = relation_files(relation);
+    facts->may_be_kept = is_of_kept_kind(relation);
+    table_close(relation, NoLock);
+    facts->table = {files.database, files.tablespace, files.number, 0};
+    Tested tested = read_attributes(rel, &facts->attributes) ? Tested::Now : Tested::Never;
+    ListCell* cell;
+    foreach (cell, rel->baserestrictinfo) {
+        auto* clause = reinterpret_cast<Node*>(lfirst_node(RestrictInfo, cell)->clause);
+        const Tested how = tested_on_kept_columns(facts->table, clause);
+        facts->conditions_to_compute += how == Tested::OnceComputed;
+        tested = std::min(tested, how);
+    }
+    facts->is_tested_by_kept = tested != Tested::Never;
+    if (tested == Tested::Now) facts->share = expected_kept_share(facts->table, facts->attributes);
+}
+
+}  // namespace
+
+const KeptFacts* kept_facts(PlannerInfo* root, RelOptInfo* rel) {
+    RelationNotes* notes = make_notes(rel);
+    if (notes->kept) return notes->kept;
+    MemoryContext before = MemoryContextSwitchTo(GetMemoryChunkContext(rel));
+    auto* facts = zeroed<KeptFacts>();
+    if (is_plain_table(root, rel)) find_kept_facts(root, rel, facts);
+    MemoryContextSwitchTo(before);
+    return make_notes(rel)->kept = facts;
+}
+
+void want_kept(PlannerInfo* root, RelOptInfo* rel) {
+    const KeptFacts* facts = kept_facts(root, rel);
+    want_table_kept(facts->table);
+    ListCell* cell;
+    foreach (cell, rel->baserestrictinfo) {
+        auto* clause = reinterpret_cast<Node*>(lfirst_node(RestrictInfo, cell)->clause);
+        if (tested_on_kept_columns(facts->table, clause) == Tested::OnceComputed)
+            note_expression_to_keep(hash_of_expression(facts->table, canonical_expression(clause)));
+    }
+}
+
+}  // namespace gpujoin

@@ -1,0 +1,27 @@
+// What is known of a base relation's columns that are kept, or could be, whatever plans make of it.
+#pragma once
+
+#include "wire/kept.h"
+
+extern "C" {
+#include "postgres.h"
+#include "nodes/pathnodes.h"
+}
+
+namespace gpujoin {
+
+// Of a base relation.
+struct KeptFacts {
+    bool may_be_kept;           // it is a table whose columns are kept when they are read again
+    bool is_tested_by_kept;     // so are its conditions, or they will be
+    int conditions_to_compute;  // for that
+    double share;               // of its rows that need not be read at present
+    ChunkKey table;
+    Bitmapset* attributes;  // that are read
+};
+const KeptFacts* kept_facts(PlannerInfo* root, RelOptInfo* rel);
+
+// Has the next scan of a relation that could be kept make and use what is not there yet.
+void want_kept(PlannerInfo* root, RelOptInfo* rel);
+
+}  // namespace gpujoin
