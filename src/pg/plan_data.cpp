@@ -234,7 +234,7 @@ List* groups_to_list(const GroupsPlan* groups) {
     for (int i = 0; i < groups->states; i++) {
         const EntryState& state = groups->state[i];
         list = append_integers(list, {state.entry, static_cast<int>(state.form), state.column,
-                                      state.count_column, state.scaled_column, state.scale, state.lower_scale,
+                                      state.count_column, state.third_column, state.scale, state.lower_scale,
                                       static_cast<int>(state.aggregate), static_cast<int>(state.collation)});
     }
     return list;
@@ -279,7 +279,7 @@ GroupsPlan* groups_from_list(const List* list) {
         state->form = static_cast<StateForm>(reader.next());
         state->column = reader.next_count(kMaxGroupKeys + kMaxAggregates);
         state->count_column = reader.next_count(kMaxGroupKeys + kMaxAggregates);
-        state->scaled_column = reader.next_count(kMaxGroupKeys + kMaxAggregates);
+        state->third_column = reader.next_count(kMaxGroupKeys + kMaxAggregates);
         state->scale = reader.next();
         state->lower_scale = reader.next();
         state->aggregate = static_cast<Oid>(reader.next());

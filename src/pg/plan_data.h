@@ -131,6 +131,8 @@ enum class StateForm : uint8_t {
     NumericState,  // sum and avg of int8: number of values and sum, as int8_avg_serialize() writes them
     DecimalState,  // sum and avg of numeric: the same as numeric_avg_serialize() writes them
     Decimal,       // min, max of numeric
+    SquaresState,  // variances of int2, int4: number, sum and sum of squares, as numeric_poly_serialize()
+                   // writes
 };
 
 // An entry of the scan tuple that groups have a value for. Columns count from 0: keys, then aggregates.
@@ -138,10 +140,10 @@ struct EntryState {
     int entry;
     StateForm form;
     int column;
-    int count_column;   // CountAndSum, NumericState, DecimalState: of the number of values
-    int scaled_column;  // DecimalState: of the number of values that have the scale; others have the lower
-                        // one
-    int scale;          // Decimal, DecimalState
+    int count_column;  // CountAndSum, NumericState, DecimalState, SquaresState: of the number of values
+    int third_column;  // DecimalState: of the number of values that have the scale; others have the lower
+                       // one. SquaresState: of the sum of squares
+    int scale;         // Decimal, DecimalState
     int lower_scale;
     Oid aggregate;  // core's, whose transition state it is; 0: none
     Oid collation;  // of its input

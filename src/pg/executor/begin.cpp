@@ -137,7 +137,7 @@ EmitState emit_state(const EntryState& entry, TupleDesc desc) {
     state.scale = entry.scale;
     state.value.column = entry.column;
     state.count.column = entry.count_column;
-    state.scaled.column = entry.scaled_column;
+    state.third.column = entry.third_column;
     state.lower_scale = entry.lower_scale;
     return state;
 }

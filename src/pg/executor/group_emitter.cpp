@@ -100,6 +100,16 @@ Datum numeric_state(int64 count, int128 sum) {
     return PointerGetDatum(pq_endtypsend(&buffer));
 }
 
+// As numeric_poly_serialize() writes it.
+Datum squares_state(int64 count, int128 sum, int128 squares) {
+    StringInfoData buffer;
+    pq_begintypsend(&buffer);
+    pq_sendint64(&buffer, count);
+    send_numeric(&buffer, sum, 0);
+    send_numeric(&buffer, squares, 0);
+    return PointerGetDatum(pq_endtypsend(&buffer));
+}
+
 int128 without_last_digits(int128 number, int digits) {
     for (; digits > 0; digits--) number /= 10;
     return number;
@@ -129,8 +139,11 @@ Datum state_datum(const EmitState* state, uint32_t row, bool* isnull) {
             return count_and_sum(number_at(&state->count, row), none ? 0 : bigint_of(sum_at(value, row)));
         case StateForm::NumericState:
             return numeric_state(number_at(&state->count, row), none ? 0 : sum_at(value, row));
+        case StateForm::SquaresState:
+            return squares_state(number_at(&state->count, row), none ? 0 : sum_at(value, row),
+                                 none ? 0 : sum_at(&state->third, row));
         case StateForm::DecimalState:
-            return decimal_state(state, number_at(&state->count, row), number_at(&state->scaled, row),
+            return decimal_state(state, number_at(&state->count, row), number_at(&state->third, row),
                                  none ? 0 : sum_at(value, row));
         case StateForm::Decimal:
             *isnull = none;
@@ -154,7 +167,7 @@ void group_emitter_bind(GroupEmitter* emitter, const ResultView* view) {
     for (int i = 0; i < emitter->count; i++) {
         bind(&emitter->states[i].value, view);
         bind(&emitter->states[i].count, view);
-        bind(&emitter->states[i].scaled, view);
+        bind(&emitter->states[i].third, view);
     }
 }
 

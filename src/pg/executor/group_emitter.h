@@ -27,7 +27,7 @@ struct EmitState {
     int scale;          // Decimal, DecimalState
     GroupColumn value;
     GroupColumn count;
-    GroupColumn scaled;  // DecimalState: how many values have the scale rather than the lower one
+    GroupColumn third;  // see EntryState
     int lower_scale;
 };
 

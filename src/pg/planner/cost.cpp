@@ -69,6 +69,9 @@ constexpr double kMegabyte = 1024.0 * 1024.0;
 constexpr double kNanosecondsPerUnit = 5000;
 constexpr double kDirectReadShare = 0.35;  // of cpu_tuple_cost, for a row that is read from its page
 constexpr double kKeptRow = 0.0003;        // a row of a table whose columns are kept
+// So many rows one process reads rather than core's workers, so that they are kept from now on. Larger tables are
+// when that pays (prospects.h).
+constexpr double kSoonRead = 250000;
 constexpr double kCopyCost = 10;           // a megabyte copied by the executor
 constexpr double kExposed = 0.25;          // of transfer and probing: the rest is hidden behind reading
 constexpr double kComputing = 2;           // times what core charges an expression: a call and a value each
@@ -414,9 +417,10 @@ Path* cheapest_build_scan(PlannerInfo* root, RelOptInfo* rel) {
     if (cheapest->pathtype == T_SeqScan || !can_be_replaced(cheapest) || !enable_seqscan) return cheapest;
     if (rel->lateral_relids) return cheapest;
     double kept = kept_share_of_rel(root, rel);
-    // What core's workers read is never kept, and so would be read by them for ever.
-    if (kept == 0)
-        return is_gathered_scan(cheapest) && may_be_kept(root, rel) ? kept_scan(root, rel) : cheapest;
+    if (kept == 0) {
+        const bool is_soon_read = rel->tuples <= kSoonRead && is_gathered_scan(cheapest);
+        return is_soon_read && may_be_kept(root, rel) ? kept_scan(root, rel) : cheapest;
+    }
     Path* scan = kept_scan(root, rel);
     Cost read = reading_cost(scan);
     spare_kept_rows(scan, kept, {&read});

@@ -98,7 +98,7 @@ Cost set_up_cost(const EngineCosts& engine);
 Cost reading_cost(const Path* input);
 // The cheapest way for one process to read a relation, if what is kept of it need not be read: by a
 // sequential scan, where core has found another path cheaper; also where it has found a scan by workers
-// cheaper, and the table may be kept from now on. Of a source, only below groups.
+// cheaper, and the table is small and may be kept from now on. Of a source, only below groups.
 Path* cheapest_build_scan(PlannerInfo* root, RelOptInfo* rel);
 Path* cheapest_source_scan(PlannerInfo* root, RelOptInfo* rel);
 

@@ -80,6 +80,21 @@ constexpr KnownAggregate kKnownAggregates[] = {
     {F_AVG_INT8, AggregateFunction::Sum, StateForm::NumericState, INT8OID},
     {F_SUM_NUMERIC, AggregateFunction::Sum, StateForm::DecimalState, NUMERICOID},
     {F_AVG_NUMERIC, AggregateFunction::Sum, StateForm::DecimalState, NUMERICOID},
+    {F_STDDEV_INT2, AggregateFunction::Sum, StateForm::SquaresState, INT2OID},
+    {F_STDDEV_INT4, AggregateFunction::Sum, StateForm::SquaresState, INT4OID},
+    {F_STDDEV_SAMP_INT2, AggregateFunction::Sum, StateForm::SquaresState, INT2OID},
+    {F_STDDEV_SAMP_INT4, AggregateFunction::Sum, StateForm::SquaresState, INT4OID},
+    {F_STDDEV_POP_INT2, AggregateFunction::Sum, StateForm::SquaresState, INT2OID},
+    {F_STDDEV_POP_INT4, AggregateFunction::Sum, StateForm::SquaresState, INT4OID},
+    {F_VARIANCE_INT2, AggregateFunction::Sum, StateForm::SquaresState, INT2OID},
+    {F_VARIANCE_INT4, AggregateFunction::Sum, StateForm::SquaresState, INT4OID},
+    {F_VAR_SAMP_INT2, AggregateFunction::Sum, StateForm::SquaresState, INT2OID},
+    {F_VAR_SAMP_INT4, AggregateFunction::Sum, StateForm::SquaresState, INT4OID},
+    {F_VAR_POP_INT2, AggregateFunction::Sum, StateForm::SquaresState, INT2OID},
+    {F_VAR_POP_INT4, AggregateFunction::Sum, StateForm::SquaresState, INT4OID},
+    {F_BOOL_AND, AggregateFunction::Minimum, StateForm::Number, BOOLOID},
+    {F_EVERY, AggregateFunction::Minimum, StateForm::Number, BOOLOID},
+    {F_BOOL_OR, AggregateFunction::Maximum, StateForm::Number, BOOLOID},
     {F_MIN_NUMERIC, AggregateFunction::Minimum, StateForm::Decimal, NUMERICOID},
     {F_MAX_NUMERIC, AggregateFunction::Maximum, StateForm::Decimal, NUMERICOID},
     {F_MIN_INT2, AggregateFunction::Minimum, StateForm::Number, INT2OID},
@@ -99,6 +114,8 @@ constexpr KnownAggregate kKnownAggregates[] = {
     {F_MAX_TIMESTAMP, AggregateFunction::Maximum, StateForm::Number, TIMESTAMPOID},
     {F_MAX_TIMESTAMPTZ, AggregateFunction::Maximum, StateForm::Number, TIMESTAMPTZOID},
 };
+
+constexpr Oid kBigintTimes = 686;  // bigint * bigint
 
 const KnownAggregate* find_aggregate(Oid function) {
     for (const KnownAggregate& known : kKnownAggregates)
@@ -138,6 +155,7 @@ class Collector {
     bool add_filter(Expr* condition, int* program);
     bool add_program(JoinFilter* filter, int* number);
     bool add_known(const Aggref* aggref, Node* argument, Expr* condition);
+    bool add_squares(Node* argument, Oid type, int filter);
     bool add_count(const Aggref* aggref, Node* argument, Expr* condition);
 
     PlannerInfo* root_;
@@ -269,16 +287,53 @@ void take_condition_out(Node** argument, Expr** condition) {
     *condition = *condition ? make_andclause(list_make2(*condition, when->expr)) : when->expr;
 }
 
+CaseWhen* when(Expr* condition, int32 result) {
+    auto* arm = makeNode(CaseWhen);
+    arm->expr = condition;
+    arm->result = reinterpret_cast<Expr*>(
+        makeConst(INT4OID, -1, InvalidOid, sizeof(int32), Int32GetDatum(result), false, true));
+    arm->location = -1;
+    return arm;
+}
+
+// 1 or 0, or NULL.
+Node* number_of_truth(Node* truth) {
+    auto* choice = makeNode(CaseExpr);
+    choice->casetype = INT4OID;
+    choice->args = list_make2(when(reinterpret_cast<Expr*>(truth), 1),
+                              when(make_notclause(reinterpret_cast<Expr*>(truth)), 0));
+    choice->defresult = reinterpret_cast<Expr*>(makeNullConst(INT4OID, -1, InvalidOid));
+    choice->location = -1;
+    return reinterpret_cast<Node*>(choice);
+}
+
 bool Collector::add_known(const Aggref* aggref, Node* argument, Expr* condition) {
     const KnownAggregate* known = find_aggregate(aggref->aggfnoid);
+    if (!known) return false;
+    const bool is_truth = known->argument == BOOLOID;
     int value, filter, column, count = 0;
     DecimalScale scale = {};
-    if (!known || !add_number(argument, known->argument, &value, &scale) || !add_filter(condition, &filter) ||
-        !add_part(known->part, value, filter, &column))
+    if (!add_number(is_truth ? number_of_truth(argument) : argument, is_truth ? INT4OID : known->argument,
+                    &value, &scale) ||
+        !add_filter(condition, &filter) || !add_part(known->part, value, filter, &column))
         return false;
     bool counts = known->part == AggregateFunction::Sum && known->form != StateForm::Bigint;
     if (counts && !add_part(AggregateFunction::Count, value, filter, &count)) return false;
-    return add_state(known->form, column, count) && add_scale(known, scale, value, condition);
+    return add_state(known->form, column, count) && add_scale(known, scale, value, condition) &&
+           (known->form != StateForm::SquaresState || add_squares(argument, known->argument, filter));
+}
+
+// Of the last state, whose values these are. The squares of integers are bigints.
+bool Collector::add_squares(Node* argument, Oid type, int filter) {
+    const Oid widen = type == INT2OID ? F_INT8_INT2 : F_INT8_INT4;
+    Expr* wide = reinterpret_cast<Expr*>(
+        makeFuncExpr(widen, INT8OID, list_make1(argument), InvalidOid, InvalidOid, COERCE_IMPLICIT_CAST));
+    Expr* square = make_opclause(kBigintTimes, INT8OID, false, wide, wide, InvalidOid, InvalidOid);
+    set_opfuncid(reinterpret_cast<OpExpr*>(square));
+    int value;
+    DecimalScale scale = {};
+    return add_number(reinterpret_cast<Node*>(square), INT8OID, &value, &scale) &&
+           add_part(AggregateFunction::Sum, value, filter, &plan_->state[plan_->states - 1].third_column);
 }
 
 // What the last state is to know of its values' scale. Where some have a lower one it goes by how many have
@@ -287,14 +342,14 @@ bool Collector::add_scale(const KnownAggregate* known, const DecimalScale& scale
                           Expr* condition) {
     EntryState* state = &plan_->state[plan_->states - 1];
     state->scale = state->lower_scale = scale.scale;
-    state->scaled_column = state->count_column;
+    state->third_column = state->count_column;
     if (!scale.has_scale) return true;
     if (known->form != StateForm::DecimalState) return false;
     Expr* both = condition ? make_andclause(list_make2(condition, scale.has_scale)) : scale.has_scale;
     int filter;
     state->lower_scale = scale.lower;
     return add_filter(both, &filter) &&
-           add_part(AggregateFunction::Count, value, filter, &state->scaled_column);
+           add_part(AggregateFunction::Count, value, filter, &state->third_column);
 }
 
 bool Collector::add_aggregate(Aggref* aggref) {
