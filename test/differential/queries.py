@@ -10,7 +10,7 @@ WRITES = ["UPDATE", "DELETE", "MERGE"]
 FORMS = ["chain", "aggregate"]  # what else a query may have, for the report
 
 
-AGGREGATES = ("count(", "sum(", "avg(", "min(", "max(")
+AGGREGATES = ("count(", "sum(", "avg(", "min(", "max(", "stddev_samp(", "var_pop(")
 
 # What may stand in FROM instead of a plain table; each gives every row once.
 SHAPES = {
@@ -312,7 +312,7 @@ class Generator:
 
     def _aggregate_item(self, sources):
         random_ = self.random
-        name = random_.choice(["count", "sum", "avg", "min", "max"])
+        name = random_.choice(["count", "sum", "avg", "min", "max", "sum", "stddev_samp", "var_pop"])
         numbers = self._columns(sources, {"integer"})
         a, b = (f"{s.alias}.{c.name}" for s, c in random_.choices(numbers, k=2))
         argument = random_.choice([a, a, a, f"{a} - {b}", f"{a} % 100 * ({b} % 10)", f"{a}::int8 + {b}", f"coalesce({a}, {b})",

@@ -52,7 +52,7 @@ void visit_inputs(const Path* path, Visit visit) {
 }
 
 bool is_of_one_relation(const Path* path) {
-    return bms_membership(path->parent->relids) != BMS_MULTIPLE;
+    return bms_membership(path->parent->relids) == BMS_SINGLETON;
 }
 
 PathFacts known_facts(const Path* path, const RelOptInfo* above);

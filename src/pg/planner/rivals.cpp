@@ -58,7 +58,7 @@ constexpr double kHardly = 0.05;
 // One that is worth not to depend on how few the rows are that drive a loop, and how many more of them may
 // come than are expected: estimates of joins are wrong by a factor of that much all too often.
 constexpr double kSomewhat = 0.25;
-constexpr double kClearlyLess = 0.5;
+constexpr double kClearlyLess = 0.7;
 constexpr double kManyMore = 10;
 
 List*& paths_of(RelOptInfo* rel, bool is_partial) {
