@@ -163,11 +163,10 @@ void note_unkept(KnownQuery* query, float time) {
 
 void note_kept(KnownQuery* query, float time) {
     query->fastest_kept = query->kept_runs > 0 ? std::min(query->fastest_kept, time) : time;
-    query->kept_runs = std::min<uint8>(query->kept_runs + 1, kRunsToJudge);
-    if (query->kept_runs < kRunsToJudge || query->fastest == 0) return;
-    if (query->fastest_kept < kSlower * query->fastest) return;
-    query->ignoring = kRunsIgnoring;
+    if (++query->kept_runs < kRunsToJudge) return;
     query->kept_runs = 0;
+    const bool is_slower = query->fastest > 0 && query->fastest_kept >= kSlower * query->fastest;
+    if (is_slower) query->ignoring = kRunsIgnoring;
 }
 
 // Unless it turns out that this is no better: other constants than before may have been quick without.

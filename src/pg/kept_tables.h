@@ -47,7 +47,7 @@ void note_run(const KeptRun& run, double milliseconds);
 // making: milliseconds to keep what is not kept so far; 0: there is nothing. Pretend: runs without have, with
 // the next one, come to half of that. is_used: then they begin anew, and it takes twice as much the next
 // time.
-KeptAdvice advise_on_kept(uint64 query, double making, bool is_used);
+KeptAdvice advise_on_kept(uint64 number, double making, bool is_used);
 
 // What came of a scan: so many of the table's blocks need not be read, by who asks for columns made of these
 // attributes.

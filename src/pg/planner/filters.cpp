@@ -72,6 +72,7 @@ class Translator {
     bool put_exact_number(Node* node, Oid type) {
         return exactly([&] { return put_number(node, type); });
     }
+    bool put_number_of_truth(Node* condition);
     bool put_exact_decimal(Node* node, int scale) {
         return exactly([&] { return put_decimal(node, scale); });
     }
@@ -243,6 +244,27 @@ bool Translator::put_chosen_number(const CaseExpr* choice, FilterType type, cons
     if (!put_chosen_number(choice, type, put_arm, first + 1)) return false;
     put(Choose, type);
     return true;
+}
+
+CaseWhen* when(Expr* condition, int32 result) {
+    auto* arm = makeNode(CaseWhen);
+    arm->expr = condition;
+    arm->result = reinterpret_cast<Expr*>(
+        makeConst(INT4OID, -1, InvalidOid, sizeof(int32), Int32GetDatum(result), false, true));
+    arm->location = -1;
+    return arm;
+}
+
+// The CASE as a whole is no value of an input, whose rows have only what the condition is made of.
+bool Translator::put_number_of_truth(Node* condition) {
+    auto* truth = reinterpret_cast<Expr*>(condition);
+    auto* choice = makeNode(CaseExpr);
+    choice->casetype = INT4OID;
+    choice->args = list_make2(when(truth, 1), when(make_notclause(truth), 0));
+    choice->defresult = reinterpret_cast<Expr*>(makeNullConst(INT4OID, -1, InvalidOid));
+    choice->location = -1;
+    return put_chosen_number(choice, find_value_type(INT4OID)->filter,
+                             [&](Node* arm) { return put_number(arm, INT4OID); });
 }
 
 Node* without_relabelling(Node* node) {
@@ -739,6 +761,15 @@ bool add_number(JoinFilter* filter, Node* expression, Oid type, const JoinSides&
     const JoinFilter before = *filter;
     Translator translator(filter, sides, true);
     if (translator.put_exact_number(expression, type) && translator.fits() && is_valid(filter, false))
+        return true;
+    restore(filter, before);
+    return false;
+}
+
+bool add_number_of_truth(JoinFilter* filter, Node* condition, const JoinSides& sides) {
+    const JoinFilter before = *filter;
+    Translator translator(filter, sides, true);
+    if (translator.put_number_of_truth(condition) && translator.fits() && is_valid(filter, false))
         return true;
     restore(filter, before);
     return false;

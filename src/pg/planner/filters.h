@@ -35,6 +35,9 @@ bool add_row_condition(JoinFilter* filter, Expr* clause, const JoinSides& sides)
 // in each row: none stands for an overflow. False as above.
 bool add_number(JoinFilter* filter, Node* expression, Oid type, const JoinSides& sides);
 
+// The same for a condition: 1 where it is true, 0 where it is false, or NULL.
+bool add_number_of_truth(JoinFilter* filter, Node* condition, const JoinSides& sides);
+
 // The same for a numeric, in units of 10^-scale. All values have that scale in PostgreSQL, too; but where the
 // expression is a CASE of two arms, one may give values of a lower scale: then has_scale is the condition for
 // the other one, else nullptr.

@@ -244,6 +244,7 @@ bool Collector::add_number(Node* argument, Oid type, int* program, DecimalScale*
     JoinFilter filter = {};
     filter.probe = values_;
     bool done = type == NUMERICOID ? add_decimal(&filter, argument, sides_, scale)
+                : type == BOOLOID  ? add_number_of_truth(&filter, argument, sides_)
                                    : gpujoin::add_number(&filter, argument, type, sides_);
     return done && add_program(&filter, program);
 }
@@ -287,35 +288,13 @@ void take_condition_out(Node** argument, Expr** condition) {
     *condition = *condition ? make_andclause(list_make2(*condition, when->expr)) : when->expr;
 }
 
-CaseWhen* when(Expr* condition, int32 result) {
-    auto* arm = makeNode(CaseWhen);
-    arm->expr = condition;
-    arm->result = reinterpret_cast<Expr*>(
-        makeConst(INT4OID, -1, InvalidOid, sizeof(int32), Int32GetDatum(result), false, true));
-    arm->location = -1;
-    return arm;
-}
-
-// 1 or 0, or NULL.
-Node* number_of_truth(Node* truth) {
-    auto* choice = makeNode(CaseExpr);
-    choice->casetype = INT4OID;
-    choice->args = list_make2(when(reinterpret_cast<Expr*>(truth), 1),
-                              when(make_notclause(reinterpret_cast<Expr*>(truth)), 0));
-    choice->defresult = reinterpret_cast<Expr*>(makeNullConst(INT4OID, -1, InvalidOid));
-    choice->location = -1;
-    return reinterpret_cast<Node*>(choice);
-}
-
 bool Collector::add_known(const Aggref* aggref, Node* argument, Expr* condition) {
     const KnownAggregate* known = find_aggregate(aggref->aggfnoid);
     if (!known) return false;
-    const bool is_truth = known->argument == BOOLOID;
     int value, filter, column, count = 0;
     DecimalScale scale = {};
-    if (!add_number(is_truth ? number_of_truth(argument) : argument, is_truth ? INT4OID : known->argument,
-                    &value, &scale) ||
-        !add_filter(condition, &filter) || !add_part(known->part, value, filter, &column))
+    if (!add_number(argument, known->argument, &value, &scale) || !add_filter(condition, &filter) ||
+        !add_part(known->part, value, filter, &column))
         return false;
     bool counts = known->part == AggregateFunction::Sum && known->form != StateForm::Bigint;
     if (counts && !add_part(AggregateFunction::Count, value, filter, &count)) return false;
@@ -541,6 +520,7 @@ void add_final_paths(const GroupCall& call, Path* partial, bool wins) {
 void displace_loops(const GroupCall& call, const RelOptInfo* input, const Chain* chain, const Path* path) {
     if (chain->risk > 0 || chain->length == 0) return;
     const Cost worth = worth_of_steadiness(input);
+    if (worth == 0) return;
     ListCell* cell;
     foreach (cell, call.grouped->pathlist) {
         const auto* other = static_cast<const Path*>(lfirst(cell));

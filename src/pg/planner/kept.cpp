@@ -18,7 +18,8 @@ double kept_share_of_rel(PlannerInfo* root, RelOptInfo* rel) {
 }
 
 bool may_be_kept(PlannerInfo* root, RelOptInfo* rel) {
-    return kept_facts(root, rel)->may_be_kept;
+    const KeptFacts* facts = kept_facts(root, rel);
+    return facts->may_be_kept && facts->is_tested_by_kept;
 }
 
 }  // namespace gpujoin

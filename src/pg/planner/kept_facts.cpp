@@ -15,6 +15,7 @@ extern "C" {
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "nodes/pathnodes.h"
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "utils/memutils.h"
@@ -76,6 +77,12 @@ bool is_correlated(const PlannerInfo* root) {
     return false;
 }
 
+Cost cost_of_condition(PlannerInfo* root, Node* clause) {
+    QualCost cost;
+    cost_qual_eval_node(&cost, clause, root);
+    return cost.per_tuple;
+}
+
 bool is_plain_table(PlannerInfo* root, const RelOptInfo* rel) {
     if (!kKeepsColumns || !IS_SIMPLE_REL(rel) || rel->rtekind != RTE_RELATION || is_correlated(root))
         return false;
@@ -94,7 +101,7 @@ void find_kept_facts(PlannerInfo* root, const RelOptInfo* rel, KeptFacts* facts)
     foreach (cell, rel->baserestrictinfo) {
         auto* clause = reinterpret_cast<Node*>(lfirst_node(RestrictInfo, cell)->clause);
         const Tested how = tested_on_kept_columns(facts->table, clause);
-        facts->conditions_to_compute += how == Tested::OnceComputed;
+        if (how == Tested::OnceComputed) facts->computing += cost_of_condition(root, clause);
         tested = std::min(tested, how);
     }
     facts->is_tested_by_kept = tested != Tested::Never;

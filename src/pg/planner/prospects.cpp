@@ -3,6 +3,8 @@
 // more.
 #include "pg/planner/prospects.h"
 
+#include <algorithm>
+
 #include "pg/allocate.h"
 #include "pg/compat.h"
 #include "pg/entry_points.h"
@@ -38,11 +40,11 @@ struct Prospect {
 
 namespace {
 
-// What it takes to read a page and a row, to write a value, and to compute whether a condition holds.
+// What it takes to read a page and a row, to write a value, and to call an operator.
 constexpr double kPageNanoseconds = 1000;
 constexpr double kRowNanoseconds = 50;
 constexpr double kValueNanoseconds = 30;
-constexpr double kConditionNanoseconds = 150;
+constexpr double kOperatorNanoseconds = 60;
 // Where all takes less, there is too little to gain.
 constexpr double kLeastMaking = 50;
 // Of a table's pages: what was not vacuumed is not kept.
@@ -57,6 +59,7 @@ constexpr int kPlans = 16;
 // The queries of a statement that there is something to be kept of.
 struct Queries {
     bool is_only_explained;
+    bool is_generic;  // a plan for all values of parameters, which may only be compared with others
     int count;
     KeptRun run[kMostQueries];
 };
@@ -77,7 +80,7 @@ int next_plan;
 
 double making_time(const RelOptInfo* rel, const KeptFacts* facts, bool is_read_twice) {
     double row = kValueNanoseconds * bms_num_members(facts->attributes) +
-                 kConditionNanoseconds * facts->conditions_to_compute;
+                 kOperatorNanoseconds * facts->computing / std::max(cpu_operator_cost, 1e-9);
     double reading = kPageNanoseconds * rel->pages + kRowNanoseconds * rel->tuples;
     return (row * rel->tuples + (is_read_twice ? 0 : reading)) / 1e6;
 }
@@ -103,7 +106,7 @@ bool has_table(PlannerInfo* root, const Prospect* prospect, const ChunkKey& tabl
 }
 
 uint64 hash_of_table(const KeptFacts* facts) {
-    auto* key = reinterpret_cast<const unsigned char*>(&facts->table);
+    const auto* key = reinterpret_cast<const unsigned char*>(&facts->table);
     uint64 hash = hash_bytes_extended(key, sizeof facts->table, 0);
     for (int attribute = -1; (attribute = bms_next_member(facts->attributes, attribute)) >= 0;)
         hash = hash_combine64(hash, static_cast<uint64>(attribute));
@@ -149,16 +152,11 @@ bool has_external_param(Node* node, void* context) {
     return walk_expression(node, has_external_param, context);
 }
 
-// A plan for all values of parameters may only be compared with others, or be used for long.
-bool is_generic(const PlannerInfo* root) {
-    return !root->glob->boundParams && has_external_param(reinterpret_cast<Node*>(root->parse), nullptr);
-}
-
 // Decides what is done about the prospect.
 void look_at(PlannerInfo* root, Prospect* prospect) {
     const bool has_more = is_worthwhile(prospect);
     if (!has_more && !prospect->has_kept) return;
-    if (planned->count == kMostQueries || is_generic(root)) return;
+    if (planned->count == kMostQueries || planned->is_generic) return;
     prospect->advice =
         advise_on_kept(prospect->number, has_more ? prospect->making : 0, !planned->is_only_explained);
     note_query(prospect, has_more);
@@ -217,6 +215,7 @@ PlannedStmt* plan(Query* query, const char* text, int options, ParamListInfo par
     Queries* const outer = planned;
     Queries own = {};
     own.is_only_explained = !outer && is_next_only_explained;
+    own.is_generic = !parameters && has_external_param(reinterpret_cast<Node*>(query), nullptr);
     PlannedStmt* statement = nullptr;
     planned = &own;
     PG_TRY();
