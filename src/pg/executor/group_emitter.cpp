@@ -91,21 +91,24 @@ void send_numeric(StringInfo buffer, int128 number, int scale) {
     while (count > 0) pq_sendint16(buffer, digits[--count]);
 }
 
+// What all states of numerics begin with.
+void begin_state(StringInfo buffer, int64 count, int128 sum, int scale) {
+    pq_begintypsend(buffer);
+    pq_sendint64(buffer, count);
+    send_numeric(buffer, sum, scale);
+}
+
 // As int8_avg_serialize() writes it.
 Datum numeric_state(int64 count, int128 sum) {
     StringInfoData buffer;
-    pq_begintypsend(&buffer);
-    pq_sendint64(&buffer, count);
-    send_numeric(&buffer, sum, 0);
+    begin_state(&buffer, count, sum, 0);
     return PointerGetDatum(pq_endtypsend(&buffer));
 }
 
 // As numeric_poly_serialize() writes it.
 Datum squares_state(int64 count, int128 sum, int128 squares) {
     StringInfoData buffer;
-    pq_begintypsend(&buffer);
-    pq_sendint64(&buffer, count);
-    send_numeric(&buffer, sum, 0);
+    begin_state(&buffer, count, sum, 0);
     send_numeric(&buffer, squares, 0);
     return PointerGetDatum(pq_endtypsend(&buffer));
 }
@@ -120,9 +123,7 @@ int128 without_last_digits(int128 number, int digits) {
 Datum decimal_state(const EmitState* state, int64 count, int64 scaled, int128 sum) {
     int scale = scaled > 0 ? state->scale : count > 0 ? state->lower_scale : 0;
     StringInfoData buffer;
-    pq_begintypsend(&buffer);
-    pq_sendint64(&buffer, count);
-    send_numeric(&buffer, without_last_digits(sum, state->scale - scale), scale);
+    begin_state(&buffer, count, without_last_digits(sum, state->scale - scale), scale);
     pq_sendint32(&buffer, scale);  // and how many have it
     pq_sendint64(&buffer, scaled > 0 ? scaled : count);
     for (int special = 0; special < 3; special++) pq_sendint64(&buffer, 0);  // NaN, Infinity, -Infinity

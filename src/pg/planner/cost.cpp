@@ -69,15 +69,15 @@ constexpr double kMegabyte = 1024.0 * 1024.0;
 constexpr double kNanosecondsPerUnit = 5000;
 constexpr double kDirectReadShare = 0.35;  // of cpu_tuple_cost, for a row that is read from its page
 constexpr double kKeptRow = 0.0003;        // a row of a table whose columns are kept
+constexpr double kCopyCost = 10;           // a megabyte copied by the executor
+constexpr double kExposed = 0.25;          // of transfer and probing: the rest is hidden behind reading
+constexpr double kComputing = 2;           // times what core charges an expression: a call and a value each
+constexpr double kTrustedFanout = 32;      // results an input row
+constexpr double kLevelsPerHash = 5;       // levels of a sort or a search that cost as much as a hash
+constexpr double kServerBytesPerBuildRow = 48;  // table or tree, at its peak while sealing
 // So many rows one process reads rather than core's workers, so that they are kept from now on. Larger tables
 // are when that pays (prospects.h).
 constexpr double kSoonRead = 250000;
-constexpr double kCopyCost = 10;       // a megabyte copied by the executor
-constexpr double kExposed = 0.25;      // of transfer and probing: the rest is hidden behind reading
-constexpr double kComputing = 2;       // times what core charges an expression: a call and a value each
-constexpr double kTrustedFanout = 32;  // results an input row
-constexpr double kLevelsPerHash = 5;   // levels of a sort or a search that cost as much as a hash
-constexpr double kServerBytesPerBuildRow = 48;  // table or tree, at its peak while sealing
 
 // Of the CPU engine on the two processors of docs/performance.md: for a device that was not measured, for
 // what was too short to tell (0) on one that was busy, and for plans that shall be the same on every machine.

@@ -104,8 +104,8 @@ bool gains(const JoinCall& call, const JoinInputs& inputs, Cost total) {
     return true;
 }
 
-// Whether a path of these costs might be kept.
-bool may_be_kept(const JoinCall& call, const JoinInputs& inputs, const JoinEstimate& cost) {
+// Whether a path of these costs might stay, of those that core has.
+bool may_stay(const JoinCall& call, const JoinInputs& inputs, const JoinEstimate& cost) {
     if (setting_force) return true;
     if (!gains(call, inputs, cost.total_cost)) return false;
     return inputs.workers == 0 ? passes_precheck(call.joinrel, cost.startup_cost, cost.total_cost)
@@ -133,7 +133,7 @@ struct Ways {
 void add_way(const JoinCall& call, Ways* ways, const JoinInputs& inputs) {
     if (PATH_REQ_OUTER(inputs.probe) || PATH_REQ_OUTER(inputs.build))
         return note_refusal(call.verdict, {Reason::Lateral});
-    if (!setting_force && !call.verdict && !may_be_kept(call, inputs, estimate(call, inputs))) return;
+    if (!setting_force && !call.verdict && !may_stay(call, inputs, estimate(call, inputs))) return;
     ways->inputs[ways->count++] = inputs;
 }
 
@@ -415,11 +415,11 @@ void add_join_path(const JoinCall& call, const JoinInputs& inputs) {
     // Where a table is written, what is above needs more than the bare path (see row_identity.h).
     const bool is_steady_chain = inputs.before && call.target == call.joinrel->reltarget &&
                                  risk_of_step(inputs.before, inputs.probe, inputs.build) == 0;
-    const bool may_stay = may_be_kept(call, inputs, cost);
-    if (!may_stay && !is_steady_chain) return;
+    const bool stays = may_stay(call, inputs, cost);
+    if (!stays && !is_steady_chain) return;
     Path* path = &make_path(call, inputs, cost)->path.path;
     if (is_steady_chain) note_steady_path(call.joinrel, path);
-    if (!may_stay) return;
+    if (!stays) return;
     if (inputs.workers == 0)
         add_path(call.joinrel, with_row_identities(call.root, path));
     else

@@ -93,12 +93,6 @@ void visit_base_relations(const PlannerInfo* root, Visit visit) {
     }
 }
 
-RelOptInfo* first_base_relation(const PlannerInfo* root) {
-    RelOptInfo* first = nullptr;
-    visit_base_relations(root, [&](RelOptInfo* rel) { first = first ? first : rel; });
-    return first;
-}
-
 bool has_table(PlannerInfo* root, const Prospect* prospect, const ChunkKey& table) {
     for (int i = -1; (i = bms_next_member(prospect->tables, i)) >= 0;)
         if (kept_facts(root, root->simple_rel_array[i])->table == table) return true;
@@ -173,16 +167,15 @@ const Prospect* find_prospect(PlannerInfo* root) {
     return prospect;
 }
 
-const Prospect* prospect_of(PlannerInfo* root) {
-    RelOptInfo* first = planned ? first_base_relation(root) : nullptr;
-    if (!first) return nullptr;
-    if (!make_notes(first)->prospect) {
-        MemoryContext before = MemoryContextSwitchTo(GetMemoryChunkContext(first));
-        const Prospect* found = find_prospect(root);
-        MemoryContextSwitchTo(before);
-        make_notes(first)->prospect = found;
-    }
-    return make_notes(first)->prospect;
+// Noted with all of the query's relations, since it is asked for with each pair of them.
+const Prospect* prospect_of(PlannerInfo* root, RelOptInfo* rel) {
+    if (!planned || rel->reloptkind != RELOPT_BASEREL) return nullptr;
+    if (const Prospect* known = make_notes(rel)->prospect) return known;
+    MemoryContext before = MemoryContextSwitchTo(GetMemoryChunkContext(rel));
+    const Prospect* found = find_prospect(root);
+    MemoryContextSwitchTo(before);
+    visit_base_relations(root, [&](RelOptInfo* each) { make_notes(each)->prospect = found; });
+    return found;
 }
 
 PlannedStmt* plan_as_ever(Query* query, const char* text, int options, ParamListInfo parameters) {
@@ -213,11 +206,12 @@ void note_plan(const PlannedStmt* statement, const Queries& queries) {
 // Queries of functions that are evaluated meanwhile are planned within.
 PlannedStmt* plan(Query* query, const char* text, int options, ParamListInfo parameters) {
     Queries* const outer = planned;
+    const bool keeps = setting_enabled && server_keep_memory() > 0;
     Queries own = {};
     own.is_only_explained = !outer && is_next_only_explained;
-    own.is_generic = !parameters && has_external_param(reinterpret_cast<Node*>(query), nullptr);
+    own.is_generic = keeps && !parameters && has_external_param(reinterpret_cast<Node*>(query), nullptr);
     PlannedStmt* statement = nullptr;
-    planned = &own;
+    planned = keeps ? &own : nullptr;
     PG_TRY();
     { statement = plan_as_ever(query, text, options, parameters); }
     PG_FINALLY();
@@ -244,8 +238,8 @@ void run(QueryDesc* query, ScanDirection direction, uint64 count RUN_ONCE_PARAME
 
 }  // namespace
 
-double planned_kept_share(PlannerInfo* root, const RelOptInfo* rel, double share) {
-    const Prospect* prospect = prospect_of(root);
+double planned_kept_share(PlannerInfo* root, RelOptInfo* rel, double share) {
+    const Prospect* prospect = prospect_of(root, rel);
     if (!prospect || prospect->advice == KeptAdvice::AsItIs) return share;
     if (prospect->advice == KeptAdvice::Ignore) return 0;
     return bms_is_member(static_cast<int>(rel->relid), prospect->tables) ? 1 : share;

@@ -21,7 +21,7 @@ extern "C" {
 namespace gpujoin {
 
 // The share of a base relation's rows that its query is planned with as kept, where `share` is.
-double planned_kept_share(PlannerInfo* root, const RelOptInfo* rel, double share);
+double planned_kept_share(PlannerInfo* root, RelOptInfo* rel, double share);
 
 // Whether the statement that is planned next is shown only, and not run; gives what was said before.
 bool set_only_explained(bool is_only_explained);

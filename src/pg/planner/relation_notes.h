@@ -22,7 +22,7 @@ struct RelationNotes {
     List* lookup_keys;         // LookupKeys, of its paths that look rows up (see lookups.cpp)
     PathsAside* aside;         // of ours that are left out at present (see rivals.h)
     const KeptFacts* kept;     // of a base relation; nullptr: nobody has asked so far (see kept_facts.h)
-    const Prospect* prospect;  // of the query that this is the first base relation of (see prospects.cpp)
+    const Prospect* prospect;  // of the query that this is a base relation of (see prospects.cpp)
     Path* kept_scan;  // a sequential scan, in the place of core's cheapest path; nullptr: not made so far
 };
 

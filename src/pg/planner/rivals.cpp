@@ -55,10 +55,12 @@ constexpr double kMuchLess = 2;
 
 // A share of a plan's cost that is not worth a risk.
 constexpr double kHardly = 0.05;
-// One that is worth not to depend on how few the rows are that drive a loop, and how many more of them may
-// come than are expected: estimates of joins are wrong by a factor of that much all too often.
+// One that it is worth not to depend on how few the rows are that drive a loop; or up to so much of core's
+// cost.
 constexpr double kSomewhat = 0.25;
 constexpr double kClearlyLess = 0.7;
+// How many more of these may come than are expected: estimates of joins are wrong by that factor all too
+// often.
 constexpr double kManyMore = 10;
 
 List*& paths_of(RelOptInfo* rel, bool is_partial) {
