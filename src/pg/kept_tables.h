@@ -1,6 +1,6 @@
-// What backends tell each other about tables whose columns are kept, or may be worth keeping, and about queries
-// that read them: hints in shared memory, of some hundred tables and some thousand queries, for the planner and
-// for the decision to keep. Nothing relies on them.
+// What backends tell each other about tables whose columns are kept, or may be worth keeping, and about
+// queries that read them: hints in shared memory, of some hundred tables and some thousand queries, for the
+// planner and for the decision to keep. Nothing relies on them.
 #pragma once
 
 #include "wire/kept.h"
