@@ -282,9 +282,8 @@ inline bool may_lack_old_rows() {
 #endif
 }
 
-// From 17 on a scan's read stream chooses the blocks, so that none can be passed over; and the map's page has
-// bits for so many blocks with pages of 8 kB only.
-constexpr bool kKeepsColumns = PG_VERSION_NUM < 170000 && BLCKSZ == 8192;
+// The visibility map's page has bits for so many blocks as chunks go by with pages of 8 kB only.
+constexpr bool kKeepsColumns = BLCKSZ == 8192;
 
 #if PG_VERSION_NUM < 170000
 // Pins a block in the buffer where it is guessed to be, as ReadBufferExtended() does, but for the search,
@@ -361,25 +360,56 @@ inline void read_heap_page(HeapScanDesc scan, BlockNumber block) {
 }
 #endif
 
+// The blocks that a heap scan reads, in their order. From 17 on they are asked for ahead of the scan, and
+// pinned, in a stream of its own: the descriptor's own one leaves none out.
+struct BlockOrder {
+    BlockNumber (*next)(void* reader);  // InvalidBlockNumber: there are no more
+    void* reader;
+    MemoryContext context;  // that a stream is made in
+#if PG_VERSION_NUM >= 170000
+    ReadStream* stream;  // nullptr: nothing has been read since the start
+#endif
+};
+
+#if PG_VERSION_NUM >= 170000
+inline BlockNumber next_of_order(ReadStream*, void* order, void*) {
+    return static_cast<BlockOrder*>(order)->next(static_cast<BlockOrder*>(order)->reader);
+}
+
+inline void open_stream(HeapScanDesc scan, BlockOrder* order) {
+    int flags = READ_STREAM_SEQUENTIAL;
+#if PG_VERSION_NUM >= 180000
+    flags |= READ_STREAM_USE_BATCHING;
+#endif
+    MemoryContext caller = MemoryContextSwitchTo(order->context);
+    order->stream = read_stream_begin_relation(flags, scan->rs_strategy, scan->rs_base.rs_rd, MAIN_FORKNUM,
+                                               next_of_order, order, 0);
+    MemoryContextSwitchTo(caller);
+}
+#endif
+
+// Nothing more is read in this order, and what was pinned ahead is given back.
+inline void end_block_order([[maybe_unused]] BlockOrder* order) {
+#if PG_VERSION_NUM >= 170000
+    if (order->stream) read_stream_end(order->stream);
+    order->stream = nullptr;
+#endif
+}
+
 // Makes the next block of a heap scan in page mode its current page: pinned in rs_cbuf, pruned, the lines of
-// its rs_ntuples visible tuples in rs_vistuples, serializable conflicts checked. False after the last. From
-// 17 on the scan's read stream chooses the blocks, and reads ahead; before, `next_block` does.
-template <typename NextBlock>
-inline bool read_next_heap_page(HeapScanDesc scan, [[maybe_unused]] const NextBlock& next_block) {
+// its rs_ntuples visible tuples in rs_vistuples, serializable conflicts checked. False after the last.
+inline bool read_next_heap_page(HeapScanDesc scan, BlockOrder* order) {
 #if PG_VERSION_NUM >= 170000
     if (BufferIsValid(scan->rs_cbuf)) ReleaseBuffer(scan->rs_cbuf);
     scan->rs_cbuf = InvalidBuffer;
     CHECK_FOR_INTERRUPTS();
-    scan->rs_dir = ForwardScanDirection;
-    scan->rs_cbuf = read_stream_next_buffer(scan->rs_read_stream, nullptr);
-    if (!BufferIsValid(scan->rs_cbuf)) {
-        scan->rs_prefetch_block = InvalidBlockNumber;
-        return false;
-    }
+    if (!order->stream) open_stream(scan, order);
+    scan->rs_cbuf = read_stream_next_buffer(order->stream, nullptr);
+    if (!BufferIsValid(scan->rs_cbuf)) return false;
     scan->rs_cblock = BufferGetBlockNumber(scan->rs_cbuf);
     heap_prepare_pagescan(&scan->rs_base);
 #else
-    BlockNumber block = next_block(scan);
+    BlockNumber block = order->next(order->reader);
     if (block == InvalidBlockNumber) return false;
     scan->rs_inited = true;
     read_heap_page(scan, block);

@@ -9,7 +9,6 @@ use GpuJoinTest;
 
 my $node = make_node('kept', 'autovacuum = off', 'gpujoin.keep_memory = 0');
 start_ready($node);
-plan skip_all => 'columns are kept up to PostgreSQL 16' if $node->safe_psql('postgres', 'SHOW server_version_num') >= 170000;
 sub fails
 {
 	my ($query, $pattern, $what) = @_;

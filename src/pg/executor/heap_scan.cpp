@@ -24,7 +24,8 @@ struct HeapScan {
     HeapDeformer* deformer;
     ScanConditions* conditions;  // nullptr: no condition
     bool running;                // between the first page and the end or a reset
-    uint32 count;                // rows of the current page, and how many of them were taken
+    BlockOrder order;
+    uint32 count;  // rows of the current page, and how many of them were taken
     uint32 taken;
     bool has_begun;            // to go through the blocks, alone or with others
     BlockNumber block;         // that it is at there
@@ -144,7 +145,9 @@ void skip_own_blocks(HeapScan* scan, HeapScanDesc heap) {
     scan->block = next - 1;
 }
 
-BlockNumber next_block(HeapScan* scan, HeapScanDesc heap) {
+BlockNumber next_block(void* reader) {
+    auto* scan = static_cast<HeapScan*>(reader);
+    auto* heap = reinterpret_cast<HeapScanDesc>(descriptor(scan));
     if (heap->rs_nblocks == 0) return InvalidBlockNumber;
     BlockNumber block = next_block_too(scan);
     if (block != InvalidBlockNumber) return block;
@@ -160,6 +163,7 @@ BlockNumber next_block(HeapScan* scan, HeapScanDesc heap) {
 
 // Leaves the descriptor as heap_getnextslot() leaves it after the last row.
 void end_scan(HeapScan* scan, HeapScanDesc heap) {
+    end_block_order(&scan->order);
     if (BufferIsValid(heap->rs_cbuf)) ReleaseBuffer(heap->rs_cbuf);
     heap->rs_cbuf = InvalidBuffer;
     heap->rs_cblock = InvalidBlockNumber;
@@ -215,7 +219,7 @@ bool next_page(HeapScan* scan) {
     auto* heap = reinterpret_cast<HeapScanDesc>(descriptor(scan));
     scan->taken = scan->count = 0;
     while (scan->count == 0) {
-        if (!read_next_heap_page(heap, [scan](HeapScanDesc desc) { return next_block(scan, desc); })) {
+        if (!read_next_heap_page(heap, &scan->order)) {
             end_scan(scan, heap);
             return false;
         }
@@ -258,6 +262,9 @@ HeapScan* heap_scan_create(PlanState* child, const Bitmapset* wanted) {
     if (!can_read(child)) return nullptr;
     auto* scan = zeroed<HeapScan>();
     scan->node = reinterpret_cast<SeqScanState*>(child);
+    scan->order.next = next_block;
+    scan->order.reader = scan;
+    scan->order.context = CurrentMemoryContext;
     Bitmapset* columns = scan_conditions_columns(scan->node, nullptr);
     for (int member = -1; (member = bms_next_member(wanted, member)) >= 0;)
         columns = bms_add_member(columns, table_attribute(scan->node, static_cast<AttrNumber>(member)));
@@ -313,6 +320,7 @@ bool heap_scan_is_shared(const HeapScan* scan) {
 }
 
 void heap_scan_reset(HeapScan* scan) {
+    end_block_order(&scan->order);
     scan->taken = scan->count = 0;
     scan->running = false;
     heap_scan_pass_over(scan, nullptr, 0);

@@ -47,7 +47,7 @@ Relation heap_scan_relation(const HeapScan* scan);
 // Whether other processes read a part of its blocks; of a scan that has been started.
 bool heap_scan_is_shared(const HeapScan* scan);
 
-// Forgets what was read; the child has been, or will be, rescanned.
+// Forgets what was read; the child has been, or will be, rescanned or ended.
 void heap_scan_reset(HeapScan* scan);
 
 }  // namespace gpujoin

@@ -58,7 +58,8 @@ struct Progress {
 void require_keeping() {
     if (!kKeepsColumns)
         ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                errmsg("columns of tables are kept up to PostgreSQL 16 only"));
+                errmsg("columns are kept of tables with blocks of 8 kB only"),
+                errdetail("This server's blocks have %d bytes.", BLCKSZ));
     if (setting_keep_memory == 0 || (server_is_ready() && server_keep_memory() == 0))
         ereport(
             ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -160,6 +160,8 @@ void end_node(CustomScanState* node) {
     close_join(state);
     forget_partitions(state);
     forget_copies(state);
+    side_end(&state->probe.side);
+    for (int i = 0; i < state->plan.stage_count; i++) side_end(&state->stages[i].build);
     ListCell* cell;
     foreach (cell, node->custom_ps) ExecEndNode(static_cast<PlanState*>(lfirst(cell)));
 }

@@ -194,6 +194,10 @@ void side_rescan(Side* side) {
     if (!side->plan->chgParam) ExecReScan(side->plan);
 }
 
+void side_end(Side* side) {
+    if (side->heap) heap_scan_reset(side->heap);
+}
+
 void side_reread(Side* side) {
     if (!side->copy) return side_rescan(side);
     while (!side->file && side_next_row(side)) CHECK_FOR_INTERRUPTS();

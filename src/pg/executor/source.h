@@ -72,6 +72,9 @@ void side_write_row(Side* side, TupleTableSlot* slot, RowFile* file);
 // Reads from the child again, from its start. (One with changed Params is rescanned when it is read.)
 void side_rescan(Side* side);
 
+// Nothing more is read; before the child ends.
+void side_end(Side* side);
+
 // Reads the same rows again, from the copy where there is one.
 void side_reread(Side* side);
 

@@ -60,6 +60,7 @@ extern "C" {
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 }
 
 namespace gpujoin {

@@ -6,6 +6,10 @@
 
 #include "pg/planner/join_path.h"
 
+extern "C" {
+#include "utils/memutils.h"
+}
+
 namespace gpujoin {
 namespace {
 
