@@ -97,8 +97,9 @@ VACUUM sale;
 SELECT * FROM all_kept();
 VACUUM FREEZE sale;
 SELECT * FROM all_kept();
+-- (In late minor versions from 17 on a row lock changes the map's page, too.)
 SELECT count(*) FROM (SELECT FROM sale WHERE id = 7 FOR UPDATE) AS locked;
-SELECT * FROM all_kept();
+SELECT chunks, read <= 1 AS few, rows, missing, extra FROM all_kept();
 
 -- Own changes are seen, and those that come after a cursor's snapshot are not.
 BEGIN;

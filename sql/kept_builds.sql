@@ -71,7 +71,8 @@ DROP TABLE part, sale, brand;
 -- A join that kept columns make cheap gives more rows than are expected, of a key with two columns that depend on each other: stocks
 -- are not looked up for each of them, although to read them costs somewhat more.
 CREATE TABLE supply AS SELECT i / 4 + 1 AS part, (i / 4 + i % 4 * 750) % 3000 + 1 AS supplier, i % 90 AS price FROM generate_series(0, 23999) i;
-CREATE TABLE line AS SELECT (i * 7919::bigint % 6000 + 1)::int AS part, ((i * 7919::bigint % 6000 + i % 4 * 750) % 3000 + 1)::int AS supplier, i % 100 AS amount, repeat('x', 80) AS remark
+CREATE TABLE line (part integer, supplier integer, amount integer, remark text);
+INSERT INTO line SELECT (i * 7919::bigint % 6000 + 1)::int AS part, ((i * 7919::bigint % 6000 + i % 4 * 750) % 3000 + 1)::int AS supplier, i % 100 AS amount, repeat('x', 80) AS remark
 FROM generate_series(0, 159999) i;
 CREATE TABLE stock AS SELECT id AS part, id * 7919 % 1000 AS pick, repeat('x', 200) AS remark FROM generate_series(1, 6000) AS id;
 CREATE INDEX ON line (part);

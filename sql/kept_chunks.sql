@@ -29,5 +29,9 @@ INSERT INTO long SELECT i, i % 10, i % 50, repeat('z', 700) FROM generate_series
 SELECT * FROM of_long();
 VACUUM long;
 SELECT * FROM of_long();
+-- What could be added is, when scans have read as much as making the chunk again takes.
+SELECT min(read) AS then, min(missing + extra) AS same FROM generate_series(1, 4) AS i,
+    LATERAL (SELECT * FROM compare_kept('SELECT k, sum(v), count(*), max(id) FROM long WHERE v > ' || -i || ' GROUP BY k')) AS r;
+SELECT * FROM of_long();
 DROP TABLE long;
 DROP FUNCTION of_long, compare_kept, kept_by;

@@ -3,18 +3,12 @@
 \set ECHO none
 \i sql/include/kept.sql
 \set ECHO all
--- From 17 on nothing is kept.
-SELECT since(17) AS keeps_nothing \gset
-\if :keeps_nothing
-SELECT gpujoin_keep('pg_class');
-SELECT count(*) FROM gpujoin_kept;
-\quit
-\endif
 CREATE SCHEMA keeping;
 SET search_path = keeping, public;
 SET max_parallel_workers_per_gather = 0;
 SET gpujoin.force = on;
-CREATE TABLE sale AS SELECT i AS id, i % 40 AS k, (i % 300)::smallint AS v, '2024-01-01'::date + i % 100 AS d, (i % 5000 / 100.0)::numeric(12, 2) AS p,
+CREATE TABLE sale (id integer, k integer, v smallint, d date, p numeric(12, 2), t text, x double precision, place point);
+INSERT INTO sale SELECT i AS id, i % 40 AS k, (i % 300)::smallint AS v, '2024-01-01'::date + i % 100 AS d, (i % 5000 / 100.0)::numeric(12, 2) AS p,
     't' || i % 6 AS t, i / 8.0 AS x, point(i, i) AS place FROM generate_series(1, 40000) AS i;
 CREATE FUNCTION kept() RETURNS TABLE (relation regclass, columns integer, chunks integer, "rows" bigint, has_bytes boolean) LANGUAGE sql AS $$
 SELECT relation, columns, chunks, rows, bytes > 0 FROM gpujoin_kept WHERE database = current_database() AND relation::text ~ 'sale|small'

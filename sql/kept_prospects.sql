@@ -4,7 +4,8 @@
 \i sql/include/kept.sql
 \set ECHO all
 SET max_parallel_workers_per_gather = 0;
-CREATE TABLE sale AS SELECT i AS id, i * 7919::bigint % 2000 AS k, i % 100 AS v, '2024-01-01'::date + i % 100 AS d, repeat('x', 150) AS remark FROM generate_series(1, 400000) AS i;
+CREATE TABLE sale (id integer, k bigint, v integer, d date, remark text);
+INSERT INTO sale SELECT i AS id, i * 7919::bigint % 2000 AS k, i % 100 AS v, '2024-01-01'::date + i % 100 AS d, repeat('x', 150) AS remark FROM generate_series(1, 400000) AS i;
 CREATE TABLE dim AS SELECT i AS k, i % 50 AS g, 'name ' || i % 7 AS name, repeat('x', 500) AS remark FROM generate_series(0, 1999) AS i;
 CREATE INDEX ON sale (k);
 CREATE INDEX ON dim (k);

@@ -39,6 +39,7 @@ struct KnownTable {
     bool is_wanted;
     float kept_share;
     uint64 used_at;
+    uint64 lacking;                      // blocks that scans have read since chunks were made
     uint64 attributes[kAttributeWords];  // those that have been kept, a bit each
 };
 
@@ -104,7 +105,7 @@ KnownTable* find_or_add(const ChunkKey& key) {
     KnownTable* oldest = known->table[set];
     for (KnownTable& place : known->table[set])
         if (place.used_at < oldest->used_at) oldest = &place;
-    *oldest = {table, 0, false, 0, 0, {}};
+    *oldest = {table, 0, false, 0, 0, 0, {}};
     return oldest;
 }
 
@@ -234,6 +235,18 @@ bool is_expression_noted(uint64 hash) {
     bool is_noted = known->expressions[hash % kExpressions] == hash;
     SpinLockRelease(&known->lock);
     return is_noted;
+}
+
+bool note_lacking_blocks(const ChunkKey& table, uint64 lacking, uint64 blocks) {
+    if (!known) return false;
+    SpinLockAcquire(&known->lock);
+    KnownTable* place = find_or_add(table);
+    place->used_at = ++known->clock;
+    place->lacking += lacking;
+    bool is_enough = place->lacking >= blocks;
+    if (is_enough) place->lacking = 0;
+    SpinLockRelease(&known->lock);
+    return is_enough;
 }
 
 void note_kept_blocks(const ChunkKey& table, uint64 kept, uint64 blocks, const Bitmapset* attributes) {

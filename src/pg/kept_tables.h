@@ -50,6 +50,11 @@ void note_run(const KeptRun& run, double milliseconds);
 // time.
 KeptAdvice advise_on_kept(uint64 number, double making, bool is_used);
 
+// A scan reads so many blocks that could be kept: they are all-visible, but not in the chunks that are there,
+// which are of so many blocks. True when the scans since the last time have read as many as that: then it
+// pays to make these chunks again.
+bool note_lacking_blocks(const ChunkKey& table, uint64 lacking, uint64 blocks);
+
 // What came of a scan: so many of the table's blocks need not be read, by who asks for columns made of these
 // attributes.
 void note_kept_blocks(const ChunkKey& table, uint64 kept, uint64 blocks, const Bitmapset* attributes);

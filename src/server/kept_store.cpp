@@ -37,7 +37,8 @@ KeptStore::Found KeptStore::find(const ChunkKey& key, std::span<const ChunkColum
     if (here == entries_.end()) return found;
     Entry& entry = here->second;
     found.exists = true;
-    found.version = entry.version;
+    found.is_whole = entry.is_whole;
+    found.proof = entry.proof;
     found.map = &entry.map;
     clock_++;
     KeptView view;
@@ -97,18 +98,33 @@ std::shared_ptr<KeptChunk> KeptStore::make(const ChunkKey& key, std::span<const 
     return chunk;
 }
 
-void KeptStore::put(const ChunkKey& key, uint64_t version, const ChunkMap& map,
+// What was made later is true since later.
+void KeptStore::put(const ChunkKey& key, const ChunkProof& proof, const ChunkMap& map,
                     std::shared_ptr<KeptChunk> chunk) {
     making_.erase(key);
     Entry& entry = entries_[key];
-    const bool joins = !entry.parts.empty() && entry.version == version &&
+    const bool joins = !entry.parts.empty() && entry.is_whole && entry.proof.version == proof.version &&
                        memcmp(&entry.map, &map, sizeof map) == 0 &&
                        entry.parts.front().chunk->has_rows_of(*chunk);
     const bool is_stale = !entry.parts.empty() && !joins && fault_due(FaultPoint::Stale);
     if (!joins && !is_stale) entry.parts.clear();
-    entry.version = version;
+    const uint64_t since = joins ? std::min(entry.proof.since, proof.since) : proof.since;
+    entry.proof = {proof.version, since};
     entry.map = map;
+    entry.is_whole = true;
     if (!is_stale) entry.parts.push_back({std::move(chunk), ++clock_, 0});
+}
+
+void KeptStore::renew(const ChunkKey& key, uint64_t version_before, uint64_t version, const ChunkMap& map) {
+    const auto here = entries_.find(key);
+    if (here == entries_.end() || here->second.proof.version != version_before) return;
+    Entry& entry = here->second;
+    entry.proof.version = version;
+    for (uint32_t i = 0; i < kChunkMapBytes; i++) {
+        const uint8_t left = entry.map.bits[i] & map.bits[i];
+        entry.is_whole = entry.is_whole && left == entry.map.bits[i];
+        entry.map.bits[i] = left;
+    }
 }
 
 void KeptStore::forget(const ChunkKey& table) {

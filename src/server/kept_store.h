@@ -26,7 +26,8 @@ class KeptStore {
     // What there is of a chunk: whether it is there at all, what proves it, and which of the columns it has.
     struct Found {
         bool exists = false;
-        uint64_t version = 0;
+        bool is_whole = false;  // the map has all blocks whose rows are there
+        ChunkProof proof{};
         const ChunkMap* map = nullptr;  // the store's
         std::vector<bool> has;          // by column
         KeptView view;                  // where it has all of them
@@ -40,7 +41,11 @@ class KeptStore {
     void give_up(const ChunkKey& key) { making_.erase(key); }
     // Its columns join those that are there, if these have the same version, map and rows; else they replace
     // them.
-    void put(const ChunkKey& key, uint64_t version, const ChunkMap& map, std::shared_ptr<KeptChunk> chunk);
+    void put(const ChunkKey& key, const ChunkProof& proof, const ChunkMap& map,
+             std::shared_ptr<KeptChunk> chunk);
+    // Gives a chunk of one version another one, for some of its blocks. Of the others it has rows, but proves
+    // nothing any more.
+    void renew(const ChunkKey& key, uint64_t version_before, uint64_t version, const ChunkMap& map);
 
     // All chunks of a table; of relation 0 of all tables.
     void forget(const ChunkKey& table);
@@ -53,8 +58,9 @@ class KeptStore {
         uint64_t uses = 0;
     };
     struct Entry {
-        uint64_t version = 0;
+        ChunkProof proof{};
         ChunkMap map{};
+        bool is_whole = true;
         std::vector<Part> parts;
     };
 

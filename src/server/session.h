@@ -114,7 +114,6 @@ class Session {
     // session_kept.cpp: kept columns.
     struct KeptHandle {
         ChunkKey key;
-        uint64_t version;                   // of one that is made
         KeptView view;                      // of one that was found
         std::shared_ptr<KeptChunk> making;  // by the maker
         const Participant* maker;
@@ -125,6 +124,7 @@ class Session {
     Status make_kept(Participant& participant, const Message& message);
     Status append_kept(Participant& participant, const Message& message);
     Status seal_kept(Participant& participant, const Message& message);
+    Status renew_kept(const Message& message);
     Status scan_kept(Participant& participant, const Message& message);
     void answer_build_kept(Participant& participant, const Task& task);
     void answer_seal_kept(Participant& participant, const Task& task);

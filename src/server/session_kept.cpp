@@ -24,6 +24,8 @@ Status Session::receive_kept(Participant& participant, const Message& message) {
             return append_kept(participant, message);
         case MessageType::SealKept:
             return seal_kept(participant, message);
+        case MessageType::RenewKept:
+            return renew_kept(message);
         default:
             return scan_kept(participant, message);
     }
@@ -40,7 +42,7 @@ void Session::send_found(Participant& participant, uint64_t sequence, const Foun
 uint32_t Session::hold(const ChunkKey& chunk, KeptView view) {
     auto held = std::ranges::find_if(
         kept_, [&](const KeptHandle& kept) { return kept.key == chunk && kept.view == view; });
-    if (held == kept_.end()) held = kept_.insert(held, {chunk, 0, std::move(view), nullptr, nullptr, false});
+    if (held == kept_.end()) held = kept_.insert(held, {chunk, std::move(view), nullptr, nullptr, false});
     return static_cast<uint32_t>(held - kept_.begin()) + 1;
 }
 
@@ -50,7 +52,8 @@ Status Session::find_kept(Participant& participant, const Message& message) {
     KeptStore::Found found = resources_.kept->find(body.chunk, message.kept_columns);
     FoundKeptBody answer{};
     answer.exists = found.exists;
-    answer.version = found.version;
+    answer.is_whole = found.is_whole;
+    answer.proof = found.proof;
     for (size_t i = 0; i < found.has.size(); i++)
         if (found.has[i]) answer.has[i / 8] |= static_cast<uint8_t>(1u << (i % 8));
     if (!found.view.chunks.empty()) {
@@ -70,7 +73,7 @@ Status Session::make_kept(Participant& participant, const Message& message) {
     FoundKeptBody answer{};
     if (auto chunk = resources_.kept->make(body.chunk, message.kept_columns, body.bytes)) {
         chunk->expect(body.rows);
-        kept_.push_back({body.chunk, body.version, {}, std::move(chunk), &participant, false});
+        kept_.push_back({body.chunk, {}, std::move(chunk), &participant, false});
         answer.handle = static_cast<uint32_t>(kept_.size());
     }
     send_found(participant, message.header->sequence, answer, nullptr);
@@ -116,11 +119,17 @@ Status Session::seal_kept(Participant& participant, const Message& message) {
     return queue(participant, std::move(task));
 }
 
+Status Session::renew_kept(const Message& message) {
+    const auto& body = message.as<RenewKeptBody>();
+    resources_.kept->renew(body.chunk, body.version_before, body.version, body.map);
+    return {};
+}
+
 void Session::answer_seal_kept(Participant& participant, const Task& task) {
     KeptHandle& kept = kept_[task.kept_seal.handle - 1];
     FoundKeptBody answer{};
     if (task.kept_seal.keep && !kept.making->has_failed()) {
-        resources_.kept->put(kept.key, kept.version, task.map, std::move(kept.making));
+        resources_.kept->put(kept.key, task.kept_seal.proof, task.map, std::move(kept.making));
         answer.handle = task.kept_seal.handle;
     } else {
         resources_.kept->give_up(kept.key);

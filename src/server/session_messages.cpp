@@ -51,6 +51,7 @@ Status Session::receive(Participant& participant, const Message& message) {
         case MessageType::MakeKept:
         case MessageType::AppendKept:
         case MessageType::SealKept:
+        case MessageType::RenewKept:
         case MessageType::ProbeKept:
         case MessageType::BuildKept:
             status = receive_kept(participant, message);

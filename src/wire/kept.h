@@ -1,7 +1,7 @@
 // Kept columns: columns of tables that stay with the server, so that scans need not read them again. They are
 // kept by *chunk*: the rows of the blocks that a quarter of a page of a table's visibility map covers, as far
 // as these blocks were proven not to change unnoticed (docs/design.md, Kept columns). What a chunk is proven
-// by is the client's business: a version and one bit a block, which the server gives back as they came.
+// by is the client's business: two numbers and one bit a block, which the server gives back as they came.
 #pragma once
 
 #include <compare>
@@ -43,6 +43,12 @@ struct KeptCondition {
     uint16_t column;  // of those that were asked for
     uint8_t outside;
     uint8_t reserved[5];
+};
+
+// What columns that are kept together must have in common is the version; of `since` the least counts.
+struct ChunkProof {
+    uint64_t version;
+    uint64_t since;
 };
 
 // One bit a block of a chunk, lowest first.

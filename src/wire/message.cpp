@@ -212,6 +212,8 @@ uint32_t body_bytes(MessageType type) {
             return sizeof(AppendKeptBody);
         case MessageType::SealKept:
             return sizeof(SealKeptBody);
+        case MessageType::RenewKept:
+            return sizeof(RenewKeptBody);
         case MessageType::ProbeKept:
         case MessageType::BuildKept:
             return sizeof(ScanKeptBody);

@@ -42,7 +42,8 @@
 //   MakeKept (chunk, columns)      FoundKept: a handle to be filled; or none, when there is no room for more
 //   AppendKept (a block, rows)     Appended: the block is the client's again
 //   SealKept (map of the blocks)   FoundKept: the handle if all can find it now; or none, when it was given
-//   up ProbeKept (handle, conditions) Result ... Result (last = 1), as of a Probe of the rows that meet them
+//   up RenewKept (chunk, map)      none; the chunk is proven anew, for these of its blocks
+//   ProbeKept (handle, conditions) Result ... Result (last = 1), as of a Probe of the rows that meet them
 //   BuildKept (handle, conditions) FoundKept: how many rows met them and were appended to the build side
 //   GetKept                        KeptTables (no session needed)
 //   ForgetKept (a table, or all)   KeptTables: what is left (no session needed)
@@ -108,6 +109,7 @@ enum class MessageType : uint16_t {
     MakeKept,
     AppendKept,
     SealKept,
+    RenewKept,
     ProbeKept,
     BuildKept,
     GetKept,
@@ -239,7 +241,6 @@ struct DevicesBody {
 // fragment's source, in their order, then others that conditions test.
 struct ChunkBody {
     ChunkKey chunk;
-    uint64_t version;  // MakeKept: of the map
     uint64_t bytes;    // MakeKept: about how many the chunk will take
     uint32_t columns;  // KeptColumns that follow
     uint32_t rows;     // MakeKept: about how many the chunk will have
@@ -247,10 +248,12 @@ struct ChunkBody {
 
 // Followed by the chunk's map where there is a chunk, be it without some of the columns.
 struct FoundKeptBody {
-    uint64_t version;
+    ChunkProof proof;
     uint64_t rows;
     uint32_t handle;  // from 1 on; 0: none
     uint32_t exists;
+    uint32_t is_whole;  // the map has all blocks whose rows are there: more columns of them can join it
+    uint32_t reserved;
     uint8_t has[kMaxKeptColumns / 8];  // of a FindKept's columns: one bit each
 };
 
@@ -270,8 +273,18 @@ struct AppendKeptBody {
 
 // Followed by the map of the blocks whose rows were appended, unless it is given up.
 struct SealKeptBody {
+    ChunkProof proof;
     uint32_t handle;
     uint32_t keep;  // 0: gives up
+};
+
+// Of the map's blocks those count that the chunk had before. Nothing happens if it is another one by now.
+struct RenewKeptBody {
+    ChunkKey chunk;
+    uint64_t version_before;
+    uint64_t version;
+    ChunkMap map;
+    uint8_t reserved[3];
 };
 
 // ProbeKept, BuildKept. Followed by the conditions, then the chunks, of which there is one at least.

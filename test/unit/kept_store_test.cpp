@@ -35,7 +35,7 @@ void keep(KeptStore& store, const ChunkKey& key, const std::vector<ChunkColumn>&
           uint32_t blocks = 1, uint16_t rows = 10) {
     auto chunk = make(store, key, columns, rows);
     ASSERT_TRUE(chunk && !chunk->has_failed());
-    store.put(key, version, map_of(blocks), std::move(chunk));
+    store.put(key, {version, 100}, map_of(blocks), std::move(chunk));
 }
 
 bool has(KeptStore& store, const ChunkKey& key, const std::vector<ChunkColumn>& columns) {
@@ -65,7 +65,8 @@ TEST(KeptStore, FindsColumnsByWhatTheyAre) {
     KeptStore::Found found = store.find(kKey, std::vector{named(3), named(2)});
     EXPECT_TRUE(found.exists);
     EXPECT_EQ(found.has, (std::vector<bool>{false, true}));
-    EXPECT_EQ(found.version, 7u);
+    EXPECT_EQ(found.proof.version, 7u);
+    EXPECT_TRUE(found.is_whole);
     EXPECT_TRUE(found.map->has(0) && !found.map->has(1));
 }
 
@@ -84,8 +85,43 @@ TEST(KeptStore, ColumnsJoinThoseOfTheSameVersionMapAndRows) {
         EXPECT_EQ(has(store, kKey, {named(1), named(2)}), second.joins);
         EXPECT_EQ(has(store, kKey, {named(1)}), second.joins);
         EXPECT_TRUE(has(store, kKey, {named(2)}));
-        EXPECT_EQ(store.find(kKey, std::vector{named(2)}).version, second.version);
+        EXPECT_EQ(store.find(kKey, std::vector{named(2)}).proof.version, second.version);
     }
+}
+
+// What the oldest columns are true since counts for all of them.
+TEST(KeptStore, ColumnsThatJoinAreTrueSinceTheFirst) {
+    for (uint64_t since : {50u, 200u}) {
+        KeptStore store(1u << 24);
+        keep(store, kKey, {named(1)}, 7);
+        auto chunk = make(store, kKey, {named(2)}, 10);
+        ASSERT_TRUE(chunk && !chunk->has_failed());
+        store.put(kKey, {7, since}, map_of(1), std::move(chunk));
+        EXPECT_TRUE(has(store, kKey, {named(1), named(2)}));
+        EXPECT_EQ(store.find(kKey, {}).proof.since, std::min<uint64_t>(since, 100));
+    }
+}
+
+TEST(KeptStore, ProvesAnewWhatIsLeft) {
+    KeptStore store(1u << 24);
+    keep(store, kKey, {named(1)}, 7, 3);
+    auto find = [&] { return store.find(kKey, std::vector{named(1)}); };
+    ChunkMap other = map_of(3);
+    other.add(5);
+    store.renew(kKey, 6, 8, other);  // of what there is no more
+    store.renew({1, 2, 3, 1}, 7, 8, other);
+    EXPECT_EQ(find().proof.version, 7u);
+    store.renew(kKey, 7, 8, other);
+    EXPECT_EQ(find().proof.version, 8u);
+    EXPECT_EQ(find().proof.since, 100u);
+    EXPECT_TRUE(find().is_whole && find().map->has(2) && !find().map->has(5)) << "no block comes in this way";
+    store.renew(kKey, 8, 9, map_of(2));
+    EXPECT_EQ(find().proof.version, 9u);
+    EXPECT_TRUE(!find().is_whole && find().map->has(1) && !find().map->has(2));
+    EXPECT_EQ(find().view.chunks.size(), 1u) << "its rows are used still";
+    keep(store, kKey, {named(2)}, 9, 2);
+    EXPECT_FALSE(has(store, kKey, {named(1)})) << "columns of fewer blocks cannot join those of more";
+    EXPECT_TRUE(has(store, kKey, {named(2)}) && store.find(kKey, {}).is_whole);
 }
 
 TEST(KeptStore, OneMakerAtATime) {
@@ -98,7 +134,7 @@ TEST(KeptStore, OneMakerAtATime) {
     store.give_up(kKey);
     auto second = make(store, kKey, {named(2)}, 5);
     ASSERT_TRUE(second);
-    store.put(kKey, 1, map_of(1), std::move(second));
+    store.put(kKey, {1, 100}, map_of(1), std::move(second));
     EXPECT_TRUE(store.make(kKey, std::vector{named(3)}, 0));
 }
 
@@ -112,7 +148,7 @@ TEST(KeptStore, WhatIsStaleMakesRoom) {
         for (uint32_t relation : {1, 3}) EXPECT_TRUE(has(store, {1, 1, relation, 0}, {named(1)}));
     auto chunk = make(store, {1, 1, 4, 0}, {named(1)}, 10000, 4 * 10000);
     ASSERT_TRUE(chunk && !chunk->has_failed());
-    store.put({1, 1, 4, 0}, 1, map_of(1), std::move(chunk));
+    store.put({1, 1, 4, 0}, {1, 100}, map_of(1), std::move(chunk));
     EXPECT_FALSE(has(store, {1, 1, 2, 0}, {named(1)}));
     for (uint32_t relation : {1, 3, 4}) EXPECT_TRUE(has(store, {1, 1, relation, 0}, {named(1)})) << relation;
     EXPECT_LE(describe(store).used, describe(store).limit);

@@ -37,7 +37,7 @@ ChunkMap map_of(const std::vector<uint32_t>& blocks) {
 const ChunkMap kMap = map_of({3, 5});
 
 FoundKeptBody ask(TestClient& client, MessageType question, const ChunkKey& key = kKey, uint64_t bytes = 0) {
-    const ChunkBody body{key, 77, bytes, 1, 0};
+    const ChunkBody body{key, bytes, 1, 0};
     client.send(question, 0, &body, std::as_bytes(std::span(&kColumn, 1)));
     return client.expect(MessageType::FoundKept).message.as<FoundKeptBody>();
 }
@@ -45,7 +45,7 @@ FoundKeptBody ask(TestClient& client, MessageType question, const ChunkKey& key 
 // The column twice, as key and as value of a build side.
 uint32_t find_pairs(TestClient& client) {
     const ChunkColumn columns[] = {kColumn, kColumn};
-    const ChunkBody body{kKey, 0, 0, 2, 0};
+    const ChunkBody body{kKey, 0, 2, 0};
     client.send(MessageType::FindKept, 0, &body, std::as_bytes(std::span(columns)));
     return client.expect(MessageType::FoundKept).message.as<FoundKeptBody>().handle;
 }
@@ -67,7 +67,7 @@ void append(TestClient& client, uint32_t handle, uint32_t first_block,
 }
 
 void send_seal(TestClient& client, uint32_t handle, bool keep = true) {
-    const SealKeptBody body{handle, keep};
+    const SealKeptBody body{{77, 70}, handle, keep};
     client.send(MessageType::SealKept, 0, &body,
                 keep ? std::as_bytes(std::span(&kMap, 1)) : std::span<const std::byte>());
 }
@@ -171,7 +171,8 @@ TEST(ServerKept, RowsThatAreKeptArePiped) {
         keep_rows(maker);
         TestClient client = open_groups(&server);
         const FoundKeptBody found = ask(client, MessageType::FindKept);
-        EXPECT_EQ(found.version, 77u);
+        EXPECT_EQ(found.proof.version, 77u);
+        EXPECT_EQ(found.proof.since, 70u);
         EXPECT_EQ(found.rows, 4u);
         EXPECT_EQ(found.has[0], 1u);
         ASSERT_NE(found.handle, 0u);
@@ -183,6 +184,14 @@ TEST(ServerKept, RowsThatAreKeptArePiped) {
         EXPECT_EQ(counts_of(client, found.handle, kMap, {{2, 0, 0, 0, {}}}), (TestClient::Counts{{200, 2}}));
         EXPECT_EQ(counts_of(client, found.handle, kMap, {{2, 0, 0, 1, {}}}),
                   (TestClient::Counts{{100, 1}, {101, 1}}));
+        // Proven anew, it keeps the rows of all blocks for who holds it.
+        const RenewKeptBody renewal{kKey, 77, 78, map_of({5, 9}), {}};
+        client.send(MessageType::RenewKept, 0, &renewal);
+        const FoundKeptBody renewed = ask(client, MessageType::FindKept);
+        EXPECT_EQ(renewed.handle, found.handle);
+        EXPECT_EQ(renewed.proof.version, 78u);
+        EXPECT_EQ(renewed.proof.since, 70u);
+        EXPECT_TRUE(found.is_whole && !renewed.is_whole);
         // Of several chunks, here the same twice.
         client.groups(probe(client, {{found.handle, kMap, {}}, {found.handle, map_of({5}), {}}}));
         EXPECT_EQ(client.groups(client.flush()), (TestClient::Counts{{100, 1}, {101, 1}, {200, 3}}));

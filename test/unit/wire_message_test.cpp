@@ -142,7 +142,7 @@ TEST(Message, ChunksAreNamedWithTheirColumns) {
             std::vector<std::byte> tail;
             tail << std::vector<ChunkColumn>(columns,
                                              {{1, 2, 3}, {ColumnType::Fixed4, ValueOrder::Signed, 1, 0}, 0});
-            ChunkBody body{{1, 2, 3, 4}, 5, 6, columns, 0};
+            ChunkBody body{{1, 2, 3, 4}, 6, columns, 0};
             Message message = decoded(type, &body, tail);
             ASSERT_EQ(message.header != nullptr, columns <= kMaxKeptColumns) << columns;
             if (!message.header) continue;
@@ -171,9 +171,9 @@ TEST(Message, MapsFollowWhereTheBodySaysSo) {
         ASSERT_TRUE(message.map);
         EXPECT_TRUE(message.map->has(9) && !message.map->has(8));
     };
-    FoundKeptBody none_found{}, found{7, 8, 9, 1, {}};
+    FoundKeptBody none_found{}, found{{7, 6}, 8, 9, 1, 1, 0, {}};
     check(MessageType::FoundKept, &none_found, &found);
-    SealKeptBody given_up{1, 0}, kept{1, 1};
+    SealKeptBody given_up{{2, 1}, 1, 0}, kept{{2, 1}, 1, 1};
     check(MessageType::SealKept, &given_up, &kept);
 }
 

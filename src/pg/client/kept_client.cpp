@@ -41,7 +41,8 @@ void take_found_chunk(Client* client, const Message& message) {
     found->exists = answer.exists != 0;
     found->handle = answer.handle;
     found->rows = answer.rows;
-    found->version = answer.version;
+    found->is_whole = answer.is_whole != 0;
+    found->proof = answer.proof;
     if (message.map) found->map = *message.map;
     memcpy(found->has, answer.has, sizeof found->has);
     client->is_answered = --client->found_left == 0;
@@ -57,7 +58,7 @@ void client_find_kept(Client* client, const ChunkKey* first, uint32 count,
         client->found = found + done;
         client->found_left = some;
         for (uint32 end = done + some; done < end; done++) {
-            ChunkBody body = {*first, 0, 0, static_cast<uint32>(columns.size()), 0};
+            ChunkBody body = {*first, 0, static_cast<uint32>(columns.size()), 0};
             body.chunk.number += done;
             send_message(client, MessageType::FindKept, 0, &body, std::as_bytes(columns));
         }
@@ -66,9 +67,9 @@ void client_find_kept(Client* client, const ChunkKey* first, uint32 count,
     }
 }
 
-uint32_t client_make_kept(Client* client, const ChunkKey* chunk, uint64_t version, ExpectedChunk expected,
+uint32_t client_make_kept(Client* client, const ChunkKey* chunk, ExpectedChunk expected,
                           std::span<const ChunkColumn> columns) {
-    ChunkBody body = {*chunk, version, expected.bytes, static_cast<uint32>(columns.size()), expected.rows};
+    ChunkBody body = {*chunk, expected.bytes, static_cast<uint32>(columns.size()), expected.rows};
     return ask_about(client, MessageType::MakeKept, body, columns) ? client->answer.found.handle : 0;
 }
 
@@ -80,12 +81,16 @@ void client_append_kept(Client* client, const Block* block, AppendKeptBody body,
     send_message(client, MessageType::AppendKept, sequence, &body, std::as_bytes(columns));
 }
 
-bool client_seal_kept(Client* client, uint32_t handle, const ChunkMap* map) {
-    SealKeptBody body = {handle, map ? 1u : 0u};
+bool client_seal_kept(Client* client, uint32_t handle, const ChunkProof& proof, const ChunkMap* map) {
+    SealKeptBody body = {proof, handle, map ? 1u : 0u};
     std::span<const std::byte> tail;
     if (map) tail = std::as_bytes(std::span(map, 1));
     return ask(client, {MessageType::SealKept, &body, tail}, MessageType::FoundKept) &&
            client->answer.found.handle != 0;
+}
+
+void client_renew_kept(Client* client, const RenewKeptBody& body) {
+    send_message(client, MessageType::RenewKept, 0, &body);
 }
 
 uint64_t client_probe_kept(Client* client, const KeptScanView* scan) {

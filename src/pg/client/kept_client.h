@@ -8,9 +8,10 @@ namespace gpujoin {
 // What there is of a chunk. handle 0: not all of the columns.
 struct FoundChunk {
     bool exists;
+    bool is_whole;  // more columns can join it
     uint32_t handle;
     uint64_t rows;
-    uint64_t version;
+    ChunkProof proof;
     ChunkMap map;
     uint8_t has[kMaxKeptColumns / 8];
 };
@@ -25,13 +26,16 @@ struct ExpectedChunk {
 };
 
 // A handle to fill a chunk under; 0: there is no room, or somebody else fills it.
-uint32_t client_make_kept(Client* client, const ChunkKey* chunk, uint64_t version, ExpectedChunk expected,
+uint32_t client_make_kept(Client* client, const ChunkKey* chunk, ExpectedChunk expected,
                           std::span<const ChunkColumn> columns);
 // Sends the batch in a taken block, which is the server's until it answers. body: all but the block.
 void client_append_kept(Client* client, const Block* block, AppendKeptBody body,
                         std::span<const ColumnBuffers> columns);
-// The chunk is complete, for the blocks of the map; nullptr: it is given up. False where it is not kept.
-bool client_seal_kept(Client* client, uint32_t handle, const ChunkMap* map);
+// The chunk is complete, proven for the blocks of the map; nullptr: it is given up. False where it is not
+// kept.
+bool client_seal_kept(Client* client, uint32_t handle, const ChunkProof& proof, const ChunkMap* map);
+// Proves a chunk that was found anew, for those of its blocks that are in the map.
+void client_renew_kept(Client* client, const RenewKeptBody& body);
 
 // Rows of found chunks: those that meet the conditions.
 struct KeptScanView {

@@ -9,8 +9,8 @@
 #include "pg/compat.h"
 #include "pg/decimal.h"
 #include "pg/executor/kept_columns.h"
+#include "pg/executor/kept_lookup.h"
 #include "pg/executor/kept_maker.h"
-#include "pg/executor/kept_proof.h"
 #include "pg/executor/kept_share.h"
 #include "pg/extension_version.h"
 #include "pg/kept_tables.h"
@@ -211,16 +211,18 @@ void report_progress(Progress* progress) {
 uint64 keep_chunk(KeptMaker* maker, Client* client, Relation relation, const KeptColumns* columns,
                   uint32 chunk, Progress* progress) {
     const std::span<const ChunkColumn> wanted(columns->columns, columns->count);
-    const ChunkKey key = chunk_key(relation, chunk);
+    const auto blocks = static_cast<BlockNumber>(progress->blocks);
+    uint64 lacked = 0;  // what still lacks after it was made cannot be kept
     for (int attempt = 0;; attempt++) {
-        MapPage page;
-        if (!read_map_page(relation, chunk, &page) || count_blocks(page.map) == 0) return 0;
-        FoundChunk found;
-        client_find_kept(client, &key, 1, wanted, &found);
-        if (found.handle != 0 && found.version == page.version)
-            return count_blocks(common_blocks(page.map, found.map));
+        FoundProof proof;
+        look_up_chunks(relation, client, wanted, chunk, 1, blocks, &proof);
+        if (!proof.is_proven || count_blocks(proof.page.map) == 0) return 0;
+        const uint64 lacks = proof.is_usable ? count_lacking_blocks(&proof) : blocks;
+        if (proof.is_usable && (lacks == 0 || lacks == lacked || attempt == kAttempts))
+            return count_blocks(proven_blocks(&proof));
         if (attempt == kAttempts) break;
-        make_chunk(maker, client, chunk, page, found);
+        lacked = lacks;
+        make_chunk(maker, client, chunk, proof.page, proof.chunk);
     }
     progress->failed++;
     return 0;

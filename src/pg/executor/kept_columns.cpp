@@ -18,6 +18,7 @@ extern "C" {
 #include "optimizer/optimizer.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 }
 
 namespace gpujoin {
@@ -42,8 +43,10 @@ KeptForm encoded_form(AttrNumber attribute, KeyEncoding encoding, Oid declared_t
     return form;
 }
 
-// Everything that the bytes of a kept column depend on.
+// Everything that the bytes of a kept column depend on. Tables of another database may come by the same
+// numbers, as copies of files with pages that have not been changed for long, when this one has been dropped.
 struct Description {
+    TransactionId database;  // that its row in the catalog was written by
     AttrNumber attribute;
     int16 length;
     Oid type;
@@ -76,11 +79,20 @@ void describe_missing(TupleDesc desc, AttrNumber number, Description* descriptio
     for (uint64 i = 0; i < 2; i++) description->missing[i] = hash_bytes_of(bytes, size, i + 1);
 }
 
+TransactionId writer_of_database() {
+    HeapTuple row = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+    if (!HeapTupleIsValid(row)) elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
+    const TransactionId writer = HeapTupleHeaderGetRawXmin(row->t_data);
+    ReleaseSysCache(row);
+    return writer;
+}
+
 Description describe(Relation relation, const KeptForm* form, AttrNumber number) {
     TupleDesc desc = RelationGetDescr(relation);
     Form_pg_attribute attribute = TupleDescAttr(desc, number - 1);
     Description description;
     memset(&description, 0, sizeof description);  // padding too
+    description.database = writer_of_database();
     description.attribute = number;
     description.length = attribute->attlen;
     description.type = attribute->atttypid;

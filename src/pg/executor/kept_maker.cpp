@@ -219,14 +219,17 @@ void read_block(KeptMaker* maker, uint32 block) {
     ReleaseBuffer(buffer);
 }
 
-// What is proven, if the map has not been set again meanwhile.
-bool find_proven(const KeptMaker* maker, uint32 chunk, const MapPage* before, ChunkMap* proven) {
+// What is proven, and by what. If the map has another version meanwhile, its bits may have been set again:
+// then pages are looked at.
+bool find_proven(const KeptMaker* maker, uint32 chunk, const MapPage* before, ChunkProof* proof,
+                 ChunkMap* proven) {
     MapPage after;
-    if (!read_map_page(maker->relation, chunk, &after) || after.version != before->version) return false;
-    for (uint32 i = 0; i < kChunkMapBytes; i++)
-        proven->bits[i] =
-            before->map.bits[i] & after.map.bits[i] & static_cast<uint8>(~maker->left_out.bits[i]);
-    return true;
+    if (!read_map_page(maker->relation, chunk, &after)) return false;
+    *proven = other_blocks(common_blocks(before->map, after.map), maker->left_out);
+    if (after.version != before->version)
+        *proven = unchanged_blocks(maker->relation, chunk, *proven, proof->since);
+    proof->version = after.version;
+    return count_blocks(*proven) > 0;
 }
 
 uint64 expected_width(const KeptMaker* maker, const InputColumn* column) {
@@ -253,8 +256,7 @@ KeptMaker* make_kept_maker(Relation relation, const KeptColumns* columns) {
     auto* maker = zeroed<KeptMaker>();
     maker->relation = relation;
     maker->kept = columns;
-    bool is_large = RelationGetNumberOfBlocks(relation) > static_cast<BlockNumber>(NBuffers) / 4;
-    maker->strategy = is_large ? GetAccessStrategy(BAS_BULKREAD) : nullptr;  // as scans do
+    maker->strategy = scan_strategy(relation);
     maker->deformer = heap_deformer_create(RelationGetDescr(relation), attributes_of(columns));
     maker->columns = zeroed<ChunkColumn>(columns->count + 1);
     maker->writer.columns = zeroed<InputColumn>(columns->count + 1);
@@ -265,8 +267,10 @@ KeptMaker* make_kept_maker(Relation relation, const KeptColumns* columns) {
 }
 
 bool make_chunk(KeptMaker* maker, Client* client, uint32 chunk, MapPage page, const FoundChunk& found) {
-    bool joins = found.exists && found.version == page.version && contains(page.map, found.map);
+    bool joins = found.is_whole && found.handle == 0 && found.proof.version == page.version &&
+                 contains(page.map, found.map);
     if (joins) page.map = found.map;
+    ChunkProof proof = {page.version, log_position()};
     bool wanted[kMaxKeptColumns];
     for (int i = 0; i < maker->kept->count; i++) wanted[i] = !joins || !(found.has[i / 8] >> (i % 8) & 1);
     choose_columns(maker, wanted);
@@ -276,15 +280,15 @@ bool make_chunk(KeptMaker* maker, Client* client, uint32 chunk, MapPage page, co
     maker->is_writing = maker->is_refused = false;
     maker->left_out = {};
     maker->first_block_of_chunk = chunk * kChunkBlocks;
-    maker->handle = client_make_kept(client, &key, page.version, expected_size(maker, &page), columns);
+    maker->handle = client_make_kept(client, &key, expected_size(maker, &page), columns);
     if (maker->handle == 0) return false;
     for (uint32 block = 0; block < kChunkBlocks && !maker->is_refused; block++)
         if (page.map.has(block)) read_block(maker, block);
     if (maker->is_refused) return false;
     send_batch(maker);
     ChunkMap proven;
-    bool is_proven = find_proven(maker, chunk, &page, &proven);
-    return client_seal_kept(client, maker->handle, is_proven ? &proven : nullptr);
+    bool is_proven = find_proven(maker, chunk, &page, &proof, &proven);
+    return client_seal_kept(client, maker->handle, proof, is_proven ? &proven : nullptr);
 }
 
 }  // namespace gpujoin

@@ -13,8 +13,9 @@ struct KeptMaker;
 // Reads the table, whose lock is held, for as long as the current memory context lives.
 KeptMaker* make_kept_maker(Relation relation, const KeptColumns* columns);
 
-// Makes what a chunk that was found lacks of the maker's columns, for the blocks of the page of the map,
-// which was read before. What is there and still true keeps its blocks, so that more columns can join it. No
+// Makes what a chunk that was found lacks of the maker's columns, or all of them where it lacks none, for the
+// blocks of the page of the map, which was read before. What is there and still true keeps its blocks, so
+// that more columns can join it. No
 // results may be outstanding. False where it came to nothing: there is no room, or the table has changed
 // meanwhile.
 bool make_chunk(KeptMaker* maker, Client* client, uint32 chunk, MapPage page, const FoundChunk& found);

@@ -50,6 +50,12 @@ ChunkMap common_blocks(const ChunkMap& a, const ChunkMap& b) {
     return map;
 }
 
+ChunkMap other_blocks(const ChunkMap& a, const ChunkMap& b) {
+    ChunkMap map;
+    for (uint32 i = 0; i < kChunkMapBytes; i++) map.bits[i] = a.bits[i] & static_cast<uint8>(~b.bits[i]);
+    return map;
+}
+
 bool contains(const ChunkMap& outer, const ChunkMap& inner) {
     for (uint32 i = 0; i < kChunkMapBytes; i++)
         if (inner.bits[i] & ~outer.bits[i]) return false;
@@ -68,6 +74,36 @@ bool read_map_page(Relation relation, uint32 chunk, MapPage* page) {
     take_bits(bits + chunk % kChunksOfMapPage * (kChunkBlocks / kBlocksOfByte), &page->map);
     UnlockReleaseBuffer(buffer);
     return page->version != 0;
+}
+
+BufferAccessStrategy scan_strategy(Relation relation) {
+    const bool is_large = RelationGetNumberOfBlocks(relation) > static_cast<BlockNumber>(NBuffers) / 4;
+    return is_large ? GetAccessStrategy(BAS_BULKREAD) : nullptr;
+}
+
+uint64 log_position() {
+    return GetXLogInsertRecPtr();
+}
+
+// Pages that were written without being logged, under wal_level = minimal, have no position, and prove
+// nothing.
+ChunkMap unchanged_blocks(Relation relation, uint32 chunk, const ChunkMap& blocks, uint64 since) {
+    BufferAccessStrategy strategy = scan_strategy(relation);
+    ChunkMap unchanged = {};
+    Buffer last = InvalidBuffer;
+    for (uint32 block = 0; block < kChunkBlocks; block++) {
+        if (!blocks.has(block)) continue;
+        CHECK_FOR_INTERRUPTS();
+        const BlockNumber number = chunk * kChunkBlocks + block;
+        Buffer buffer = pin_block(relation, strategy, number, guess_buffer(last, number));
+        LockBuffer(buffer, BUFFER_LOCK_SHARE);
+        const XLogRecPtr changed = BufferGetLSNAtomic(buffer);
+        UnlockReleaseBuffer(buffer);
+        if (!XLogRecPtrIsInvalid(changed) && changed <= since) unchanged.add(block);
+        last = buffer;
+    }
+    if (strategy) FreeAccessStrategy(strategy);
+    return unchanged;
 }
 
 // Who has the strongest lock may have changed what a column is, and may take that back. A serializable

@@ -1,5 +1,5 @@
-// What proves that blocks of a table have not changed: pages of its visibility map. See docs/design.md, Kept
-// columns, for what is concluded from them and why.
+// What proves that blocks of a table have not changed: pages of its visibility map, or else their own. See
+// docs/design.md, Kept columns, for what is concluded from them and why.
 #pragma once
 
 #include "wire/kept.h"
@@ -7,6 +7,7 @@
 extern "C" {
 #include "postgres.h"
 #include "nodes/execnodes.h"
+#include "storage/bufmgr.h"
 #include "utils/rel.h"
 }
 
@@ -21,10 +22,22 @@ struct MapPage {
 uint64 count_blocks(const ChunkMap& map);
 // Those that both maps have.
 ChunkMap common_blocks(const ChunkMap& a, const ChunkMap& b);
+// Those of `a` that are not in `b`.
+ChunkMap other_blocks(const ChunkMap& a, const ChunkMap& b);
 bool contains(const ChunkMap& outer, const ChunkMap& inner);
 
 // Reads the bits of a chunk's blocks. False where there is no page with them, or it proves nothing.
 bool read_map_page(Relation relation, uint32 chunk, MapPage* page);
+
+// How scans read a table of its size.
+BufferAccessStrategy scan_strategy(Relation relation);
+
+// How far the log of changes has come: what is read from now on is kept since then.
+uint64 log_position();
+
+// Those of a chunk's blocks whose pages have not been changed since they were read; it had come so far before
+// that. The map, which has their bits, has been read before.
+ChunkMap unchanged_blocks(Relation relation, uint32 chunk, const ChunkMap& blocks, uint64 since);
 
 // Whether columns of this table may be kept, and kept ones be used, by this transaction and under this
 // snapshot.

@@ -7,8 +7,8 @@
 #include "pg/allocate.h"
 #include "pg/compat.h"
 #include "pg/executor/kept_columns.h"
+#include "pg/executor/kept_lookup.h"
 #include "pg/executor/kept_maker.h"
-#include "pg/executor/kept_proof.h"
 #include "pg/executor/kept_share.h"
 #include "pg/kept_expression.h"
 #include "pg/kept_tables.h"
@@ -27,6 +27,7 @@ namespace {
 
 constexpr BlockNumber kFewestBlocks = 128;  // of a table whose columns are kept
 constexpr uint32 kDecidedAtOnce = 64;       // chunks
+constexpr uint64 kLackingShare = 64;        // that a chunk lacks at least of what could be kept, or it stays
 constexpr uint32 kShareOfChunks = 8;        // that one process takes at once, of those that are left
 
 // A condition of the scan, and the kept column that it is on.
@@ -34,14 +35,6 @@ struct ScanCondition {
     RangeCondition condition;
     ExprState* constant;  // nullptr: the column says whether it is true
     int column;
-};
-
-// A chunk as it is found, with what proves it.
-struct FoundProof {
-    MapPage page;
-    FoundChunk chunk;
-    bool is_proven;  // the page proves something
-    bool is_usable;
 };
 
 struct UsableChunk {
@@ -84,13 +77,6 @@ struct KeptSource {
 };
 
 namespace {
-
-// Without the blocks that the scan does not know of.
-void cut_map(ChunkMap* map, uint32 chunk, BlockNumber blocks) {
-    if (blocks / kChunkBlocks > chunk) return;
-    for (uint32 block = blocks % kChunkBlocks; block < kChunkBlocks; block++)
-        map->bits[block >> 3] &= static_cast<uint8>(~(1u << (block & 7)));
-}
 
 // Attributes of the child's slot become those of the table.
 Node* attribute_mutator(Node* node, void* scan) {
@@ -205,29 +191,9 @@ bool make(KeptSource* source, Client* client, uint32 chunk, const MapPage* page,
     return make_chunk(source->maker, client, chunk, *page, *found);
 }
 
-// Map pages first, then what there is of these chunks, which are next to each other.
 void look_up(KeptSource* source, Client* client, uint32 first, uint32 count, FoundProof* proofs) {
-    Relation relation = heap_scan_relation(source->scan);
-    ChunkKey key = chunk_key(relation, first);
-    auto* found = unset<FoundChunk>(count);
-    for (uint32 i = 0; i < count; i++) {
-        MapPage* page = &proofs[i].page;
-        proofs[i].is_proven = read_map_page(relation, first + i, page);
-        cut_map(&page->map, first + i, static_cast<BlockNumber>(source->share->blocks));
-    }
-    client_find_kept(client, &key, count, wanted_columns(source), found);
-    for (uint32 i = 0; i < count; i++) {
-        FoundProof* proof = &proofs[i];
-        proof->chunk = found[i];
-        proof->is_usable =
-            proof->is_proven && found[i].handle != 0 && found[i].version == proof->page.version;
-    }
-    pfree(found);
-}
-
-// The blocks whose rows are kept and still true.
-ChunkMap proven_blocks(const FoundProof* proof) {
-    return common_blocks(proof->chunk.map, proof->page.map);
+    look_up_chunks(heap_scan_relation(source->scan), client, wanted_columns(source), first, count,
+                   static_cast<BlockNumber>(source->share->blocks), proofs);
 }
 
 bool is_worth_making(const KeptSource* source, uint32 chunk, const MapPage* page) {
@@ -235,8 +201,16 @@ bool is_worth_making(const KeptSource* source, uint32 chunk, const MapPage* page
     return 2 * count_blocks(page->map) >= blocks;
 }
 
-void decide_chunk(KeptSource* source, uint32 chunk, const FoundProof* proof) {
-    if (proof->is_usable) {
+// Blocks could be added to it, and not just a few.
+bool lacks_blocks(const FoundProof* proof) {
+    const uint64 lacking = count_lacking_blocks(proof);
+    return lacking > 0 && kLackingShare * lacking >= count_blocks(proof->page.map);
+}
+
+// is_renewed: what lacks blocks is made again.
+void decide_chunk(KeptSource* source, uint32 chunk, const FoundProof* proof, bool is_renewed) {
+    const bool is_enough = proof->is_usable && !(is_renewed && lacks_blocks(proof));
+    if (is_enough) {
         ChunkMap map = proven_blocks(proof);
         kept_share_add(source->share, {chunk, proof->chunk.handle, proof->chunk.rows}, &map);
     } else if (proof->is_proven && source->share->may_make && is_worth_making(source, chunk, &proof->page)) {
@@ -244,12 +218,27 @@ void decide_chunk(KeptSource* source, uint32 chunk, const FoundProof* proof) {
     }
 }
 
+// Whether it is time to make those of the chunks again that blocks could be added to.
+bool is_time_to_renew(KeptSource* source, const FoundProof* proofs, uint32 count) {
+    if (!source->share->may_make) return false;
+    uint64 lacking = 0;
+    uint64 blocks = 0;
+    for (uint32 i = 0; i < count; i++) {
+        if (!proofs[i].is_usable || !lacks_blocks(&proofs[i])) continue;
+        lacking += count_lacking_blocks(&proofs[i]);
+        blocks += count_blocks(proofs[i].page.map);
+    }
+    return lacking > 0 &&
+           note_lacking_blocks(chunk_key(heap_scan_relation(source->scan), 0), lacking, blocks);
+}
+
 void decide_chunks(KeptSource* source, Client* client, uint32 chunks) {
     auto* proofs = unset<FoundProof>(Min(chunks, kDecidedAtOnce));
     for (uint32 first = 0; first < chunks; first += kDecidedAtOnce) {
         uint32 count = Min(chunks - first, kDecidedAtOnce);
         look_up(source, client, first, count, proofs);
-        for (uint32 i = 0; i < count; i++) decide_chunk(source, first + i, &proofs[i]);
+        bool is_renewed = is_time_to_renew(source, proofs, count);
+        for (uint32 i = 0; i < count; i++) decide_chunk(source, first + i, &proofs[i], is_renewed);
     }
     pfree(proofs);
 }
@@ -306,7 +295,8 @@ UsableChunk make_taken(KeptSource* source, Client* client, uint32 chunk) {
     UsableChunk usable = {};
     FoundProof proof;
     look_up(source, client, chunk, 1, &proof);
-    if (proof.is_proven && !proof.is_usable && is_worth_making(source, chunk, &proof.page) &&
+    const bool is_enough = proof.is_usable && !lacks_blocks(&proof);
+    if (proof.is_proven && !is_enough && is_worth_making(source, chunk, &proof.page) &&
         make(source, client, chunk, &proof.page, &proof.chunk))
         look_up(source, client, chunk, 1, &proof);
     const ChunkMap* passed_over = kept_share_map(source->share, chunk);

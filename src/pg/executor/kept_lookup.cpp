@@ -1,0 +1,70 @@
+// See kept_lookup.h.
+#include "pg/executor/kept_lookup.h"
+
+#include <cstring>
+
+#include "pg/allocate.h"
+
+namespace gpujoin {
+
+namespace {
+
+// Without the blocks that the scan does not know of.
+void cut_map(ChunkMap* map, uint32 chunk, BlockNumber blocks) {
+    if (blocks / kChunkBlocks > chunk) return;
+    for (uint32 block = blocks % kChunkBlocks; block < kChunkBlocks; block++)
+        map->bits[block >> 3] &= static_cast<uint8>(~(1u << (block & 7)));
+}
+
+bool is_current(const FoundProof* proof) {
+    return proof->chunk.exists && proof->chunk.proof.version == proof->page.version;
+}
+
+// Where less than half of what could be kept is left, it had better be made again; and where columns are
+// missing, which can only join all that is there, unless that is left.
+void renew(Relation relation, Client* client, uint32 number, FoundProof* proof) {
+    FoundChunk* chunk = &proof->chunk;
+    const ChunkMap kept = proven_blocks(proof);
+    const ChunkMap unchanged = unchanged_blocks(relation, number, kept, chunk->proof.since);
+    const bool is_whole = contains(unchanged, chunk->map);
+    if (2 * count_blocks(unchanged) < count_blocks(proof->page.map) || (chunk->handle == 0 && !is_whole))
+        return;
+    const RenewKeptBody body = {
+        chunk_key(relation, number), chunk->proof.version, proof->page.version, unchanged, {}};
+    client_renew_kept(client, body);
+    chunk->proof.version = proof->page.version;
+    chunk->map = unchanged;
+    chunk->is_whole = chunk->is_whole && is_whole;
+}
+
+}  // namespace
+
+void look_up_chunks(Relation relation, Client* client, std::span<const ChunkColumn> columns, uint32 first,
+                    uint32 count, BlockNumber blocks, FoundProof* proofs) {
+    ChunkKey key = chunk_key(relation, first);
+    auto* found = unset<FoundChunk>(count);
+    for (uint32 i = 0; i < count; i++) {
+        MapPage* page = &proofs[i].page;
+        proofs[i].is_proven = read_map_page(relation, first + i, page);
+        cut_map(&page->map, first + i, blocks);
+    }
+    client_find_kept(client, &key, count, columns, found);
+    for (uint32 i = 0; i < count; i++) {
+        FoundProof* proof = &proofs[i];
+        proof->chunk = found[i];
+        if (proof->is_proven && proof->chunk.exists && !is_current(proof))
+            renew(relation, client, first + i, proof);
+        proof->is_usable = proof->is_proven && proof->chunk.handle != 0 && is_current(proof);
+    }
+    pfree(found);
+}
+
+ChunkMap proven_blocks(const FoundProof* proof) {
+    return common_blocks(proof->chunk.map, proof->page.map);
+}
+
+uint64 count_lacking_blocks(const FoundProof* proof) {
+    return count_blocks(other_blocks(proof->page.map, proof->chunk.map));
+}
+
+}  // namespace gpujoin

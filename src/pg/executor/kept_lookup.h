@@ -1,0 +1,28 @@
+// Looking chunks of a table up: what the server has of them, and what of that is true still.
+#pragma once
+
+#include "pg/client/kept_client.h"
+#include "pg/executor/kept_proof.h"
+
+namespace gpujoin {
+
+// A chunk as it is found, with what proves it.
+struct FoundProof {
+    MapPage page;
+    FoundChunk chunk;
+    bool is_proven;  // the page proves something
+    bool is_usable;  // rows of the chunk, with all columns, may be used: those of proven_blocks()
+};
+
+// Looks up so many chunks that are next to each other, of a table that has so many blocks as far as the
+// caller knows; map pages first. One that has another version is proven anew where most of its blocks have
+// not changed.
+void look_up_chunks(Relation relation, Client* client, std::span<const ChunkColumn> columns, uint32 first,
+                    uint32 count, BlockNumber blocks, FoundProof* proofs);
+
+// The blocks of a usable chunk whose rows are kept and still true; and those that it has no rows of, though
+// they could be kept.
+ChunkMap proven_blocks(const FoundProof* proof);
+uint64 count_lacking_blocks(const FoundProof* proof);
+
+}  // namespace gpujoin
