@@ -21,7 +21,7 @@ CREATE VIEW seen AS SELECT a, b, v FROM sale WHERE v > 100;
 CREATE VIEW guarded WITH (security_barrier) AS SELECT * FROM sale WHERE b > 0;
 VACUUM ANALYZE sale, part, parent, child, nothing, large;
 
--- How they look, and that they are taken where that is clearly cheaper: not for few rows, nor for about as many groups as rows.
+-- How they look, and that they are taken where that is clearly cheaper: not for few rows. As many groups as rows come once each.
 SET max_parallel_workers_per_gather = 0;
 SET gpujoin.startup_cost = 0;  -- what is measured of it depends on what else the machine does
 EXPLAIN (COSTS OFF) SELECT b, sum(price), avg(price), count(*) FROM large GROUP BY b;

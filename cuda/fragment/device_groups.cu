@@ -21,6 +21,7 @@ class FlushCursor final : public Cursor {
 
     Status start() {
         GPUJOIN_RETURN_IF_FAILED(work_.begin());
+        is_complete_ = tables_.sink().plan().completes_groups && tables_.are_complete();
         return seek();
     }
     Status next(const Sink& sink, ResultBatch* result) override {
@@ -40,6 +41,7 @@ class FlushCursor final : public Cursor {
     BatchWork work_;
     const std::atomic<bool>* const cancel_;
     GroupWriter writer_;
+    bool is_complete_ = false;
     GroupTable* table_ = nullptr;
 };
 
@@ -47,6 +49,7 @@ Status FlushCursor::write(const Sink& sink, ResultBatch* result) {
     *result = {};
     GPUJOIN_RETURN_IF_FAILED(work_.use());
     if (cancel_ && cancel_->load(std::memory_order_relaxed)) return cancelled_status();
+    result->complete = is_complete_;
     if (table_) {
         AddTime timer(&tables_.counters().ns);
         bool done = false;

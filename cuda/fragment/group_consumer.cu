@@ -97,6 +97,7 @@ Status GroupConsumer::add() {
     release();
     if (table_->groups() > 0) {
         gives_out_ = true;
+        tables_.note_given_out();
         return group_writer_.start(work_.context(), table_);
     }
     if (rows == 1) return status;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -38,6 +39,14 @@ class GroupTables {
         free_.push_back(table);
     }
 
+    // Groups of a table go to the client, which will get them again when there are more of them.
+    void note_given_out() { gave_out_ = true; }
+    // While no batch runs: whether what is left are complete groups.
+    bool are_complete() const {
+        return !gave_out_ && std::count_if(all_.begin(), all_.end(),
+                                           [](const auto& table) { return table->groups() > 0; }) <= 1;
+    }
+
     // While no batch runs: the next table that has groups, or nullptr.
     GroupTable* next_filled() const {
         auto has_groups = [](const auto& table) { return table->groups() > 0; };
@@ -46,6 +55,7 @@ class GroupTables {
     }
     void clear() {
         for (const auto& table : all_) table->clear();
+        gave_out_ = false;
     }
 
     const DeviceSink& sink() const { return sink_; }
@@ -57,6 +67,7 @@ class GroupTables {
     MemoryAccount account_;
     DeviceSink sink_;
     SinkCounters& counters_;
+    std::atomic<bool> gave_out_{false};
     std::mutex mutex_;  // of both lists
     std::vector<std::unique_ptr<GroupTable>> all_;
     std::vector<GroupTable*> free_;  // the one that was used last at the end

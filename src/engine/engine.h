@@ -43,6 +43,7 @@ struct ResultBatch {
     uint32_t rows = 0;
     bool done = false;          // the cursor has no more rows
     bool undecided = false;     // the filter program may have left some of the pairs undecided
+    bool complete = false;      // groups, none of which has come before or comes again
     uint64_t bytes_needed = 0;  // > 0, with no rows: the next row alone needs a sink of this many bytes
     // uint32[rows]: row number in the probe batch; only where they are named, and not in scan_build
     uint64_t probe_rows = kNoBuffer;

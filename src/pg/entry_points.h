@@ -25,7 +25,9 @@ void install_prospects();
 // with RegisterCustomScanMethods under their names.
 extern const CustomScanMethods scan_methods;
 extern const CustomScanMethods group_methods;
+extern const CustomScanMethods complete_groups_methods;
 inline constexpr const char* kNodeName = "GPU Join";
 inline constexpr const char* kGroupNodeName = "GPU Aggregate";
+inline constexpr const char* kCompleteGroupsNodeName = "GPU Finalize Aggregate";
 
 }  // namespace gpujoin

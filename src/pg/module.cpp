@@ -32,6 +32,7 @@ void _PG_init(void) {
     using namespace gpujoin;
     register_node(&scan_methods);
     register_node(&group_methods);
+    register_node(&complete_groups_methods);
     define_settings();
     install_noted_join_hook();
     install_groups_hook();

@@ -211,7 +211,7 @@ List* append_integers(List* list, std::initializer_list<int> values) {
 
 List* groups_to_list(const GroupsPlan* groups) {
     List* list = append_integers(NIL, {groups->keys, groups->any_count, groups->values.count,
-                                       groups->programs, groups->aggregates, groups->states});
+                                       groups->programs, groups->aggregates, groups->states, groups->completes});
     list = append_word(list, &groups->estimated_groups);
     for (int i = 0; i < groups->keys; i++)
         list = append_integers(
@@ -256,6 +256,7 @@ GroupsPlan* groups_from_list(const List* list) {
     groups->programs = reader.next_count(kMaxValues);
     groups->aggregates = reader.next_count(kMaxAggregates);
     groups->states = reader.next_count(kMaxGroupStates);
+    groups->completes = reader.next() != 0;
     reader.next_word(&groups->estimated_groups);
     for (int i = 0; i < groups->keys; i++) {
         groups->key_encoding[i] = static_cast<KeyEncoding>(reader.next());

@@ -165,6 +165,7 @@ struct GroupsPlan {
     int states;
     EntryState state[kMaxGroupStates];
     double estimated_groups;
+    bool completes;  // each had better come once: a node above makes no use of parts of them
 };
 
 struct PlanData {

@@ -181,6 +181,7 @@ void Session::send_result(Participant& participant, const Task& task, const Deli
     body.rows = batch.rows;
     body.last = batch.done;
     body.undecided = batch.undecided;
+    body.complete = batch.complete;
     body.probe_rows = body.build_rows = kNoBuffer;
     std::span<const ColumnBuffers> columns;
     if (batch.rows > 0) {

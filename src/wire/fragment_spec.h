@@ -47,7 +47,8 @@ struct StageSpec {
 // Rows: for each row of the last stage the number of its source row, and the sink's inputs. If there is a
 // single stage the join's own results are the sink's, whatever the kind of join, and there are no inputs.
 // Groups: the rows of the last stage are aggregated; the client gets groups, partial ones: a group may come
-// more than once, each time with what was aggregated since.
+// more than once, each time with what was aggregated since. Complete ones are asked for where each had better
+// come once, when it is flushed; if memory allows that, results say so.
 enum class SinkKind : uint8_t { Rows, Groups };
 
 // Aggregates leave out rows whose value is NULL, and those whose filter is not true.
@@ -72,7 +73,7 @@ struct AggregateSpec {
 
 struct FragmentSpec {
     SinkKind sink;
-    uint8_t reserved;
+    uint8_t completes_groups;  // 1: complete groups are asked for
     uint16_t source_columns;
     uint16_t inputs;      // columns that the sink reads
     uint16_t keys;        // the rest is for a sink of groups

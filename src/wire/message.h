@@ -189,6 +189,8 @@ struct BatchBody {
                           // where the sink has groups: the rows are escaped ones
     uint64_t probe_rows;  // Result: uint32[rows], or kNoBuffer
     uint64_t build_rows;  // Result: uint64[rows], or kNoBuffer
+    uint32_t complete;    // Result: groups, none of which has come before or comes again
+    uint32_t reserved;
 };
 
 struct SkipBody {

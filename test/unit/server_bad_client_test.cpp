@@ -37,7 +37,7 @@ struct Batch {
 
 Batch good_batch(const TestClient& client, uint16_t columns) {
     Batch batch{};
-    batch.body = BatchBody{client.opened.input[0], 1, columns, 0, 0, kNoBuffer, kNoBuffer};
+    batch.body = BatchBody{client.opened.input[0], 1, columns, 0, 0, kNoBuffer, kNoBuffer, 0, 0};
     batch.columns[0].values = 0;
     batch.columns[1].values = 64;
     memset(client.at(client.opened.input[0].offset), 0, 4096);

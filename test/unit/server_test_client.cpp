@@ -241,7 +241,7 @@ uint64_t TestClient::append(const BlockRange& block, const std::vector<BuildRow>
     BlockWriter writer{at(block.offset)};
     ColumnBuffers columns[2] = {write_keys(&writer, keys), write_payloads(&writer, rows, payload)};
     EXPECT_LE(writer.used, block.bytes);
-    BatchBody body{block, static_cast<uint32_t>(rows.size()), 2, 0, 0, kNoBuffer, kNoBuffer};
+    BatchBody body{block, static_cast<uint32_t>(rows.size()), 2, 0, 0, kNoBuffer, kNoBuffer, 0, 0};
     EXPECT_TRUE(send(MessageType::Append, ++last_sequence_, &body, columns, stage));
     return last_sequence_;
 }
@@ -265,7 +265,7 @@ SealReport TestClient::expect_sealed(uint32_t stage) {
 uint64_t TestClient::probe(const BlockRange& block, const std::vector<std::optional<int64_t>>& keys) {
     BlockWriter writer{at(block.offset)};
     ColumnBuffers column = write_keys(&writer, keys);
-    BatchBody body{block, static_cast<uint32_t>(keys.size()), 1, 0, 0, kNoBuffer, kNoBuffer};
+    BatchBody body{block, static_cast<uint32_t>(keys.size()), 1, 0, 0, kNoBuffer, kNoBuffer, 0, 0};
     EXPECT_TRUE(send(MessageType::Probe, ++last_sequence_, &body, {&column, 1}));
     return last_sequence_;
 }

@@ -112,7 +112,7 @@ TEST(Message, OnlyWhatIsAboutAStageNamesOne) {
 
 TEST(Message, BatchesCarryTheirColumns) {
     ColumnBuffers columns[2] = {{1, 2, 3, 4}, {5, 6, 7, 8}};
-    BatchBody body{{64, 128}, 10, 2, 1, 0, 0, kNoBuffer};
+    BatchBody body{{64, 128}, 10, 2, 1, 0, 0, kNoBuffer, 0, 0};
     Packet packet(MessageType::Result, &body, columns);
     Message message;
     ASSERT_TRUE(packet.decode(&message).ok());

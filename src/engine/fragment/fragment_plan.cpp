@@ -47,7 +47,7 @@ class LiveColumns {
 
 SinkPlan make_sink_plan(const FragmentView& fragment, const LiveColumns& live) {
     const FragmentSpec& spec = *fragment.spec;
-    SinkPlan sink{spec.sink, spec.estimated_groups, {}, {}, {}, {}, {}};
+    SinkPlan sink{spec.sink, spec.completes_groups != 0, spec.estimated_groups, {}, {}, {}, {}, {}};
     for (uint32_t i = 0; i < spec.inputs; i++) sink.inputs.push_back(live.find(spec.input[i]));
     sink.keys.assign(spec.key, spec.key + spec.keys);
     sink.values.assign(spec.value, spec.value + spec.values);

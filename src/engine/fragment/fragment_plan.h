@@ -25,6 +25,7 @@ struct StagePlan {
 
 struct SinkPlan {
     SinkKind kind;
+    bool completes_groups;
     uint64_t estimated_groups;
     std::vector<LiveColumn> inputs;
     std::vector<uint16_t> keys;

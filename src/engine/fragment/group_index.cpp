@@ -135,6 +135,24 @@ Status GroupIndex::make_room(uint64_t groups) {
     return {};
 }
 
+void GroupIndex::list_parts(uint32_t bits, uint32_t* numbers, uint32_t* starts) const {
+    const auto part_of = [bits](const Slot& slot) { return uint64_t{slot.tag} << bits >> 32; };
+    const std::span slots(slots_.as<Slot>(), slot_count_);
+    const uint64_t parts = uint64_t{1} << bits;
+    std::fill_n(starts, parts + 1, 0);
+    if (plan_.keys.empty()) {  // the only group has no slot
+        for (uint32_t group = 0; group < store_.rows(); group++) numbers[group] = group;
+        std::fill_n(starts + 1, parts, store_.rows());
+        return;
+    }
+    // A part's start becomes its end, which is the next one's start, while it is filled.
+    for (const Slot& slot : slots)
+        if (slot.group != 0 && part_of(slot) + 2 <= parts) starts[part_of(slot) + 2]++;
+    for (uint64_t part = 2; part <= parts; part++) starts[part] += starts[part - 1];
+    for (const Slot& slot : slots)
+        if (slot.group != 0) numbers[starts[part_of(slot) + 1]++] = slot.group - 1;
+}
+
 void GroupIndex::clear() {
     if (slot_count_ > 0) std::memset(static_cast<void*>(slots_.as<Slot>()), 0, slot_count_ * sizeof(Slot));
 }

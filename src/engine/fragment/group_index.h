@@ -40,6 +40,10 @@ class GroupIndex {
     // many these are.
     uint32_t find(const RowBlock& block, uint64_t rows, uint32_t* groups, uint32_t* new_lanes);
 
+    // Lists the groups by the highest bits of their hashes, so many: those of part i, whose keys no other
+    // part of a table with the same keys has, from starts[i] to starts[i + 1].
+    void list_parts(uint32_t bits, uint32_t* numbers, uint32_t* starts) const;
+
     void clear();
 
   private:

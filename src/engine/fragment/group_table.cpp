@@ -8,6 +8,8 @@ namespace {
 // Groups of a table, and bytes of their values of any length: beyond these it costs more to look groups up
 // than the client's work on groups that come again.
 constexpr uint64_t kMostGroups = 256u << 10;
+// The same where the table is set aside, and its groups are merged with those of others in the end.
+constexpr uint64_t kMostGroupsToMerge = 2u << 20;
 constexpr uint64_t kMostData = 64u << 20;
 
 std::vector<ColumnSpec> stored_columns(const SinkPlan& plan, const GroupKeyLayout& layout) {
@@ -22,6 +24,7 @@ std::vector<ColumnSpec> stored_columns(const SinkPlan& plan, const GroupKeyLayou
 
 GroupTable::GroupTable(const SinkPlan& plan, const GroupKeyLayout& layout, Ledger* ledger)
     : plan_(plan),
+      most_groups_(plan.completes_groups ? kMostGroupsToMerge : kMostGroups),
       store_(ledger, stored_columns(plan, layout)),
       index_(plan, layout, &store_, ledger),
       values_(plan, &store_) {
@@ -33,6 +36,16 @@ GroupTable::GroupTable(const SinkPlan& plan, const GroupKeyLayout& layout, Ledge
     for (size_t i = 0; i < plan.aggregates.size(); i++)
         if (plan.aggregates[i].function == AggregateFunction::Any)
             note(plan.keys.size() + i, plan.aggregates[i].value);
+}
+
+uint64_t GroupTable::data_bytes() const {
+    uint64_t bytes = 0;
+    for (const auto& [column, input] : texts_) bytes += store_.data_bytes(column);
+    return bytes;
+}
+
+bool GroupTable::is_at_limit() const {
+    return store_.rows() + uint64_t{RowBlock::kMostLanes} > most_groups_ || data_bytes() > kMostData;
 }
 
 // As if each row began a group.
@@ -49,7 +62,7 @@ Status GroupTable::make_data_room(const RowBlock& block, uint64_t rows) {
 
 bool GroupTable::has_room(const RowBlock& block, const SinkPrograms& programs) {
     const uint64_t groups = uint64_t{store_.rows()} + block.lanes;
-    return texts_.empty() && groups <= kMostGroups && groups <= store_.capacity() &&
+    return texts_.empty() && groups <= most_groups_ && groups <= store_.capacity() &&
            index_.has_room(groups) && values_.has_range(block, programs);
 }
 
@@ -57,9 +70,7 @@ bool GroupTable::has_room(const RowBlock& block, const SinkPrograms& programs) {
 Status GroupTable::make_room(const RowBlock& block, const SinkPrograms& programs, uint64_t rows,
                              bool* is_full) {
     const uint64_t groups = uint64_t{store_.rows()} + block.lanes;
-    uint64_t data = 0;
-    for (const auto& [column, input] : texts_) data += store_.data_bytes(column);
-    *is_full = groups > kMostGroups || data > kMostData || !values_.has_range(block, programs);
+    *is_full = groups > most_groups_ || data_bytes() > kMostData || !values_.has_range(block, programs);
     if (*is_full) return {};
     Status status = store_.make_room(block.lanes);
     if (status.ok()) status = index_.make_room(groups);
@@ -86,16 +97,43 @@ void GroupTable::add(const RowBlock& block, const SinkPrograms& programs, uint64
     uint32_t groups[RowBlock::kMostLanes];
     uint32_t new_lanes[RowBlock::kMostLanes];
     if (const uint32_t found_new = index_.find(block, rows, groups, new_lanes)) {
-        for (uint32_t i = 0; i < plan_.keys.size(); i++) {
-            const HostColumn& key = block.columns[plan_.keys[i]];
-            uint32_t from[RowBlock::kMostLanes];
-            for (uint32_t n = 0; n < found_new; n++) from[n] = key.row(block.first + new_lanes[n]);
-            store_.write(i, key.source, from, found_new);
-        }
-        values_.begin(block, new_lanes, found_new);
-        store_.add(found_new);
+        begin_groups(block, new_lanes, found_new);
     }
     values_.add(programs, rows, groups);
+}
+
+void GroupTable::begin_groups(const RowBlock& block, const uint32_t* new_lanes, uint32_t count) {
+    for (uint32_t i = 0; i < plan_.keys.size(); i++) {
+        const HostColumn& key = block.columns[plan_.keys[i]];
+        uint32_t from[RowBlock::kMostLanes];
+        for (uint32_t n = 0; n < count; n++) from[n] = key.row(block.first + new_lanes[n]);
+        store_.write(i, key.source, from, count);
+    }
+    values_.begin(block, new_lanes, count);
+    store_.add(count);
+}
+
+Status GroupTable::reserve(uint64_t groups, std::span<const uint64_t> data) {
+    GPUJOIN_RETURN_IF_FAILED(store_.make_room(groups));
+    GPUJOIN_RETURN_IF_FAILED(index_.make_room(groups));
+    for (const auto& [column, input] : texts_)
+        GPUJOIN_RETURN_IF_FAILED(store_.make_data_room(column, data[column]));
+    return {};
+}
+
+void GroupTable::count_data(std::span<const uint32_t> groups, std::span<uint64_t> data) const {
+    for (const auto& [column, input] : texts_) {
+        const cpu::ColumnSource source = store_.source(column);
+        for (uint32_t group : groups) data[column] += source.value(group).bytes;
+    }
+}
+
+void GroupTable::merge(const RowBlock& block) {
+    uint32_t groups[RowBlock::kMostLanes];
+    uint32_t new_lanes[RowBlock::kMostLanes];
+    if (const uint32_t found_new = index_.find(block, block.all(), groups, new_lanes))
+        begin_groups(block, new_lanes, found_new);
+    values_.merge(block, block.all(), groups);
 }
 
 void GroupTable::clear() {

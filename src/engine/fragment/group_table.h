@@ -20,6 +20,18 @@ class GroupTable {
     // Adds the rows of a block that have a bit in `rows`. There is room.
     void add(const RowBlock& block, const SinkPrograms& programs, uint64_t rows);
 
+    // No more groups, or no longer values, go into a table, whatever memory there is.
+    bool is_at_limit() const;
+
+    // Of tables into which the groups of others are merged: makes room for so many groups, and so many bytes
+    // in each column of values of any length; adds groups that lie in columns like those of this table, for
+    // which there is room.
+    Status reserve(uint64_t groups, std::span<const uint64_t> data);
+    void merge(const RowBlock& block);
+    // Adds what those of its groups have in columns of values of any length.
+    void count_data(std::span<const uint32_t> groups, std::span<uint64_t> data) const;
+    const GroupIndex& index() const { return index_; }
+
     // Before groups are read.
     void close() { values_.close(); }
     void clear();
@@ -31,8 +43,11 @@ class GroupTable {
   private:
     Status make_room(const RowBlock& block, const SinkPrograms& programs, uint64_t rows, bool* is_full);
     Status make_data_room(const RowBlock& block, uint64_t rows);
+    void begin_groups(const RowBlock& block, const uint32_t* new_lanes, uint32_t count);
+    uint64_t data_bytes() const;
 
     const SinkPlan& plan_;
+    const uint64_t most_groups_;
     RowStore store_;
     GroupIndex index_;
     GroupValues values_;

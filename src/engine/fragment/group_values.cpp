@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 
 #include "engine/cpu/work/simd.h"
@@ -186,6 +187,55 @@ void GroupValues::add_to(const Aggregate& aggregate, const BlockValues* values, 
                                       : take_extreme<false, false>(words, nulls, values->value, rows, groups);
         case AggregateFunction::Any:
             return;
+    }
+}
+
+namespace {
+
+// Adds what groups of a column have, unless it is NULL, to others of the same aggregate.
+template <typename Value, typename Add>
+void merge_column(const HostColumn& from, const RowBlock& block, uint64_t rows, const uint32_t* groups,
+                  Value* values, uint8_t* nulls, const Add& add) {
+    const auto* source = reinterpret_cast<const Value*>(from.source.values);
+    for_each_lane(rows, [&](uint32_t lane) {
+        const uint32_t row = from.row(block.first + lane);
+        if (from.source.is_null(row)) return;
+        Value& value = values[groups[lane]];
+        value = add(value, source[row]);
+        if (nulls) nulls[groups[lane]] = 0;
+    });
+}
+
+}  // namespace
+
+void GroupValues::merge(const RowBlock& block, uint64_t rows, const uint32_t* groups) {
+    for (const Aggregate& aggregate : aggregates_) {
+        const uint32_t column = aggregate.column;
+        const bool is_float = aggregate.is_float;
+        auto to = [&]<typename Value>(Value* values, const auto& add) {
+            merge_column(block.columns[column], block, rows, groups, values, store_.null_flags(column), add);
+        };
+        switch (aggregate.spec.function) {
+            case AggregateFunction::Count:
+                to(store_.values<int64_t>(column), std::plus<>());
+                break;
+            case AggregateFunction::Sum:
+                if (is_float)
+                    to(store_.values<double>(column), std::plus<>());
+                else
+                    to(store_.values<Sum>(column), std::plus<>());
+                break;
+            case AggregateFunction::Minimum:
+                to(store_.values<int64_t>(column),
+                   [=](int64_t a, int64_t b) { return is_less(b, a, is_float) ? b : a; });
+                break;
+            case AggregateFunction::Maximum:
+                to(store_.values<int64_t>(column),
+                   [=](int64_t a, int64_t b) { return is_less(a, b, is_float) ? b : a; });
+                break;
+            case AggregateFunction::Any:
+                break;
+        }
     }
 }
 

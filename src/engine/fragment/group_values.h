@@ -25,6 +25,9 @@ class GroupValues {
     // Adds the rows that have a bit in `rows` to their groups.
     void add(const SinkPrograms& programs, uint64_t rows, const uint32_t* groups);
 
+    // Adds groups that come from another table, in a block of its columns.
+    void merge(const RowBlock& block, uint64_t rows, const uint32_t* groups);
+
     // Before groups are given out: what is NULL has zero bytes.
     void close();
     void clear();

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "engine/counters.h"
+#include "engine/fragment/group_merger.h"
 #include "engine/fragment/host_writer.h"
 #include "engine/guard.h"
 
@@ -143,8 +144,13 @@ Status GroupConsumer::add() {
         uint32_t lanes = block.lanes;
         if (!table_->has_room(block, programs_))
             GPUJOIN_RETURN_IF_FAILED(table_->make_room(block, programs_, rows, &lanes));
+        if (lanes == 0 && groups_.plan().completes_groups && table_->is_at_limit()) {
+            GPUJOIN_RETURN_IF_FAILED(groups_.take_another_table(&table_));
+            continue;
+        }
         if (lanes == 0) {
             gives_out_ = true;
+            groups_.note_given_out();
             group_writer_.start(table_);
             return {};
         }
@@ -173,10 +179,22 @@ void GroupConsumer::write_escaped(const Sink& sink, ResultBatch* result) {
     result->undecided = result->rows > 0;
 }
 
-// What is left, table by table.
+// What is left: table by table; or, if complete groups are asked for and there is memory, part by part.
 class FlushCursor final : public Cursor {
   public:
-    explicit FlushCursor(HostGroups& groups) : groups_(groups), writer_(groups.plan()) { seek(); }
+    explicit FlushCursor(HostGroups& groups) : groups_(groups), writer_(groups.plan()) {}
+
+    Status start() {
+        const auto& tables = groups_.tables();
+        const auto filled =
+            std::ranges::count_if(tables, [](const auto& table) { return table->groups() > 0; });
+        if (groups_.plan().completes_groups && !groups_.gave_out()) {
+            is_complete_ = filled <= 1;
+            if (!is_complete_) GPUJOIN_RETURN_IF_FAILED(start_merging());
+        }
+        seek();
+        return {};
+    }
 
     Status next(const Sink& sink, ResultBatch* result) override {
         return guarded([&] { return write(sink, result); });
@@ -184,16 +202,34 @@ class FlushCursor final : public Cursor {
     void skip(uint32_t) override {}
 
   private:
+    Status start_merging() {
+        if (!GroupMerger::can_merge(groups_.plan())) return {};
+        merger_ = std::make_unique<GroupMerger>(groups_.plan(), groups_.ledger());
+        const Status status = merger_->start(groups_.tables());
+        is_complete_ = status.ok();
+        if (!is_complete_) merger_.reset();
+        return status.fault == Fault::HostMemory ? Status{} : status;
+    }
+
     Status write(const Sink& sink, ResultBatch* result);
-    // Goes on to a table with groups.
+    // Goes on to a table with groups; nullptr: there is none.
     void seek() {
-        while (table_ < groups_.tables().size() && groups_.tables()[table_]->groups() == 0) table_++;
-        if (table_ < groups_.tables().size()) writer_.start(groups_.tables()[table_].get());
+        table_ = merger_ ? merger_->next() : next_table();
+        if (table_) writer_.start(table_);
+        if (!table_ && merger_) groups_.clear();
+    }
+    GroupTable* next_table() {
+        const auto& tables = groups_.tables();
+        while (number_ < tables.size() && tables[number_]->groups() == 0) number_++;
+        return number_ < tables.size() ? tables[number_].get() : nullptr;
     }
 
     HostGroups& groups_;
     GroupWriter writer_;
-    size_t table_ = 0;
+    std::unique_ptr<GroupMerger> merger_;  // nullptr: tables are given out as they are
+    bool is_complete_ = false;
+    GroupTable* table_ = nullptr;
+    size_t number_ = 0;
 };
 
 Status FlushCursor::write(const Sink& sink, ResultBatch* result) {
@@ -201,11 +237,12 @@ Status FlushCursor::write(const Sink& sink, ResultBatch* result) {
         return failure(Fault::Error, "XX000", "groups in host memory are not written to a device");
     *result = {};
     if (groups_.is_cancelled()) return cancelled_status();
-    if (table_ < groups_.tables().size()) {
+    result->complete = is_complete_;
+    if (table_) {
         AddTime timer(&groups_.counters().ns);
-        if (writer_.write(groups_.tables()[table_].get(), sink, &groups_.counters(), result)) seek();
+        if (writer_.write(table_, sink, &groups_.counters(), result)) seek();
     }
-    result->done = table_ == groups_.tables().size();
+    result->done = !table_;
     return {};
 }
 
@@ -225,14 +262,25 @@ std::unique_ptr<RowConsumer> HostGroups::make_consumer() {
 Status HostGroups::take_table(GroupTable** table) {
     std::lock_guard lock(mutex_);
     if (free_.empty()) {
-        free_.reserve(tables_.size() + 1);  // so that giving back does not fail
-        tables_.push_back(std::make_unique<GroupTable>(plan_, layout_, &ledger_));
-        *table = tables_.back().get();
+        add_table(table);
     } else {
         *table = free_.back();
         free_.pop_back();
     }
     return {};
+}
+
+Status HostGroups::take_another_table(GroupTable** table) {
+    std::lock_guard lock(mutex_);
+    add_table(table);
+    return {};
+}
+
+// With the lock held.
+void HostGroups::add_table(GroupTable** table) {
+    free_.reserve(tables_.size() + 1);  // so that giving back does not fail
+    tables_.push_back(std::make_unique<GroupTable>(plan_, layout_, &ledger_));
+    *table = tables_.back().get();
 }
 
 void HostGroups::give_back(GroupTable* table) {
@@ -242,13 +290,16 @@ void HostGroups::give_back(GroupTable* table) {
 
 Status HostGroups::flush(std::unique_ptr<Cursor>* cursor) {
     return guarded([&]() -> Status {
-        *cursor = std::make_unique<FlushCursor>(*this);
+        auto made = std::make_unique<FlushCursor>(*this);
+        GPUJOIN_RETURN_IF_FAILED(made->start());
+        *cursor = std::move(made);
         return {};
     });
 }
 
 void HostGroups::clear() {
     for (const auto& table : tables_) table->clear();
+    gave_out_ = false;
 }
 
 }  // namespace gpujoin

@@ -26,12 +26,21 @@ class HostGroups final : public Aggregator {
     bool is_cancelled() const { return cancel_ && cancel_->load(std::memory_order_relaxed); }
     // What was taken goes back to the others.
     Status take_table(GroupTable** table);
+    // The table is set aside until all are flushed; the batch goes on with another one.
+    Status take_another_table(GroupTable** table);
+    // Groups of a table go to the client, which will get them again when there are more of them.
+    void note_given_out() { gave_out_ = true; }
+    bool gave_out() const { return gave_out_; }
+    Ledger* ledger() { return &ledger_; }
     void give_back(GroupTable* table);
     const std::vector<std::unique_ptr<GroupTable>>& tables() const { return tables_; }
 
   private:
+    void add_table(GroupTable** table);
+
     const SinkPlan& plan_;
     const GroupKeyLayout layout_;
+    std::atomic<bool> gave_out_{false};
     const std::atomic<bool>* const cancel_;
     Ledger ledger_;
     SinkCounters& counters_;

@@ -31,6 +31,7 @@ struct ResultView {
     bool last;                   // of the batch it answers
     bool undecided;              // of a plain join: the filter program may have left some of the pairs
                                  // undecided; where there are groups: escaped rows
+    bool complete;               // groups, none of which has come before or comes again
     const uint32_t* probe_rows;  // nullptr in scans of the build side, and where there are groups
     const uint64_t* build_rows;  // nullptr unless client_decides
     uint32_t column_count;

@@ -365,6 +365,26 @@ void finish_probing(GpuJoinState* state) {
     state->phase = Phase::Scanning;
 }
 
+bool come_complete(GpuJoinState* state) {
+    while (!has_result_row(state)) {
+        switch (state->phase) {
+            case Phase::Initial:
+                start_join(state);
+                break;
+            case Phase::Probing:
+                if (!next_result(state) && state->phase == Phase::Probing) finish_probing(state);
+                break;
+            case Phase::Scanning:
+                if (!next_result(state) && state->phase == Phase::Scanning) finish_scanning(state);
+                break;
+            case Phase::Done:
+                return true;
+        }
+        if (is_partitioned(state) || runs_together(state)) return false;
+    }
+    return state->phase == Phase::Scanning && state->view.complete;
+}
+
 void finish_scanning(GpuJoinState* state) {
     finish_join(state);
 }

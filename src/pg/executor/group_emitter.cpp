@@ -10,6 +10,7 @@ extern "C" {
 #include "executor/executor.h"
 #include "libpq/pqformat.h"
 #include "utils/array.h"
+#include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 }
 
@@ -70,25 +71,51 @@ Datum count_and_sum(int64 count, int64 sum) {
     return PointerGetDatum(construct_array(elements, 2, INT8OID, sizeof(int64), true, TYPALIGN_DOUBLE));
 }
 
-// As numericvar_serialize() writes a number in units of its last digit: digits of base 10000, most
-// significant first, of which the last one may go beyond the scale.
-void send_numeric(StringInfo buffer, int128 number, int scale) {
+// A number in units of its last digit as numerics have it: digits of base 10000, the least significant one
+// first, which may go beyond the scale.
+struct NumericDigits {
+    int16 digits[kMaxNumericDigits];
+    int count;
+    int weight;  // of the most significant one
+    int sign;
+};
+
+NumericDigits digits_of(int128 number, int scale) {
     const int fraction = (scale + kDigitsOfBase - 1) / kDigitsOfBase;  // digits behind the point
     uint128 rest = number < 0 ? -static_cast<uint128>(number) : static_cast<uint128>(number);
     const int first = kPowers[fraction * kDigitsOfBase - scale];  // what the last digit's unit is
-    int16 digits[kMaxNumericDigits];
-    int count = 0;
+    NumericDigits found = {};
     if (rest > 0) {
         const int below = kNumericBase / first;
-        digits[count++] = static_cast<int16>(rest % below * first);
+        found.digits[found.count++] = static_cast<int16>(rest % below * first);
         for (rest /= below; rest > 0; rest /= kNumericBase)
-            digits[count++] = static_cast<int16>(rest % kNumericBase);
+            found.digits[found.count++] = static_cast<int16>(rest % kNumericBase);
     }
-    pq_sendint32(buffer, count);
-    pq_sendint32(buffer, count > 0 ? count - 1 - fraction : 0);  // weight
-    pq_sendint32(buffer, number < 0 ? kNumericNegative : kNumericPositive);
+    found.weight = found.count > 0 ? found.count - 1 - fraction : 0;
+    found.sign = number < 0 ? kNumericNegative : kNumericPositive;
+    return found;
+}
+
+// As numericvar_serialize() writes it.
+void send_numeric(StringInfo buffer, int128 number, int scale) {
+    NumericDigits found = digits_of(number, scale);
+    pq_sendint32(buffer, found.count);
+    pq_sendint32(buffer, found.weight);
+    pq_sendint32(buffer, found.sign);
     pq_sendint32(buffer, scale);
-    while (count > 0) pq_sendint16(buffer, digits[--count]);
+    while (found.count > 0) pq_sendint16(buffer, found.digits[--found.count]);
+}
+
+// As numeric_recv() reads it.
+Datum wide_numeric(int128 number, int scale) {
+    NumericDigits found = digits_of(number, scale);
+    StringInfoData buffer;
+    initStringInfo(&buffer);
+    for (int part : {found.count, found.weight, found.sign, scale})
+        pq_sendint16(&buffer, static_cast<int16>(part));
+    while (found.count > 0) pq_sendint16(&buffer, found.digits[--found.count]);
+    return DirectFunctionCall3(numeric_recv, PointerGetDatum(&buffer), ObjectIdGetDatum(InvalidOid),
+                               Int32GetDatum(-1));
 }
 
 // What all states of numerics begin with.
@@ -118,16 +145,38 @@ int128 without_last_digits(int128 number, int digits) {
     return number;
 }
 
-// As numeric_avg_serialize() writes it. Its scale is the largest that a value has. (Of none core has no
-// maximum.)
-Datum decimal_state(const EmitState* state, int64 count, int64 scaled, int128 sum) {
-    int scale = scaled > 0 ? state->scale : count > 0 ? state->lower_scale : 0;
+// The scale is the largest that a value has. (Of none core has no maximum.)
+GroupTotal decimal_total(const EmitState* state, uint32_t row) {
+    const int64 count = number_at(&state->count, row);
+    const int scale = number_at(&state->third, row) > 0 ? state->scale : count > 0 ? state->lower_scale : 0;
+    const int128 sum = is_null(&state->value, row) ? 0 : sum_at(&state->value, row);
+    return {count, without_last_digits(sum, state->scale - scale), scale};
+}
+
+// As numeric_avg_serialize() writes it.
+Datum decimal_state(const EmitState* state, uint32_t row) {
+    const GroupTotal total = decimal_total(state, row);
+    const int64 scaled = number_at(&state->third, row);
     StringInfoData buffer;
-    begin_state(&buffer, count, without_last_digits(sum, state->scale - scale), scale);
-    pq_sendint32(&buffer, scale);  // and how many have it
-    pq_sendint64(&buffer, scaled > 0 ? scaled : count);
+    begin_state(&buffer, total.count, total.sum, total.scale);
+    pq_sendint32(&buffer, total.scale);  // and how many have it
+    pq_sendint64(&buffer, scaled > 0 ? scaled : total.count);
     for (int special = 0; special < 3; special++) pq_sendint64(&buffer, 0);  // NaN, Infinity, -Infinity
     return PointerGetDatum(pq_endtypsend(&buffer));
+}
+
+}  // namespace
+
+GroupTotal total_of(const EmitState* state, uint32_t row) {
+    if (state->form == StateForm::DecimalState) return decimal_total(state, row);
+    const int128 sum = is_null(&state->value, row) ? 0 : sum_at(&state->value, row);
+    return {number_at(&state->count, row), state->form == StateForm::CountAndSum ? bigint_of(sum) : sum, 0};
+}
+
+Datum numeric_of_total(const GroupTotal& total) {
+    const bool is_wide = total.sum <= PG_INT64_MIN || total.sum > PG_INT64_MAX;
+    return is_wide ? wide_numeric(total.sum, total.scale)
+                   : numeric_of(static_cast<int64>(total.sum), total.scale);
 }
 
 // NULL where there was no value, but for states that begin with something else.
@@ -144,8 +193,7 @@ Datum state_datum(const EmitState* state, uint32_t row, bool* isnull) {
             return squares_state(number_at(&state->count, row), none ? 0 : sum_at(value, row),
                                  none ? 0 : sum_at(&state->third, row));
         case StateForm::DecimalState:
-            return decimal_state(state, number_at(&state->count, row), number_at(&state->third, row),
-                                 none ? 0 : sum_at(value, row));
+            return decimal_state(state, row);
         case StateForm::Decimal:
             *isnull = none;
             return none ? Datum{0} : numeric_of(number_at(value, row), state->scale);
@@ -160,8 +208,6 @@ Datum state_datum(const EmitState* state, uint32_t row, bool* isnull) {
     }
     elog(ERROR, "state of an aggregate has an unknown form");
 }
-
-}  // namespace
 
 void group_emitter_bind(GroupEmitter* emitter, const ResultView* view) {
     if (view->rows == 0) return;

@@ -36,6 +36,21 @@ struct GroupEmitter {
     int count;
 };
 
+// What an aggregate adds up: a number of values, whose sum is in units of the scale's last digit.
+struct GroupTotal {
+    int64 count;
+    int128 sum;
+    int scale;
+};
+
+// Of a state that has one: CountAndSum, NumericState, DecimalState.
+GroupTotal total_of(const EmitState* state, uint32_t row);
+// The sum.
+Datum numeric_of_total(const GroupTotal& total);
+
+// The transition state of a group of the bound result, as partial aggregation passes it on.
+Datum state_datum(const EmitState* state, uint32_t row, bool* isnull);
+
 // The result that later groups are of.
 void group_emitter_bind(GroupEmitter* emitter, const ResultView* view);
 

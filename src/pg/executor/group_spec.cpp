@@ -61,6 +61,7 @@ void add_group_values(FragmentParts* parts) {
             aggregate->value = any_input(parts, static_cast<Expr*>(list_nth(any, aggregate->value)));
     }
     spec->aggregates = static_cast<uint16_t>(groups->aggregates);
+    spec->completes_groups = groups->completes;
     double estimate = groups->estimated_groups;
     spec->estimated_groups = estimate < 1e18 ? static_cast<uint64_t>(estimate) : uint64_t{1} << 60;
 }

@@ -24,10 +24,6 @@ GpuJoinState* state_of(CustomScanState* node) {
     return reinterpret_cast<GpuJoinState*>(node);
 }
 
-bool has_result_row(const GpuJoinState* state) {
-    return state->has_view && state->next_row < state->view.rows;
-}
-
 // A group of the result in hand, or a row that is a group of its own. What its values point to lives until
 // the next row.
 void emit_group(GpuJoinState* state) {

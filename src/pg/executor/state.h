@@ -234,6 +234,10 @@ bool next_result(GpuJoinState* state);
 // Probing is over: goes on to the build rows that have (not) matched or the groups that are left, or to Done.
 void finish_probing(GpuJoinState* state);
 
+// Of groups that have not begun to come: runs the join up to the first result that has some, or rows. True:
+// they are complete, and all of them come in the results from this one on; or there are none.
+bool come_complete(GpuJoinState* state);
+
 // Scanning is over.
 void finish_scanning(GpuJoinState* state);
 
@@ -247,6 +251,10 @@ void close_join(GpuJoinState* state);
 
 // Makes ready to probe again with the build side as it is.
 void rewind_join(GpuJoinState* state);
+
+inline bool has_result_row(const GpuJoinState* state) {
+    return state->has_view && state->next_row < state->view.rows;
+}
 
 // The batch that the current result belongs to.
 inline ProbeBatch* oldest_batch(GpuJoinState* state) {

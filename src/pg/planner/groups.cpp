@@ -9,6 +9,7 @@
 #include "pg/kept_expression.h"
 #include "pg/overflow.h"
 #include "pg/planner/chains.h"
+#include "pg/planner/complete_groups.h"
 #include "pg/error_free.h"
 #include "pg/planner/filters.h"
 #include "pg/planner/kept.h"
@@ -44,7 +45,7 @@ create_upper_paths_hook_type previous_hook;
 // Below so many rows of an input that is no chain there is nothing to gain.
 constexpr double kFewestSourceRows = 10000;
 // Core reads the same rows, and its aggregation is a part of that plan: what we do beyond fetching their
-// pages must be cheaper by more than costs are wrong, and groups, which are made twice, are charged for.
+// pages must be cheaper by more than costs are wrong, and groups, where they are made twice, are charged for.
 constexpr double kClearlyCheaper = 0.85;
 constexpr double kCostOfGroup = 0.08;
 
@@ -58,6 +59,7 @@ struct GroupCall {
     const GroupPathExtraData* extra;
     List* clause;        // of SortGroupClause
     PathTarget* target;  // of partial groups
+    PathTarget* final;   // the same, with what comes of them
     double groups;
     EngineCosts engine;
     Verdict* verdict;  // nullptr unless it is asked for
@@ -369,9 +371,9 @@ const SortGroupClause* clause_of(const List* clauses, Index reference) {
     return nullptr;
 }
 
-// What partial groups have: as core makes it for itself, the expressions that are grouped by, the columns
-// that are used otherwise, and the aggregates, which give their transition states.
-PathTarget* partial_target(const GroupCall& call) {
+// What groups have: the expressions that are grouped by, the columns that are used otherwise, and the
+// aggregates.
+PathTarget* final_target(const GroupCall& call) {
     PathTarget* grouping = call.grouped->reltarget;
     PathTarget* target = create_empty_pathtarget();
     List* others = NIL;
@@ -389,6 +391,13 @@ PathTarget* partial_target(const GroupCall& call) {
         pull_var_clause(reinterpret_cast<Node*>(others),
                         PVC_INCLUDE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS);
     add_new_columns_to_pathtarget(target, found);
+    return set_pathtarget_cost_width(call.root, target);
+}
+
+// As core makes it for itself: the aggregates give their transition states.
+PathTarget* partial_target(const GroupCall& call) {
+    PathTarget* target = copy_pathtarget(call.final);
+    ListCell* cell;
     foreach (cell, target->exprs) {
         if (!IsA(lfirst(cell), Aggref)) continue;
         auto* partial = makeNode(Aggref);
@@ -515,6 +524,22 @@ void add_final_paths(const GroupCall& call, Path* partial, bool wins) {
     add(partial, AGG_SORTED);
 }
 
+// Many groups that one process gives, and core's node could hash.
+bool comes_complete(const GroupCall& call) {
+    return call.root->parse->groupClause != NIL && (call.extra->flags & GROUPING_CAN_USE_HASH) &&
+           are_many_groups(call.groups);
+}
+
+void add_complete_path(const GroupCall& call, Path* partial) {
+    AggClauseCosts costs = {};
+    get_agg_clause_costs(call.root, AGGSPLIT_FINAL_DESERIAL, &costs);
+    const FinalGroups groups = {call.grouped, call.final, call.clause, castNode(List, call.extra->havingQual),
+                                &costs,       call.groups};
+    Path* path = make_complete_groups_path(call.root, reinterpret_cast<GpuJoinPath*>(partial), groups);
+    if (call.verdict) note_cost(call.verdict, false, path->startup_cost, path->total_cost);
+    add_path(call.grouped, path);
+}
+
 // Core's groups of rows that loops give, which may be many more than expected, go where ours cost little
 // more.
 void displace_loops(const GroupCall& call, const RelOptInfo* input, const Chain* chain, const Path* path) {
@@ -595,11 +620,11 @@ Cost fetching_cost(const Path* path) {
     return page_cost * path->parent->pages;
 }
 
-// input: of core's node that makes the groups.
-bool is_worthwhile(const GroupCall& call, const Chain* chain, const Path* input) {
+// input: of the node that makes the groups, for which each costs so much.
+bool is_worthwhile(const GroupCall& call, const Chain* chain, const Path* input, double cost_of_group) {
     if (setting_force || chain->length > 0) return true;
     Cost fetching = fetching_cost(chain->probe);
-    Cost cost = input->total_cost + kCostOfGroup * input->rows - fetching * (1 - chain->costs.kept);
+    Cost cost = input->total_cost + cost_of_group * input->rows - fetching * (1 - chain->costs.kept);
     ListCell* cell;
     foreach (cell, call.grouped->pathlist)
         if (cost > kClearlyCheaper * (static_cast<Path*>(lfirst(cell))->total_cost - fetching)) return false;
@@ -610,10 +635,12 @@ void add_serial(const GroupCall& call, RelOptInfo* input, RelOptInfo* partial_re
     const Chain* chain = chain_for(call, input, false);
     Path* path = chain ? make_partial_path(call, chain, partial_rel) : nullptr;
     if (!path) return;
-    const bool wins = is_worthwhile(call, chain, path);
-    if (wins) make_way(call, input, chain, path, has_made_way);
+    const bool wins = is_worthwhile(call, chain, path, kCostOfGroup);
+    const bool completes = comes_complete(call) && is_worthwhile(call, chain, path, 0);
+    if (wins || completes) make_way(call, input, chain, path, has_made_way);
     add_final_paths(call, path, wins);
-    if (!wins) note_refusal(call.verdict, {Reason::NotClearlyCheaper});
+    if (completes) add_complete_path(call, path);
+    if (!wins && !completes) note_refusal(call.verdict, {Reason::NotClearlyCheaper});
 }
 
 void add_parallel(const GroupCall& call, RelOptInfo* input, RelOptInfo* partial_rel, bool* has_made_way) {
@@ -623,7 +650,7 @@ void add_parallel(const GroupCall& call, RelOptInfo* input, RelOptInfo* partial_
     double rows = path->rows * parallel_shares(chain->workers);
     auto* gather = reinterpret_cast<Path*>(
         create_gather_path(call.root, partial_rel, path, path->pathtarget, nullptr, &rows));
-    const bool wins = is_worthwhile(call, chain, gather);
+    const bool wins = is_worthwhile(call, chain, gather, kCostOfGroup);
     if (wins) make_way(call, input, chain, gather, has_made_way);
     add_final_paths(call, gather, wins);
 }
@@ -662,6 +689,7 @@ void propose_groups(PlannerInfo* root, RelOptInfo* input, RelOptInfo* output,
     call.extra = grouping;
     call.verdict = verdict;
     call.clause = group_clause(root);
+    call.final = final_target(call);
     call.target = partial_target(call);
     call.groups = 1;
     if (call.clause != NIL)

@@ -1,0 +1,49 @@
+// GroupMerger: makes complete groups of those of several tables, which may have the same ones. The groups are
+// merged part by part, by the highest bits of their keys' hashes, so that each part's table is small
+// (partitioned aggregation: V. Leis et al., Morsel-Driven Parallelism, SIGMOD 2014, 4.4).
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/fragment/group_table.h"
+
+namespace gpujoin {
+
+class GroupMerger {
+  public:
+    // The plan outlives it.
+    GroupMerger(const SinkPlan& plan, Ledger* ledger);
+
+    // Whether groups of this plan can be merged: partial sums of floats may leave the range of floats.
+    static bool can_merge(const SinkPlan& plan);
+
+    // Takes the tables, which must stay as they are, and all memory that merging takes: what comes after this
+    // does not fail. Fails with Fault::HostMemory, and then nothing has happened.
+    Status start(const std::vector<std::unique_ptr<GroupTable>>& tables);
+
+    // The complete groups of the next part, until the next call; nullptr: there are no more.
+    GroupTable* next();
+
+  private:
+    struct Source {
+        const GroupTable* table;
+        cpu::HostArray numbers;        // of its groups, part by part
+        std::vector<uint32_t> starts;  // of the parts
+    };
+
+    Status list(const GroupTable& table);
+    Status reserve();
+    void merge(const Source& source);
+
+    const SinkPlan plan_;  // of groups as rows
+    const GroupKeyLayout layout_;
+    Ledger* const ledger_;
+    std::vector<Source> sources_;
+    GroupTable merged_;
+    uint32_t bits_ = 0;
+    uint32_t part_ = 0;
+};
+
+}  // namespace gpujoin

@@ -1,0 +1,90 @@
+// See complete_groups.h.
+#include "pg/planner/complete_groups.h"
+
+#include "pg/allocate.h"
+#include "pg/compat.h"
+#include "pg/entry_points.h"
+#include "pg/planner/groups.h"
+
+extern "C" {
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+constexpr double kManyGroups = 1000;
+// Of a group, beyond what is computed of it.
+constexpr Cost kGroupCost = 0.01;
+
+// Setrefs makes references to the columns of what is below of all that is one of them.
+Plan* make_plan(PlannerInfo*, RelOptInfo*, CustomPath* path, List* tlist, List*, List* custom_plans) {
+    const auto* combining = linitial_node(Plan, custom_plans);
+    CustomScan* scan = makeNode(CustomScan);
+    scan->scan.plan.targetlist = tlist;
+    scan->scan.plan.qual = path->custom_private;
+    scan->flags = path->flags;
+    scan->custom_plans = custom_plans;
+    scan->custom_scan_tlist = static_cast<List*>(copyObjectImpl(combining->targetlist));
+    scan->methods = &complete_groups_methods;
+    return &scan->scan.plan;
+}
+
+const CustomPathMethods path_methods = {
+    .CustomName = kCompleteGroupsNodeName,
+    .PlanCustomPath = make_plan,
+    .ReparameterizeCustomPathByChild = nullptr,
+};
+
+const GpuJoinPath* completing(const GpuJoinPath* partial) {
+    auto* groups = unset<GroupsInput>();
+    *groups = *partial->groups;
+    groups->plan.completes = true;
+    auto* path = unset<GpuJoinPath>();
+    *path = *partial;
+    path->groups = groups;
+    return path;
+}
+
+}  // namespace
+
+bool are_many_groups(double count) {
+    return count >= kManyGroups;
+}
+
+Path* make_complete_groups_path(PlannerInfo* root, const GpuJoinPath* partial, const FinalGroups& groups) {
+    const GpuJoinPath* below = completing(partial);
+    Path* input = const_cast<Path*>(&below->path.path);
+    AggPath* combining =
+        create_agg_path(root, groups.grouped, input, groups.target, AGG_HASHED, AGGSPLIT_FINAL_DESERIAL,
+                        groups.clause, NIL, groups.costs, groups.count);
+    auto* path = zeroed<CustomPath>();
+    path->path.type = T_CustomPath;
+    path->path.pathtype = T_CustomScan;
+    path->path.parent = groups.grouped;
+    path->path.pathtarget = groups.grouped->reltarget;
+    path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+    path->methods = &path_methods;
+    path->custom_paths = list_make1(combining);
+    path->custom_private = groups.having;
+    add_disabled_nodes(&path->path, input);
+
+    QualCost having;
+    cost_qual_eval(&having, groups.having, root);
+    const QualCost& computed = groups.grouped->reltarget->cost;
+    const Cost of_group =
+        kGroupCost + groups.costs->finalCost.per_tuple + having.per_tuple + computed.per_tuple;
+    path->path.rows = groups.count;
+    if (groups.having != NIL)
+        path->path.rows =
+            clamp_row_est(groups.count * clauselist_selectivity(root, groups.having, 0, JOIN_INNER, nullptr));
+    path->path.startup_cost = input->startup_cost + having.startup + computed.startup;
+    path->path.total_cost = input->total_cost + having.startup + computed.startup + of_group * groups.count;
+    return &path->path;
+}
+
+}  // namespace gpujoin

@@ -1,0 +1,31 @@
+// Paths of complete groups: where a serial node gives many groups, each of them once as a rule, core's
+// Finalize Aggregate would look every group up in a table of its own, only to find that it is alone. A node
+// above it takes the groups itself if they are complete (executor/complete_groups.cpp).
+#pragma once
+
+#include "pg/planner/join_path.h"
+
+extern "C" {
+#include "postgres.h"
+#include "nodes/pathnodes.h"
+}
+
+namespace gpujoin {
+
+// What the groups are of core's.
+struct FinalGroups {
+    RelOptInfo* grouped;
+    PathTarget* target;           // their columns and aggregates, in the order of the partial groups' target
+    List* clause;                 // of SortGroupClause
+    List* having;                 // conditions, implicitly ANDed
+    const AggClauseCosts* costs;  // of combining
+    double count;
+};
+
+// Whether it is worth a node that so many groups come once.
+bool are_many_groups(double count);
+
+// partial: of a GPU Aggregate for one process. The path's node has a copy of it below.
+Path* make_complete_groups_path(PlannerInfo* root, const GpuJoinPath* partial, const FinalGroups& groups);
+
+}  // namespace gpujoin
