@@ -25,8 +25,8 @@ MAGIC, VERSION = 0x4E4A5047, 2
 BUILD = [0]  # as in the messages that come
 (HELLO, WELCOME, OPEN, OPEN_PART, ATTACH, OPENED, RESERVE, GRANT, RELEASE, APPEND, APPENDED, SEAL, SEALED, PROBE, RESULT,
  SKIP, MARK_MATCHED, MARKED, SCAN_BUILD, FLUSH, REWIND, REWOUND, GET_STATS, STATS, GET_DEVICES, DEVICES, CALIBRATE, PING,
- PONG, FIND_KEPT, FOUND_KEPT, MAKE_KEPT, APPEND_KEPT, SEAL_KEPT, PROBE_KEPT, BUILD_KEPT, GET_KEPT, FORGET_KEPT, KEPT_TABLES,
- FAILED) = range(1, 41)
+ PONG, FIND_KEPT, FOUND_KEPT, MAKE_KEPT, APPEND_KEPT, SEAL_KEPT, RENEW_KEPT, PROBE_KEPT, BUILD_KEPT, GET_KEPT, FORGET_KEPT,
+ KEPT_TABLES, FAILED) = range(1, 42)
 STAGES = {"hello": HELLO, "open": OPEN, "append": APPEND, "seal": SEAL, "probe": PROBE, "devices": GET_DEVICES, "ping": PING}
 HEADER = struct.Struct("<IHHIIQQQ")
 DEVICES_BYTES = 48 + 32 * (8 + 64 + 160 + 8 + 32 + 8 + 5 * 8)
@@ -71,7 +71,7 @@ def sealed(stage=0):
 
 def result(sequence, rows=1, offset=4 * BLOCK, size=BLOCK, probe_rows=0, columns=(), last=1):
     buffers = b"".join(struct.pack("<QQQQ", *column) for column in columns)
-    body = struct.pack("<QQIHBBQQ", offset, size, rows, len(columns), last, 0, probe_rows, NONE)
+    body = struct.pack("<QQIHBBQQII", offset, size, rows, len(columns), last, 0, probe_rows, NONE, 0, 0)
     return message(RESULT, sequence, body + buffers)
 
 

@@ -4,7 +4,6 @@
 #include "pg/allocate.h"
 #include "pg/compat.h"
 #include "pg/entry_points.h"
-#include "pg/planner/groups.h"
 
 extern "C" {
 #include "nodes/nodeFuncs.h"
@@ -40,25 +39,13 @@ const CustomPathMethods path_methods = {
     .ReparameterizeCustomPathByChild = nullptr,
 };
 
-const GpuJoinPath* completing(const GpuJoinPath* partial) {
-    auto* groups = unset<GroupsInput>();
-    *groups = *partial->groups;
-    groups->plan.completes = true;
-    auto* path = unset<GpuJoinPath>();
-    *path = *partial;
-    path->groups = groups;
-    return path;
-}
-
 }  // namespace
 
 bool are_many_groups(double count) {
     return count >= kManyGroups;
 }
 
-Path* make_complete_groups_path(PlannerInfo* root, const GpuJoinPath* partial, const FinalGroups& groups) {
-    const GpuJoinPath* below = completing(partial);
-    Path* input = const_cast<Path*>(&below->path.path);
+Path* make_complete_groups_path(PlannerInfo* root, Path* input, const FinalGroups& groups) {
     AggPath* combining =
         create_agg_path(root, groups.grouped, input, groups.target, AGG_HASHED, AGGSPLIT_FINAL_DESERIAL,
                         groups.clause, NIL, groups.costs, groups.count);

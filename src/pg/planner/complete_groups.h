@@ -3,8 +3,6 @@
 // above it takes the groups itself if they are complete (executor/complete_groups.cpp).
 #pragma once
 
-#include "pg/planner/join_path.h"
-
 extern "C" {
 #include "postgres.h"
 #include "nodes/pathnodes.h"
@@ -25,7 +23,7 @@ struct FinalGroups {
 // Whether it is worth a node that so many groups come once.
 bool are_many_groups(double count);
 
-// partial: of a GPU Aggregate for one process. The path's node has a copy of it below.
-Path* make_complete_groups_path(PlannerInfo* root, const GpuJoinPath* partial, const FinalGroups& groups);
+// input: of a GPU Aggregate for one process, which asks for complete groups.
+Path* make_complete_groups_path(PlannerInfo* root, Path* input, const FinalGroups& groups);
 
 }  // namespace gpujoin

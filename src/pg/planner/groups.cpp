@@ -530,12 +530,23 @@ bool comes_complete(const GroupCall& call) {
            are_many_groups(call.groups);
 }
 
-void add_complete_path(const GroupCall& call, Path* partial) {
+// A copy, for a node that asks for complete groups.
+Path* completing(const GpuJoinPath* partial) {
+    auto* groups = unset<GroupsInput>();
+    *groups = *partial->groups;
+    groups->plan.completes = true;
+    auto* path = unset<GpuJoinPath>();
+    *path = *partial;
+    path->groups = groups;
+    return &path->path.path;
+}
+
+void add_complete_path(const GroupCall& call, const GpuJoinPath* partial) {
     AggClauseCosts costs = {};
     get_agg_clause_costs(call.root, AGGSPLIT_FINAL_DESERIAL, &costs);
     const FinalGroups groups = {call.grouped, call.final, call.clause, castNode(List, call.extra->havingQual),
                                 &costs,       call.groups};
-    Path* path = make_complete_groups_path(call.root, reinterpret_cast<GpuJoinPath*>(partial), groups);
+    Path* path = make_complete_groups_path(call.root, completing(partial), groups);
     if (call.verdict) note_cost(call.verdict, false, path->startup_cost, path->total_cost);
     add_path(call.grouped, path);
 }
@@ -639,7 +650,7 @@ void add_serial(const GroupCall& call, RelOptInfo* input, RelOptInfo* partial_re
     const bool completes = comes_complete(call) && is_worthwhile(call, chain, path, 0);
     if (wins || completes) make_way(call, input, chain, path, has_made_way);
     add_final_paths(call, path, wins);
-    if (completes) add_complete_path(call, path);
+    if (completes) add_complete_path(call, reinterpret_cast<GpuJoinPath*>(path));
     if (!wins && !completes) note_refusal(call.verdict, {Reason::NotClearlyCheaper});
 }
 
