@@ -118,7 +118,7 @@ SET gpujoin.force = on;
 SET gpujoin.aggregate = off;
 SELECT why('SELECT sum(i) FROM m');
 RESET gpujoin.aggregate;
-SELECT why('SELECT i, count(*) FROM m GROUP BY ROLLUP (i)');
+SELECT why('SELECT count(*) FROM m GROUP BY GROUPING SETS ((), ())');
 SELECT why('SELECT i, count(*), generate_series(1, 2) FROM m GROUP BY i');
 SELECT why('SELECT count(DISTINCT t) FROM m');
 SELECT why('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY i) FROM m');

@@ -460,6 +460,21 @@ inline Relids without_outer_joins([[maybe_unused]] const PlannerInfo* root, Reli
 #endif
 }
 
+// From 18 on, expressions that are grouped by sets are other ones above the grouping than below.
+constexpr bool kCombinesSets = PG_VERSION_NUM < 180000;
+
+// Core's path for grouping by sets, as another one does it.
+inline Path* group_by_sets(PlannerInfo* root, RelOptInfo* grouped, Path* input, const GroupingSetsPath* model,
+                           const AggClauseCosts* costs) {
+#if PG_VERSION_NUM >= 170000
+    return reinterpret_cast<Path*>(create_groupingsets_path(root, grouped, input, model->qual,
+                                                            model->aggstrategy, model->rollups, costs));
+#else
+    return reinterpret_cast<Path*>(create_groupingsets_path(
+        root, grouped, input, model->qual, model->aggstrategy, model->rollups, costs, model->path.rows));
+#endif
+}
+
 // What a query groups by; from 16 on without what is redundant.
 inline List* group_clause(const PlannerInfo* root) {
 #if PG_VERSION_NUM >= 160000

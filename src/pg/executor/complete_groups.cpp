@@ -2,7 +2,7 @@
 // each group comes once. Below it there is that very node, and below that one the GPU Aggregate. When this
 // one is asked for its first row, it runs the GPU Aggregate up to its first group, or rows that come back to
 // be aggregated by PostgreSQL. If the server says then that the groups are complete, it takes them itself;
-// otherwise core's node does, from the first one on.
+// otherwise core's node does, from the first one on. So it does in any case where there are grouping sets.
 #include "pg/entry_points.h"
 
 #include "pg/allocate.h"
@@ -27,6 +27,7 @@ enum class Source : uint8_t {
 
 struct CompleteGroupsState {
     CustomScanState css;   // first
+    bool only_combines;    // there are grouping sets: of what follows only core's node is used
     PlanState* combining;  // core's node
     GpuJoinState* groups;
     GroupFinals* finals;
@@ -43,6 +44,7 @@ void begin_node(CustomScanState* node, EState* estate, int eflags) {
     state->combining = ExecInitNode(linitial_node(Plan, plan->custom_plans), estate,
                                     eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
     node->custom_ps = list_make1(state->combining);
+    if (state->only_combines) return;
     auto* below = castNode(CustomScanState, outerPlanState(state->combining));
     if (reinterpret_cast<const CustomScan*>(below->ss.ps.plan)->methods != &group_methods)
         elog(ERROR, "there is no %s below a %s", kGroupNodeName, kCompleteGroupsNodeName);
@@ -120,19 +122,21 @@ void end_node(CustomScanState* node) {
 void rescan_node(CustomScanState* node) {
     auto* state = state_of(node);
     PlanState* combining = state->combining;
-    PlanState* groups = &state->groups->css.ss.ps;
     if (node->ss.ps.chgParam) UpdateChangedParamSet(combining, node->ss.ps.chgParam);
     const bool is_changed = combining->chgParam;
     const bool was_combined = state->source == Source::Combined;
+    if (state->only_combines && !is_changed) return ExecReScan(combining);
+    if (state->only_combines) return;  // it is when it is asked for rows
     if (was_combined || is_changed) ExecReScan(combining);
     if (was_combined && !is_changed) return;
+    PlanState* groups = &state->groups->css.ss.ps;
     if (state->source == Source::Complete && !groups->chgParam) ExecReScan(groups);
     state->source = Source::Unknown;
 }
 
 void explain_node(CustomScanState* node, List*, ExplainState* es) {
     const Source source = state_of(node)->source;
-    if (!es->analyze || source == Source::Unknown) return;
+    if (!es->analyze || source == Source::Unknown || state_of(node)->only_combines) return;
     ExplainPropertyText("Groups", source == Source::Complete ? "complete" : "combined", es);
 }
 
@@ -152,10 +156,12 @@ constexpr CustomExecMethods exec_methods = {
     .ExplainCustomScan = explain_node,
 };
 
-Node* create_state(CustomScan*) {
+Node* create_state(CustomScan* plan) {
     auto* state = zeroed<CompleteGroupsState>();
     NodeSetTag(state, T_CustomScanState);
     state->css.methods = &exec_methods;
+    state->only_combines = plan->custom_private != NIL;
+    if (state->only_combines) state->source = Source::Combined;
     return reinterpret_cast<Node*>(state);
 }
 

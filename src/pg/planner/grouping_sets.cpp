@@ -1,0 +1,92 @@
+// See grouping_sets.h.
+#include "pg/planner/grouping_sets.h"
+
+#include "pg/allocate.h"
+#include "pg/compat.h"
+#include "pg/entry_points.h"
+
+extern "C" {
+#include "nodes/plannodes.h"
+#include "optimizer/pathnode.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+// Core's node for rows becomes one for partial groups, before references to what is below are made of its
+// expressions. The node that is made here passes on what it gives.
+Plan* make_plan(PlannerInfo*, RelOptInfo*, CustomPath* path, List* tlist, List*, List* custom_plans) {
+    auto* combining = linitial_node(Agg, custom_plans);
+    combining->aggsplit = AGGSPLIT_FINAL_DESERIAL;
+    ListCell* cell;
+    foreach (cell, combining->chain) lfirst_node(Agg, cell)->aggsplit = AGGSPLIT_FINAL_DESERIAL;
+    CustomScan* scan = makeNode(CustomScan);
+    scan->scan.plan.targetlist = tlist;
+    scan->flags = path->flags;
+    scan->custom_plans = custom_plans;
+    scan->custom_private = list_make1_int(true);  // nothing but combined groups
+    scan->custom_scan_tlist = static_cast<List*>(copyObjectImpl(combining->plan.targetlist));
+    scan->methods = &complete_groups_methods;
+    return &scan->scan.plan;
+}
+
+const CustomPathMethods path_methods = {
+    .CustomName = kCompleteGroupsNodeName,
+    .PlanCustomPath = make_plan,
+    .ReparameterizeCustomPathByChild = nullptr,
+};
+
+// Rows come sorted for the first of the sets that are not hashed.
+bool needs_order(const GroupingSetsPath* model) {
+    ListCell* cell;
+    foreach (cell, model->rollups) {
+        const auto* rollup = lfirst_node(RollupData, cell);
+        if (!rollup->is_hashed && rollup->groupClause != NIL) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+bool can_combine_sets() {
+    return kCombinesSets;
+}
+
+const GroupingSetsPath* cheapest_sets_path(const RelOptInfo* grouped) {
+    const GroupingSetsPath* cheapest = nullptr;
+    ListCell* cell;
+    foreach (cell, grouped->pathlist) {
+        if (!IsA(lfirst(cell), GroupingSetsPath)) continue;
+        const auto* path = lfirst_node(GroupingSetsPath, cell);
+        if (!cheapest || path->path.total_cost < cheapest->path.total_cost) cheapest = path;
+    }
+    if (!cheapest) return nullptr;
+    auto* copy = unset<GroupingSetsPath>();
+    *copy = *cheapest;
+    return copy;
+}
+
+Path* make_sets_path(PlannerInfo* root, const GroupingSetsPath* model, Path* partial,
+                     const AggClauseCosts* costs) {
+    RelOptInfo* grouped = model->path.parent;
+    if (needs_order(model))
+        partial = reinterpret_cast<Path*>(
+            create_sort_path(root, partial->parent, partial, root->group_pathkeys, -1.0));
+    Path* combining = group_by_sets(root, grouped, partial, model, costs);
+    auto* path = zeroed<CustomPath>();
+    path->path.type = T_CustomPath;
+    path->path.pathtype = T_CustomScan;
+    path->path.parent = grouped;
+    path->path.pathtarget = combining->pathtarget;
+    path->path.rows = combining->rows;
+    path->path.startup_cost = combining->startup_cost;
+    path->path.total_cost = combining->total_cost;
+    path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+    path->methods = &path_methods;
+    path->custom_paths = list_make1(combining);
+    add_disabled_nodes(&path->path, combining);
+    return &path->path;
+}
+
+}  // namespace gpujoin
