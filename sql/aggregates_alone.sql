@@ -27,7 +27,7 @@ SET gpujoin.startup_cost = 0;  -- what is measured of it depends on what else th
 EXPLAIN (COSTS OFF) SELECT b, sum(price), avg(price), count(*) FROM large GROUP BY b;
 EXPLAIN (COSTS OFF) SELECT sum(price * 2) FROM large WHERE a < 900;
 EXPLAIN (COSTS OFF) SELECT sum(price) FROM sale;
-EXPLAIN (COSTS OFF) SELECT id, sum(price) FROM large GROUP BY id;
+SELECT bool_or(line ~ 'GPU Finalize Aggregate') = (SELECT bool_and(engine = 'cpu' OR state <> 'ready') FROM gpujoin_devices) AS taken_by_cpu FROM plan_of('SELECT id, sum(price) FROM large GROUP BY id') AS line;
 SELECT explained('SELECT max(a) FROM large');
 EXPLAIN (COSTS OFF) SELECT sum(price) FROM large WHERE a = 5;
 RESET gpujoin.startup_cost;

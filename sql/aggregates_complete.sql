@@ -94,6 +94,17 @@ SET gpujoin.enabled = off;
 EXECUTE more_than(0);
 EXECUTE more_than(1000000);
 RESET gpujoin.enabled;
+-- HAVING is tested in core's order: what is dear comes last.
+CREATE SEQUENCE calls;
+CREATE FUNCTION dear(bigint) RETURNS boolean LANGUAGE plpgsql COST 100000 AS 'BEGIN PERFORM nextval(''calls''); RETURN true; END';
+SELECT count(*) FROM (SELECT k FROM fact GROUP BY k HAVING dear(sum(v)) AND count(*) > 100000) AS s;
+SELECT is_called FROM calls;
+-- Core's node could not hash.
+SET enable_hashagg = off;
+SELECT count(*) FROM plan_of('SELECT k, sum(v) FROM fact GROUP BY k') AS line WHERE line ~ 'GPU Finalize';
+RESET enable_hashagg;
+DROP FUNCTION dear;
+DROP SEQUENCE calls;
 DROP TABLE fact, dim, nothing, large;
 DROP VIEW queries;
 DROP FUNCTION compare_once;

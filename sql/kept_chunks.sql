@@ -34,4 +34,15 @@ SELECT min(read) AS then, min(missing + extra) AS same FROM generate_series(1, 4
     LATERAL (SELECT * FROM compare_kept('SELECT k, sum(v), count(*), max(id) FROM long WHERE v > ' || -i || ' GROUP BY k')) AS r;
 SELECT * FROM of_long();
 DROP TABLE long;
+-- Where too few blocks are visible to make a chunk again, what there is of it is used by every scan.
+CREATE TABLE half (id integer, k integer, v integer, pad text) WITH (fillfactor = 10);
+INSERT INTO half SELECT i, i % 10, i % 100, repeat('x', 700) FROM generate_series(1, 4000) AS i;
+VACUUM ANALYZE half;
+SELECT gpujoin_keep('half') > 3000 AS kept;
+UPDATE half SET v = v + 1 WHERE id <= 800;
+VACUUM half;
+UPDATE half SET v = v + 1 WHERE id > 1600;
+SELECT max(read) < 3900 AS always, sum(missing + extra) AS differ FROM generate_series(1, 6) AS i,
+    LATERAL (SELECT * FROM compare_kept('SELECT k, sum(v), count(*) FROM half WHERE v > ' || -i || ' GROUP BY k')) AS r;
+DROP TABLE half;
 DROP FUNCTION of_long, compare_kept, kept_by;

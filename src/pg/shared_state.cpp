@@ -112,7 +112,7 @@ void read_server_facts(ServerFacts* facts) {
 
 void read_planning_facts(PlanningFacts* facts) {
     SpinLockAcquire(&shared->lock);
-    *facts = {shared->facts.host_memory, shared->facts.rates};
+    *facts = {shared->facts.host_memory, shared->facts.has_gpu, shared->facts.rates};
     SpinLockRelease(&shared->lock);
 }
 

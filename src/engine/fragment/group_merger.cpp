@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "engine/guard.h"
+
 namespace gpujoin {
 
 namespace {
@@ -25,8 +27,12 @@ SinkPlan plan_of_groups(const SinkPlan& plan) {
 
 }  // namespace
 
-GroupMerger::GroupMerger(const SinkPlan& plan, Ledger* ledger)
-    : plan_(plan_of_groups(plan)), layout_(plan_), ledger_(ledger), merged_(plan_, layout_, ledger) {}
+GroupMerger::GroupMerger(const SinkPlan& plan, Ledger* ledger, const std::atomic<bool>* cancel)
+    : plan_(plan_of_groups(plan)),
+      layout_(plan_),
+      ledger_(ledger),
+      cancel_(cancel),
+      merged_(plan_, layout_, ledger) {}
 
 bool GroupMerger::can_merge(const SinkPlan& plan) {
     return std::ranges::none_of(plan.aggregates, [&](const AggregateSpec& aggregate) {
@@ -36,6 +42,7 @@ bool GroupMerger::can_merge(const SinkPlan& plan) {
 }
 
 Status GroupMerger::list(const GroupTable& table) {
+    if (is_cancelled()) return cancelled_status();
     Source& source = sources_.emplace_back();
     source.table = &table;
     source.starts.resize((size_t{1} << bits_) + 1);
@@ -47,6 +54,7 @@ Status GroupMerger::list(const GroupTable& table) {
 // For the largest part, as if no two of its groups were the same.
 Status GroupMerger::reserve() {
     for (uint32_t part = 0; part < 1u << bits_; part++) {
+        if (is_cancelled()) return cancelled_status();
         uint64_t groups = 0;
         std::vector<uint64_t> data(plan_.group_columns.size());
         for (const Source& source : sources_) {
@@ -81,7 +89,10 @@ void GroupMerger::merge(const Source& source) {
 GroupTable* GroupMerger::next() {
     merged_.clear();
     for (; part_ < 1u << bits_; part_++) {
-        for (const Source& source : sources_) merge(source);
+        for (const Source& source : sources_) {
+            if (is_cancelled()) return nullptr;
+            merge(source);
+        }
         if (merged_.groups() == 0) continue;
         part_++;
         return &merged_;

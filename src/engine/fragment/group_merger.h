@@ -13,17 +13,18 @@ namespace gpujoin {
 
 class GroupMerger {
   public:
-    // The plan outlives it.
-    GroupMerger(const SinkPlan& plan, Ledger* ledger);
+    // The plan outlives it. cancel: nullptr, or is looked at between tables.
+    GroupMerger(const SinkPlan& plan, Ledger* ledger, const std::atomic<bool>* cancel);
 
     // Whether groups of this plan can be merged: partial sums of floats may leave the range of floats.
     static bool can_merge(const SinkPlan& plan);
 
     // Takes the tables, which must stay as they are, and all memory that merging takes: what comes after this
-    // does not fail. Fails with Fault::HostMemory, and then nothing has happened.
+    // does not fail. Fails with Fault::HostMemory, and then nothing has happened; or where it is cancelled.
     Status start(const std::vector<std::unique_ptr<GroupTable>>& tables);
 
-    // The complete groups of the next part, until the next call; nullptr: there are no more.
+    // The complete groups of the next part, until the next call; nullptr: there are no more, or it is
+    // cancelled.
     GroupTable* next();
 
   private:
@@ -33,6 +34,7 @@ class GroupMerger {
         std::vector<uint32_t> starts;  // of the parts
     };
 
+    bool is_cancelled() const { return cancel_ && cancel_->load(std::memory_order_relaxed); }
     Status list(const GroupTable& table);
     Status reserve();
     void merge(const Source& source);
@@ -40,6 +42,7 @@ class GroupMerger {
     const SinkPlan plan_;  // of groups as rows
     const GroupKeyLayout layout_;
     Ledger* const ledger_;
+    const std::atomic<bool>* const cancel_;
     std::vector<Source> sources_;
     GroupTable merged_;
     uint32_t bits_ = 0;

@@ -144,7 +144,7 @@ Status GroupConsumer::add() {
         uint32_t lanes = block.lanes;
         if (!table_->has_room(block, programs_))
             GPUJOIN_RETURN_IF_FAILED(table_->make_room(block, programs_, rows, &lanes));
-        if (lanes == 0 && groups_.plan().completes_groups && table_->is_at_limit()) {
+        if (lanes == 0 && table_->is_at_limit() && groups_.may_set_aside()) {
             GPUJOIN_RETURN_IF_FAILED(groups_.take_another_table(&table_));
             continue;
         }
@@ -204,7 +204,7 @@ class FlushCursor final : public Cursor {
   private:
     Status start_merging() {
         if (!GroupMerger::can_merge(groups_.plan())) return {};
-        merger_ = std::make_unique<GroupMerger>(groups_.plan(), groups_.ledger());
+        merger_ = std::make_unique<GroupMerger>(groups_.plan(), groups_.ledger(), groups_.cancel());
         const Status status = merger_->start(groups_.tables());
         is_complete_ = status.ok();
         if (!is_complete_) merger_.reset();
@@ -252,6 +252,7 @@ HostGroups::HostGroups(const SinkPlan& plan, const Limits& limits, SinkCounters*
     : plan_(plan),
       layout_(plan),
       cancel_(limits.cancel),
+      most_set_aside_(plan.completes_groups ? limits.host_memory->limit() / 2 : 0),
       ledger_(~uint64_t{0}, limits.host_memory),
       counters_(*counters) {}
 
@@ -298,8 +299,15 @@ Status HostGroups::flush(std::unique_ptr<Cursor>* cursor) {
 }
 
 void HostGroups::clear() {
-    for (const auto& table : tables_) table->clear();
+    std::lock_guard lock(mutex_);
     gave_out_ = false;
+    if (free_.size() == tables_.size()) {
+        for (const auto& table : tables_) table->clear();
+        return;
+    }
+    // The memory of tables that were set aside is others' again.
+    free_.clear();
+    tables_.clear();
 }
 
 }  // namespace gpujoin

@@ -26,12 +26,15 @@ class HostGroups final : public Aggregator {
     bool is_cancelled() const { return cancel_ && cancel_->load(std::memory_order_relaxed); }
     // What was taken goes back to the others.
     Status take_table(GroupTable** table);
-    // The table is set aside until all are flushed; the batch goes on with another one.
+    // A table is set aside until all are flushed, and the batch goes on with another one: where complete
+    // groups are asked for, and while others can have as much memory.
+    bool may_set_aside() const { return ledger_.used() < most_set_aside_; }
     Status take_another_table(GroupTable** table);
     // Groups of a table go to the client, which will get them again when there are more of them.
     void note_given_out() { gave_out_ = true; }
     bool gave_out() const { return gave_out_; }
     Ledger* ledger() { return &ledger_; }
+    const std::atomic<bool>* cancel() const { return cancel_; }
     void give_back(GroupTable* table);
     const std::vector<std::unique_ptr<GroupTable>>& tables() const { return tables_; }
 
@@ -42,6 +45,7 @@ class HostGroups final : public Aggregator {
     const GroupKeyLayout layout_;
     std::atomic<bool> gave_out_{false};
     const std::atomic<bool>* const cancel_;
+    const uint64_t most_set_aside_;  // bytes
     Ledger ledger_;
     SinkCounters& counters_;
     std::mutex mutex_;  // of both lists

@@ -60,7 +60,7 @@ bool instrumented(GpuJoinState* groups, const Function& function) {
     if (!instrument) return function();
     InstrStartNode(instrument);
     bool found = function();
-    InstrStopNode(instrument, found ? groups->view.rows : 0);
+    InstrStopNode(instrument, found && has_result_row(groups) ? groups->view.rows : 0);
     return found;
 }
 

@@ -1,6 +1,8 @@
 // See kept_columns.h.
 #include "pg/executor/kept_columns.h"
 
+#include <sys/stat.h>
+
 #include <cstring>
 
 #include "pg/allocate.h"
@@ -46,7 +48,7 @@ KeptForm encoded_form(AttrNumber attribute, KeyEncoding encoding, Oid declared_t
 // Everything that the bytes of a kept column depend on. Tables of another database may come by the same
 // numbers, as copies of files with pages that have not been changed for long, when this one has been dropped.
 struct Description {
-    TransactionId database;  // that its row in the catalog was written by
+    uint64 database;  // which one it is
     AttrNumber attribute;
     int16 length;
     Oid type;
@@ -79,12 +81,17 @@ void describe_missing(TupleDesc desc, AttrNumber number, Description* descriptio
     for (uint64 i = 0; i < 2; i++) description->missing[i] = hash_bytes_of(bytes, size, i + 1);
 }
 
-TransactionId writer_of_database() {
-    HeapTuple row = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
-    if (!HeapTupleIsValid(row)) elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
-    const TransactionId writer = HeapTupleHeaderGetRawXmin(row->t_data);
-    ReleaseSysCache(row);
-    return writer;
+// By a file of the database's that is written when it is created, and never again. The same in all processes.
+uint64 birth_of_database() {
+    static uint64 birth = 0;
+    if (birth != 0) return birth;
+    struct stat file;
+    const char* path = psprintf("%s/PG_VERSION", DatabasePath);
+    if (stat(path, &file) != 0)
+        ereport(ERROR, errcode_for_file_access(), errmsg("could not stat file \"%s\": %m", path));
+    const int64 facts[] = {static_cast<int64>(file.st_ino), file.st_mtim.tv_sec, file.st_mtim.tv_nsec};
+    birth = hash_bytes_of(facts, sizeof facts, 1);
+    return birth;
 }
 
 Description describe(Relation relation, const KeptForm* form, AttrNumber number) {
@@ -92,7 +99,7 @@ Description describe(Relation relation, const KeptForm* form, AttrNumber number)
     Form_pg_attribute attribute = TupleDescAttr(desc, number - 1);
     Description description;
     memset(&description, 0, sizeof description);  // padding too
-    description.database = writer_of_database();
+    description.database = birth_of_database();
     description.attribute = number;
     description.length = attribute->attlen;
     description.type = attribute->atttypid;

@@ -25,10 +25,13 @@ bool is_current(const FoundProof* proof) {
 void renew(Relation relation, Client* client, uint32 number, FoundProof* proof) {
     FoundChunk* chunk = &proof->chunk;
     const ChunkMap kept = proven_blocks(proof);
-    const ChunkMap unchanged = unchanged_blocks(relation, number, kept, chunk->proof.since);
+    const uint64 enough = (count_blocks(proof->page.map) + 1) / 2;
+    const bool must_be_whole = chunk->handle == 0;
+    if (count_blocks(kept) < enough || (must_be_whole && !contains(kept, chunk->map))) return;
+    const uint64 may_change = must_be_whole ? 0 : count_blocks(kept) - enough;
+    const ChunkMap unchanged = unchanged_blocks(relation, number, kept, chunk->proof.since, may_change);
     const bool is_whole = contains(unchanged, chunk->map);
-    if (2 * count_blocks(unchanged) < count_blocks(proof->page.map) || (chunk->handle == 0 && !is_whole))
-        return;
+    if (count_blocks(unchanged) < enough || (must_be_whole && !is_whole)) return;
     const RenewKeptBody body = {
         chunk_key(relation, number), chunk->proof.version, proof->page.version, unchanged, {}};
     client_renew_kept(client, body);

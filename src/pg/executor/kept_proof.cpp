@@ -85,13 +85,16 @@ uint64 log_position() {
     return GetXLogInsertRecPtr();
 }
 
-// Pages that were written without being logged, under wal_level = minimal, have no position, and prove
-// nothing.
-ChunkMap unchanged_blocks(Relation relation, uint32 chunk, const ChunkMap& blocks, uint64 since) {
+// Where files may be copied without being logged (wal_level = minimal), pages of another table may come by
+// this one's numbers.
+ChunkMap unchanged_blocks(Relation relation, uint32 chunk, const ChunkMap& blocks, uint64 since,
+                          uint64 may_change) {
     BufferAccessStrategy strategy = scan_strategy(relation);
     ChunkMap unchanged = {};
+    if (!XLogIsNeeded()) return unchanged;
+    uint64 changed_blocks = 0;
     Buffer last = InvalidBuffer;
-    for (uint32 block = 0; block < kChunkBlocks; block++) {
+    for (uint32 block = 0; block < kChunkBlocks && changed_blocks <= may_change; block++) {
         if (!blocks.has(block)) continue;
         CHECK_FOR_INTERRUPTS();
         const BlockNumber number = chunk * kChunkBlocks + block;
@@ -99,7 +102,10 @@ ChunkMap unchanged_blocks(Relation relation, uint32 chunk, const ChunkMap& block
         LockBuffer(buffer, BUFFER_LOCK_SHARE);
         const XLogRecPtr changed = BufferGetLSNAtomic(buffer);
         UnlockReleaseBuffer(buffer);
-        if (!XLogRecPtrIsInvalid(changed) && changed <= since) unchanged.add(block);
+        if (!XLogRecPtrIsInvalid(changed) && changed <= since)
+            unchanged.add(block);
+        else
+            changed_blocks++;
         last = buffer;
     }
     if (strategy) FreeAccessStrategy(strategy);

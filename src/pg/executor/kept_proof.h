@@ -36,8 +36,10 @@ BufferAccessStrategy scan_strategy(Relation relation);
 uint64 log_position();
 
 // Those of a chunk's blocks whose pages have not been changed since they were read; it had come so far before
-// that. The map, which has their bits, has been read before.
-ChunkMap unchanged_blocks(Relation relation, uint32 chunk, const ChunkMap& blocks, uint64 since);
+// that. The map, which has their bits, has been read before. Looks at no more of them when more than
+// may_change have been changed.
+ChunkMap unchanged_blocks(Relation relation, uint32 chunk, const ChunkMap& blocks, uint64 since,
+                          uint64 may_change);
 
 // Whether columns of this table may be kept, and kept ones be used, by this transaction and under this
 // snapshot.

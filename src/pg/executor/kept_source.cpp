@@ -26,7 +26,6 @@ namespace gpujoin {
 namespace {
 
 constexpr BlockNumber kFewestBlocks = 128;  // of a table whose columns are kept
-constexpr uint32 kDecidedAtOnce = 64;       // chunks
 constexpr uint64 kLackingShare = 64;        // that a chunk lacks at least of what could be kept, or it stays
 constexpr uint32 kShareOfChunks = 8;        // that one process takes at once, of those that are left
 
@@ -207,10 +206,13 @@ bool lacks_blocks(const FoundProof* proof) {
     return lacking > 0 && kLackingShare * lacking >= count_blocks(proof->page.map);
 }
 
-// is_renewed: what lacks blocks is made again.
-void decide_chunk(KeptSource* source, uint32 chunk, const FoundProof* proof, bool is_renewed) {
-    const bool is_enough = proof->is_usable && !(is_renewed && lacks_blocks(proof));
-    if (is_enough) {
+// One that is there, but had better be made again if it is time for that.
+bool could_be_renewed(const KeptSource* source, uint32 chunk, const FoundProof* proof) {
+    return proof->is_usable && lacks_blocks(proof) && is_worth_making(source, chunk, &proof->page);
+}
+
+void decide_chunk(KeptSource* source, uint32 chunk, const FoundProof* proof, bool is_time_to_renew) {
+    if (proof->is_usable && !(is_time_to_renew && could_be_renewed(source, chunk, proof))) {
         ChunkMap map = proven_blocks(proof);
         kept_share_add(source->share, {chunk, proof->chunk.handle, proof->chunk.rows}, &map);
     } else if (proof->is_proven && source->share->may_make && is_worth_making(source, chunk, &proof->page)) {
@@ -224,7 +226,7 @@ bool is_time_to_renew(KeptSource* source, const FoundProof* proofs, uint32 count
     uint64 lacking = 0;
     uint64 blocks = 0;
     for (uint32 i = 0; i < count; i++) {
-        if (!proofs[i].is_usable || !lacks_blocks(&proofs[i])) continue;
+        if (!could_be_renewed(source, i, &proofs[i])) continue;
         lacking += count_lacking_blocks(&proofs[i]);
         blocks += count_blocks(proofs[i].page.map);
     }
@@ -233,13 +235,11 @@ bool is_time_to_renew(KeptSource* source, const FoundProof* proofs, uint32 count
 }
 
 void decide_chunks(KeptSource* source, Client* client, uint32 chunks) {
-    auto* proofs = unset<FoundProof>(Min(chunks, kDecidedAtOnce));
-    for (uint32 first = 0; first < chunks; first += kDecidedAtOnce) {
-        uint32 count = Min(chunks - first, kDecidedAtOnce);
-        look_up(source, client, first, count, proofs);
-        bool is_renewed = is_time_to_renew(source, proofs, count);
-        for (uint32 i = 0; i < count; i++) decide_chunk(source, first + i, &proofs[i], is_renewed);
-    }
+    if (chunks == 0) return;
+    auto* proofs = unset<FoundProof>(chunks);
+    look_up(source, client, 0, chunks, proofs);
+    const bool is_time = is_time_to_renew(source, proofs, chunks);
+    for (uint32 chunk = 0; chunk < chunks; chunk++) decide_chunk(source, chunk, &proofs[chunk], is_time);
     pfree(proofs);
 }
 

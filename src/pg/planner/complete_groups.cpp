@@ -20,12 +20,14 @@ constexpr double kManyGroups = 1000;
 // Of a group, beyond what is computed of it.
 constexpr Cost kGroupCost = 0.01;
 
-// Setrefs makes references to the columns of what is below of all that is one of them.
+// HAVING, which core has put in order, is tested above. Setrefs makes references to the columns of what is
+// below of all that is one of them.
 Plan* make_plan(PlannerInfo*, RelOptInfo*, CustomPath* path, List* tlist, List*, List* custom_plans) {
-    const auto* combining = linitial_node(Plan, custom_plans);
+    auto* combining = linitial_node(Plan, custom_plans);
     CustomScan* scan = makeNode(CustomScan);
     scan->scan.plan.targetlist = tlist;
-    scan->scan.plan.qual = path->custom_private;
+    scan->scan.plan.qual = combining->qual;
+    combining->qual = NIL;
     scan->flags = path->flags;
     scan->custom_plans = custom_plans;
     scan->custom_scan_tlist = static_cast<List*>(copyObjectImpl(combining->targetlist));
@@ -48,7 +50,7 @@ bool are_many_groups(double count) {
 Path* make_complete_groups_path(PlannerInfo* root, Path* input, const FinalGroups& groups) {
     AggPath* combining =
         create_agg_path(root, groups.grouped, input, groups.target, AGG_HASHED, AGGSPLIT_FINAL_DESERIAL,
-                        groups.clause, NIL, groups.costs, groups.count);
+                        groups.clause, groups.having, groups.costs, groups.count);
     auto* path = zeroed<CustomPath>();
     path->path.type = T_CustomPath;
     path->path.pathtype = T_CustomScan;
@@ -57,7 +59,6 @@ Path* make_complete_groups_path(PlannerInfo* root, Path* input, const FinalGroup
     path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
     path->methods = &path_methods;
     path->custom_paths = list_make1(combining);
-    path->custom_private = groups.having;
     add_disabled_nodes(&path->path, input);
 
     QualCost having;

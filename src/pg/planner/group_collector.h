@@ -3,7 +3,7 @@
 #pragma once
 
 #include "pg/planner/filters.h"
-#include "pg/planner/groups.h"
+#include "pg/planner/groups_input.h"
 
 extern "C" {
 #include "postgres.h"

@@ -1,6 +1,16 @@
-// See groups.h. The hook comes when core has made its own paths for the grouping; ours compete with them.
-#include "pg/planner/groups.h"
-
+// Aggregates above a chain of joins, in the same node, or above any other input: the node gives groups with
+// partial transition states, which core's Finalize Aggregate above it combines and finishes. So HAVING,
+// rounding, scale and output are core's own, and a group may come several times: from each process of a
+// parallel plan, and when a table is full.
+//
+// Taken are count, sum, avg, min and max of integers and of numerics of a known scale, and min and max of
+// dates and times, with FILTER, over expressions that the filter machine computes (filters.h); GROUP BY
+// whatever has an equality that can be encoded. A row of which an argument cannot be computed (because
+// PostgreSQL would raise an error, or for NaN, or too many digits) comes back, and PostgreSQL computes it.
+// Everything else is left to core: DISTINCT and ORDER BY within aggregates, aggregates without partial
+// states. Of grouping sets and of complete groups: grouping_sets.h, complete_groups.h.
+//
+// The hook comes when core has made its own paths for the grouping; ours compete with them.
 #include <algorithm>
 
 #include "pg/allocate.h"
@@ -47,6 +57,7 @@ constexpr double kFewestSourceRows = 10000;
 // pages must be cheaper by more than costs are wrong, and groups, where they are made twice, are charged for.
 constexpr double kClearlyCheaper = 0.85;
 constexpr double kCostOfGroup = 0.08;
+constexpr double kBytesOfGroup = 150;  // about, in the engine's tables
 
 // By how much the costs of reading a table's pages directly are too high, at least.
 constexpr double kDirectRead = 1.5;
@@ -61,6 +72,7 @@ struct GroupCall {
     PathTarget* final;   // the same, with what comes of them
     double groups;
     const GroupingSetsPath* sets;  // core's path for them; nullptr: there is one set
+    bool may_repeat;               // groups come several times as likely as not
     EngineCosts engine;
     Verdict* verdict;  // nullptr unless it is asked for
 };
@@ -228,7 +240,7 @@ void add_final_paths(const GroupCall& call, Path* partial, bool wins) {
 // Many groups that one process gives, and core's node could hash.
 bool comes_complete(const GroupCall& call) {
     return !call.sets && call.root->parse->groupClause != NIL &&
-           (call.extra->flags & GROUPING_CAN_USE_HASH) && are_many_groups(call.groups);
+           (call.extra->flags & GROUPING_CAN_USE_HASH) && enable_hashagg && are_many_groups(call.groups);
 }
 
 // A copy, for a node that asks for complete groups.
@@ -348,7 +360,8 @@ void add_serial(const GroupCall& call, RelOptInfo* input, RelOptInfo* partial_re
     Path* path = chain ? make_partial_path(call, chain, partial_rel) : nullptr;
     if (!path) return;
     const bool wins = is_worthwhile(call, chain, path, kCostOfGroup);
-    const bool completes = comes_complete(call) && is_worthwhile(call, chain, path, 0);
+    const bool completes =
+        comes_complete(call) && is_worthwhile(call, chain, path, call.may_repeat ? kCostOfGroup : 0);
     if (wins || completes) make_way(call, input, chain, path, has_made_way);
     add_final_paths(call, path, wins);
     if (completes) add_complete_path(call, reinterpret_cast<GpuJoinPath*>(path));
@@ -412,6 +425,8 @@ void propose_groups(PlannerInfo* root, RelOptInfo* input, RelOptInfo* output,
     if (call.clause != NIL)
         call.groups = estimate_num_groups(root, get_sortgrouplist_exprs(call.clause, grouping->targetList),
                                           input->rows, nullptr, nullptr);
+    call.may_repeat =
+        server.has_gpu || call.groups * kBytesOfGroup > static_cast<double>(server.host_memory) / 2;
     call.engine = engine_costs(server.rates);
     add_grouped_paths(call, input);
 }

@@ -7,7 +7,7 @@
 #include "pg/entry_points.h"
 #include "pg/plan_data.h"
 #include "pg/planner/cost.h"
-#include "pg/planner/groups.h"
+#include "pg/planner/groups_input.h"
 #include "pg/planner/nulling.h"
 #include "pg/planner/row_identity.h"
 #include "pg/settings.h"
