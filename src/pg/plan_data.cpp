@@ -210,8 +210,9 @@ List* append_integers(List* list, std::initializer_list<int> values) {
 }
 
 List* groups_to_list(const GroupsPlan* groups) {
-    List* list = append_integers(NIL, {groups->keys, groups->any_count, groups->values.count,
-                                       groups->programs, groups->aggregates, groups->states, groups->completes});
+    List* list =
+        append_integers(NIL, {groups->keys, groups->any_count, groups->values.count, groups->programs,
+                              groups->aggregates, groups->states, groups->completes});
     list = append_word(list, &groups->estimated_groups);
     for (int i = 0; i < groups->keys; i++)
         list = append_integers(

@@ -216,7 +216,7 @@ class FlushCursor final : public Cursor {
     void seek() {
         table_ = merger_ ? merger_->next() : next_table();
         if (table_) writer_.start(table_);
-        if (!table_ && merger_) groups_.clear();
+        if (!table_ && merger_ && !groups_.is_cancelled()) groups_.clear();
     }
     GroupTable* next_table() {
         const auto& tables = groups_.tables();
@@ -241,6 +241,7 @@ Status FlushCursor::write(const Sink& sink, ResultBatch* result) {
     if (table_) {
         AddTime timer(&groups_.counters().ns);
         if (writer_.write(table_, sink, &groups_.counters(), result)) seek();
+        if (groups_.is_cancelled()) return cancelled_status();  // in the midst of merging, perhaps
     }
     result->done = !table_;
     return {};

@@ -7,7 +7,9 @@
 
 extern "C" {
 #include "nodes/plannodes.h"
+#include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
+#include "optimizer/tlist.h"
 }
 
 namespace gpujoin {
@@ -53,6 +55,21 @@ bool can_combine_sets() {
     return kCombinesSets;
 }
 
+// A key that is a constant, or the same as another one, is NULL in some sets, as neither is elsewhere; and
+// what is volatile has been computed below. References are found by what expressions are.
+bool can_pass_on_sets(const PathTarget* target, const List* keys) {
+    List* seen = NIL;
+    ListCell* cell;
+    foreach (cell, target->exprs) {
+        const Index reference = get_pathtarget_sortgroupref(target, foreach_current_index(cell));
+        if (reference == 0 || !get_sortgroupref_clause_noerr(reference, const_cast<List*>(keys))) continue;
+        auto* key = static_cast<Node*>(lfirst(cell));
+        if (IsA(key, Const) || list_member(seen, key)) return false;
+        seen = lappend(seen, key);
+    }
+    return !contain_volatile_functions(reinterpret_cast<Node*>(target->exprs));
+}
+
 const GroupingSetsPath* cheapest_sets_path(const RelOptInfo* grouped) {
     const GroupingSetsPath* cheapest = nullptr;
     ListCell* cell;
@@ -70,7 +87,7 @@ const GroupingSetsPath* cheapest_sets_path(const RelOptInfo* grouped) {
 Path* make_sets_path(PlannerInfo* root, const GroupingSetsPath* model, Path* partial,
                      const AggClauseCosts* costs) {
     RelOptInfo* grouped = model->path.parent;
-    if (needs_order(model))
+    if (root->group_pathkeys != NIL && needs_order(model))  // else all keys are constants
         partial = reinterpret_cast<Path*>(
             create_sort_path(root, partial->parent, partial, root->group_pathkeys, -1.0));
     Path* combining = group_by_sets(root, grouped, partial, model, costs);

@@ -14,6 +14,10 @@ namespace gpujoin {
 // Whether this major's partial groups can be grouped by sets.
 bool can_combine_sets();
 
+// Whether a node above that for the sets can pass on what it gives, which is the target, grouped by these
+// clauses.
+bool can_pass_on_sets(const PathTarget* target, const List* keys);
+
 // Core's path of the least cost that groups by sets, in a copy that outlives it: other paths may take its
 // place. nullptr: there is none.
 const GroupingSetsPath* cheapest_sets_path(const RelOptInfo* grouped);

@@ -393,7 +393,8 @@ Reason reason_against(PlannerInfo* root, RelOptInfo* input, const RelOptInfo* ou
     const Query* query = root->parse;
     if (!setting_aggregate) return Reason::AggregatesOff;
     const bool has_sets = query->groupingSets != NIL;
-    if (has_sets && (!can_combine_sets() || query->groupClause == NIL || !cheapest_sets_path(output)))
+    if (has_sets && (!can_combine_sets() || query->groupClause == NIL || !cheapest_sets_path(output) ||
+                     !can_pass_on_sets(output->reltarget, query->groupClause)))
         return Reason::GroupingSets;
     if (query->hasTargetSRFs) return Reason::SetReturning;
     // Core does not say so of grouping sets.
