@@ -6,7 +6,7 @@
 SET max_parallel_workers_per_gather = 0;
 CREATE TABLE long (id integer, k integer, v integer, pad text) WITH (fillfactor = 10);
 INSERT INTO long SELECT i, i % 10, i % 100, repeat('x', 700) FROM generate_series(1, 33000) AS i;
-VACUUM ANALYZE long;
+VACUUM (FREEZE, ANALYZE) long;  -- which waits for pages that others have pinned
 SELECT pg_relation_size('long') / 8192 AS blocks;
 CREATE FUNCTION of_long() RETURNS TABLE (chunks integer, "read" integer, "rows" integer, missing bigint, extra bigint) LANGUAGE sql AS $$
     SELECT r.* FROM compare_kept('SELECT k, sum(v), count(*), max(id) FROM long GROUP BY k') AS r $$;
