@@ -20,18 +20,12 @@ constexpr double kManyGroups = 1000;
 // Of a group, beyond what is computed of it.
 constexpr Cost kGroupCost = 0.01;
 
-// HAVING, which core has put in order, is tested above. Setrefs makes references to the columns of what is
-// below of all that is one of them.
+// HAVING, which core has put in order, is tested above.
 Plan* make_plan(PlannerInfo*, RelOptInfo*, CustomPath* path, List* tlist, List*, List* custom_plans) {
     auto* combining = linitial_node(Plan, custom_plans);
-    CustomScan* scan = makeNode(CustomScan);
-    scan->scan.plan.targetlist = tlist;
+    CustomScan* scan = make_node_above(path, tlist, custom_plans);
     scan->scan.plan.qual = combining->qual;
     combining->qual = NIL;
-    scan->flags = path->flags;
-    scan->custom_plans = custom_plans;
-    scan->custom_scan_tlist = static_cast<List*>(copyObjectImpl(combining->targetlist));
-    scan->methods = &complete_groups_methods;
     return &scan->scan.plan;
 }
 
@@ -42,6 +36,18 @@ const CustomPathMethods path_methods = {
 };
 
 }  // namespace
+
+// Setrefs makes references to the columns of what is below of all that is one of them.
+CustomScan* make_node_above(const CustomPath* path, List* tlist, List* custom_plans) {
+    CustomScan* scan = makeNode(CustomScan);
+    scan->scan.plan.targetlist = tlist;
+    scan->flags = path->flags;
+    scan->custom_plans = custom_plans;
+    scan->custom_scan_tlist =
+        static_cast<List*>(copyObjectImpl(linitial_node(Plan, custom_plans)->targetlist));
+    scan->methods = &complete_groups_methods;
+    return scan;
+}
 
 bool are_many_groups(double count) {
     return count >= kManyGroups;

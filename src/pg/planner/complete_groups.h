@@ -6,6 +6,7 @@
 extern "C" {
 #include "postgres.h"
 #include "nodes/pathnodes.h"
+#include "nodes/plannodes.h"
 }
 
 namespace gpujoin {
@@ -19,6 +20,10 @@ struct FinalGroups {
     const AggClauseCosts* costs;  // of combining
     double count;
 };
+
+// The node above core's, which is the only one of these plans: what it passes on is found in that one's
+// target list. Owns no conditions so far.
+CustomScan* make_node_above(const CustomPath* path, List* tlist, List* custom_plans);
 
 // Whether it is worth a node that so many groups come once.
 bool are_many_groups(double count);

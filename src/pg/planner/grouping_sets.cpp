@@ -4,6 +4,7 @@
 #include "pg/allocate.h"
 #include "pg/compat.h"
 #include "pg/entry_points.h"
+#include "pg/planner/complete_groups.h"
 
 extern "C" {
 #include "nodes/plannodes.h"
@@ -23,13 +24,8 @@ Plan* make_plan(PlannerInfo*, RelOptInfo*, CustomPath* path, List* tlist, List*,
     combining->aggsplit = AGGSPLIT_FINAL_DESERIAL;
     ListCell* cell;
     foreach (cell, combining->chain) lfirst_node(Agg, cell)->aggsplit = AGGSPLIT_FINAL_DESERIAL;
-    CustomScan* scan = makeNode(CustomScan);
-    scan->scan.plan.targetlist = tlist;
-    scan->flags = path->flags;
-    scan->custom_plans = custom_plans;
+    CustomScan* scan = make_node_above(path, tlist, custom_plans);
     scan->custom_private = list_make1_int(true);  // nothing but combined groups
-    scan->custom_scan_tlist = static_cast<List*>(copyObjectImpl(combining->plan.targetlist));
-    scan->methods = &complete_groups_methods;
     return &scan->scan.plan;
 }
 

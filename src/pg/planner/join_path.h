@@ -69,7 +69,7 @@ struct GroupsInput;
 struct GpuJoinPath {
     CustomPath path;
     const Chain* chain;
-    const GroupsInput* groups;  // nullptr: the rows of the last stage come out (planner/groups.cpp)
+    const GroupsInput* groups;  // nullptr: the rows of the last stage come out (planner/groups_input.h)
     CostTerms costs;
 };
 
