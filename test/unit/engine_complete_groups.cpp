@@ -88,7 +88,7 @@ TEST_P(CompleteGroups, OfTablesThatAreFull) {
     constexpr uint64_t kRows = 60'000;
     Column texts{bytes_column(), {}};
     for (uint64_t i = 0; i < kRows; i++)
-        texts.values.push_back(std::string(2500, 'x') + std::to_string(i * 7919 % (kRows - 5000)));
+        texts.values.emplace_back(std::string(2500, 'x') + std::to_string(i * 7919 % (kRows - 5000)));
     TestGroups fragment({{std::move(texts), number_column(kRows)}});
     fragment.input(source_column(0)).input(source_column(1)).key(0);
     fragment.aggregate(Function::Count).aggregate(Function::Sum, fragment.value_of_input(1));
