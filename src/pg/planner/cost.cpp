@@ -405,6 +405,10 @@ double parallel_shares(int workers) {
     return workers + (parallel_leader_participation ? std::max(0.0, 1 - 0.3 * workers) : 0);
 }
 
+Cost sorting_cost(double rows) {
+    return 2 * cpu_operator_cost * rows * std::log2(std::max(rows, 2.0));
+}
+
 Cost set_up_cost(const EngineCosts& engine) {
     return setting_startup_cost + engine.setup;
 }

@@ -92,6 +92,9 @@ struct GroupsShape {
 // A chain whose rows are aggregated.
 JoinEstimate estimate_groups(const Chain* chain, const GroupsShape& shape, const EngineCosts& engine);
 
+// Of so many rows, in memory.
+Cost sorting_cost(double rows);
+
 // Two terms that do not depend on the join's conditions, so that all others come on top of them: setting up a
 // join, and the workers once more, and reading an input.
 Cost set_up_cost(const EngineCosts& engine);

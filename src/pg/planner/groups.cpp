@@ -85,6 +85,11 @@ const SortGroupClause* clause_of(const List* clauses, Index reference) {
     return nullptr;
 }
 
+double estimate_groups_of(const GroupCall& call, double rows) {
+    return estimate_num_groups(call.root, get_sortgrouplist_exprs(call.clause, call.extra->targetList), rows,
+                               nullptr, nullptr);
+}
+
 // What groups have: the expressions that are grouped by, the columns that are used otherwise, and the
 // aggregates.
 PathTarget* final_target(const GroupCall& call) {
@@ -237,10 +242,21 @@ void add_final_paths(const GroupCall& call, Path* partial, bool wins) {
     add(partial, AGG_SORTED);
 }
 
+// Of how many rows there are groups if no join and no condition leaves any out.
+double most_rows(const Chain* chain) {
+    const Path* probe = chain->probe;
+    return std::max(probe->rows, IS_SIMPLE_REL(probe->parent) ? probe->parent->tuples : 0);
+}
+
+// Or there may well be, where estimates of joins are too low.
+bool may_be_many_groups(const GroupCall& call, const Chain* chain) {
+    return are_many_groups(call.groups) || are_many_groups(estimate_groups_of(call, most_rows(chain)));
+}
+
 // Many groups that one process gives, and core's node could hash.
-bool comes_complete(const GroupCall& call) {
+bool comes_complete(const GroupCall& call, const Chain* chain) {
     return !call.sets && call.root->parse->groupClause != NIL &&
-           (call.extra->flags & GROUPING_CAN_USE_HASH) && enable_hashagg && are_many_groups(call.groups);
+           (call.extra->flags & GROUPING_CAN_USE_HASH) && enable_hashagg && may_be_many_groups(call, chain);
 }
 
 // A copy, for a node that asks for complete groups.
@@ -361,7 +377,7 @@ void add_serial(const GroupCall& call, RelOptInfo* input, RelOptInfo* partial_re
     if (!path) return;
     const bool wins = is_worthwhile(call, chain, path, kCostOfGroup);
     const bool completes =
-        comes_complete(call) && is_worthwhile(call, chain, path, call.may_repeat ? kCostOfGroup : 0);
+        comes_complete(call, chain) && is_worthwhile(call, chain, path, call.may_repeat ? kCostOfGroup : 0);
     if (wins || completes) make_way(call, input, chain, path, has_made_way);
     add_final_paths(call, path, wins);
     if (completes) add_complete_path(call, reinterpret_cast<GpuJoinPath*>(path));
@@ -423,9 +439,7 @@ void propose_groups(PlannerInfo* root, RelOptInfo* input, RelOptInfo* output,
     call.final = final_target(call);
     call.target = partial_target(call);
     call.groups = 1;
-    if (call.clause != NIL)
-        call.groups = estimate_num_groups(root, get_sortgrouplist_exprs(call.clause, grouping->targetList),
-                                          input->rows, nullptr, nullptr);
+    if (call.clause != NIL) call.groups = estimate_groups_of(call, input->rows);
     call.may_repeat =
         server.has_gpu || call.groups * kBytesOfGroup > static_cast<double>(server.host_memory) / 2;
     call.engine = engine_costs(server.rates);

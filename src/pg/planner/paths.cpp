@@ -13,6 +13,7 @@
 #include "pg/allocate.h"
 #include "pg/compat.h"
 #include "pg/entry_points.h"
+#include "pg/planner/blind_loops.h"
 #include "pg/planner/chains.h"
 #include "pg/planner/core_paths.h"
 #include "pg/planner/forced_paths.h"
@@ -336,7 +337,10 @@ void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel,
     const bool is_asked = is_recording(root);
     Verdict verdict = {};
     propose_gpu_joins(pair, extra, is_asked ? &verdict : nullptr);
-    if (!setting_force) set_rivals_aside(root, joinrel);
+    if (!setting_force) {
+        set_rivals_aside(root, joinrel);
+        replace_blind_loops(joinrel);
+    }
     if (!is_asked) return;
     verdict.is_beaten_by_lookups = are_readers_aside(joinrel);
     record_join(root, joinrel, verdict);

@@ -20,7 +20,6 @@
 #include "pg/planner/rivals.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "pg/allocate.h"
 #include "pg/compat.h"
@@ -194,10 +193,6 @@ void settle(const PlannerInfo* root, RelOptInfo* joinrel, const CorePaths* core,
     if (bms_is_empty(looked_up)) return;
     aside->readers[is_partial] = list_concat(take_readers(&paths, own, looked_up),
                                              take_readers(&aside->loops[is_partial], own, looked_up));
-}
-
-Cost sorting_cost(double rows) {
-    return 2 * cpu_operator_cost * rows * std::log2(std::max(rows, 2.0));
 }
 
 // What is compared with other paths: one of a relation, or a chain.

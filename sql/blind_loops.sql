@@ -1,0 +1,69 @@
+-- Nested loops that read all of their inner side for each row of the outer one: a hash join takes their place
+-- where it costs about the same.
+SET max_parallel_workers_per_gather = 0;
+SET jit = off;
+SET gpujoin.aggregate = off;
+
+CREATE FUNCTION joins_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+        line := substring(line FROM '(Nested Loop|Hash (?:\w+ )?Join|Merge (?:\w+ )?Join|GPU Join)');
+        IF line IS NOT NULL THEN RETURN NEXT line; END IF;
+    END LOOP;
+END $$;
+
+-- Three rows are expected of 7,000.
+CREATE VIEW years AS
+WITH totals AS MATERIALIZED (
+    SELECT i / 6 AS customer, i % 2 AS kind, i % 3 AS year, i % 100 AS total
+    FROM generate_series(1, 42000) i
+)
+SELECT a.customer, a.total AS first, b.total AS second, c.total AS third
+FROM totals a JOIN totals b USING (customer) JOIN totals c USING (customer)
+WHERE a.kind = 0 AND a.year = 1 AND b.kind = 0 AND b.year = 2 AND c.kind = 1 AND c.year = 1;
+
+SELECT joins_of('SELECT * FROM years');
+SELECT count(*), sum(first), sum(second), sum(third) FROM years;
+
+-- All kinds of joins, and rows in an order.
+CREATE VIEW halves AS SELECT i AS k, i % 2 AS half, i % 5 AS v FROM generate_series(1, 60000) i;
+SELECT joins_of($$WITH t AS MATERIALIZED (SELECT * FROM halves)
+SELECT * FROM t a LEFT JOIN t b ON a.k = b.k + 1 AND b.half = 0 AND b.v = 1 WHERE a.half = 1 AND a.v = 2$$);
+SELECT joins_of($$WITH t AS MATERIALIZED (SELECT * FROM halves)
+SELECT * FROM t a WHERE a.half = 1 AND a.v = 2
+AND EXISTS (SELECT FROM t b WHERE a.k = b.k + 1 AND b.half = 0 AND b.v = 1)$$);
+SELECT joins_of($$WITH t AS MATERIALIZED (SELECT * FROM halves)
+SELECT * FROM t a WHERE a.half = 1 AND a.v = 2
+AND NOT EXISTS (SELECT FROM t b WHERE a.k = b.k + 1 AND b.half = 0 AND b.v = 1)$$);
+SELECT joins_of($$WITH t AS MATERIALIZED (SELECT * FROM halves)
+SELECT * FROM t a JOIN t b ON a.k = b.k + 1 AND b.half = 0 AND b.v = 1 WHERE a.half = 1 AND a.v = 2 ORDER BY a.k$$);
+
+-- Left to core: no equality; less than what matters; more rows than are asked for; loops over an index.
+SELECT joins_of($$WITH t AS MATERIALIZED (SELECT * FROM halves)
+SELECT * FROM t a JOIN t b ON a.k < b.k AND b.half = 0 AND b.v = 1 WHERE a.half = 1 AND a.v = 2$$);
+SELECT joins_of($$WITH t AS MATERIALIZED (SELECT * FROM halves LIMIT 1000)
+SELECT * FROM t a JOIN t b ON a.k = b.k + 1 AND b.half = 0 AND b.v = 1 WHERE a.half = 1 AND a.v = 2$$);
+SELECT joins_of($$WITH t AS MATERIALIZED (SELECT * FROM halves)
+SELECT * FROM t a JOIN t b ON a.k = b.k + 1 AND b.half = 0 AND b.v = 1 WHERE a.half = 1 LIMIT 1$$);
+SELECT joins_of($$WITH t AS MATERIALIZED (SELECT * FROM halves)
+SELECT * FROM t a JOIN t b ON a.k = b.k + 1 AND b.half = 0 AND b.v = 1 WHERE a.half = 1$$);
+CREATE TABLE looked_up (k int PRIMARY KEY, v int);
+INSERT INTO looked_up SELECT i, i % 10 FROM generate_series(1, 60000) i;
+ANALYZE looked_up;
+SELECT joins_of($$WITH t AS MATERIALIZED (SELECT * FROM halves)
+SELECT * FROM t JOIN looked_up USING (k) WHERE t.half = 1 AND t.v = 2$$);
+
+-- The same rows as without us.
+SELECT count(*) FROM (
+    (SELECT * FROM years EXCEPT ALL
+     SELECT (i * 6 + 4) / 6, (i * 6 + 4) % 100, (i * 6 + 2) % 100, (i * 6 + 1) % 100 FROM generate_series(0, 6999) i)
+    UNION ALL
+    (SELECT (i * 6 + 4) / 6, (i * 6 + 4) % 100, (i * 6 + 2) % 100, (i * 6 + 1) % 100 FROM generate_series(0, 6999) i
+     EXCEPT ALL SELECT * FROM years)) d;
+SET gpujoin.enabled = off;
+SELECT joins_of('SELECT * FROM years');
+RESET gpujoin.enabled;
+DROP VIEW years, halves;
+DROP TABLE looked_up;
+DROP FUNCTION joins_of;

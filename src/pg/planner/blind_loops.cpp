@@ -1,0 +1,144 @@
+// See blind_loops.h. Core expects a row or two of what it has no statistics of, such as the rows of a common
+// table expression that meet three conditions, and then chooses a loop to save the hash table of a row. Where
+// a thousand rows come the inner side is read a thousand times; a join of four such relations has taken
+// minutes where hash joins take as long as it takes to read them. So of two paths of about the same cost the
+// one is taken that takes no longer than that however wrong the estimates are.
+//
+// Loops over an index are not meant: each run of their inner side reads few rows.
+#include "pg/planner/blind_loops.h"
+
+#include <utility>
+
+#include "pg/compat.h"
+#include "pg/planner/core_paths.h"
+#include "pg/planner/cost.h"
+#include "pg/planner/relation_notes.h"
+
+extern "C" {
+#include "optimizer/cost.h"
+#include "optimizer/pathnode.h"
+}
+
+namespace gpujoin {
+namespace {
+
+// What takes less is over before it matters, and how it is planned is of less interest than its time.
+constexpr Cost kLeast = 1000;
+// How much the other path may cost beyond the loop.
+constexpr double kHardly = 1.01;
+
+bool has_equality(const List* restrictlist) {
+    ListCell* cell;
+    foreach (cell, restrictlist) {
+        const auto* clause = lfirst_node(RestrictInfo, cell);
+        if (clause->can_join && OidIsValid(clause->hashjoinoperator)) return true;
+    }
+    return false;
+}
+
+bool is_blind_loop(const Path* path) {
+    if (!IsA(path, NestPath) || PATH_REQ_OUTER(path)) return false;
+    const auto* loop = reinterpret_cast<const JoinPath*>(path);
+    return path->total_cost >= kLeast && !has_disabled_nodes(path) && !PATH_REQ_OUTER(loop->innerjoinpath) &&
+           has_equality(loop->joinrestrictinfo);
+}
+
+// Whether rows that nobody asks for are left to be found, by core's estimate.
+bool is_cut_short(const PlannerInfo* root, const RelOptInfo* joinrel) {
+    const double fraction = root->tuple_fraction;
+    return fraction > 0 && (fraction < 1 || fraction < joinrel->rows);
+}
+
+const JoinPair* pair_of(const RelationNotes* notes, const JoinPath* loop) {
+    ListCell* cell;
+    const List* pairs = notes->pairs;
+    foreach (cell, pairs) {
+        const auto* pair = static_cast<const JoinPair*>(lfirst(cell));
+        if (pair->outer == loop->outerjoinpath->parent && pair->inner == loop->innerjoinpath->parent)
+            return pair;
+    }
+    return nullptr;
+}
+
+void add(RelOptInfo* joinrel, Path* path, bool is_partial) {
+    if (is_partial)
+        add_partial_path(joinrel, path);
+    else
+        add_path(joinrel, path);
+}
+
+struct PathLists {
+    List* serial;
+    List* partial;
+};
+
+void exchange(RelOptInfo* joinrel, PathLists* lists) {
+    std::swap(joinrel->pathlist, lists->serial);
+    std::swap(joinrel->partial_pathlist, lists->partial);
+}
+
+// Core's for the pair, as if there were no other ones.
+PathLists paths_without_loops(const JoinPair& pair) {
+    PathLists lists = {};
+    const bool before = enable_nestloop;
+    exchange(pair.joinrel, &lists);
+    enable_nestloop = false;
+    PG_TRY();
+    { add_core_paths(pair); }
+    PG_FINALLY();
+    {
+        enable_nestloop = before;
+        exchange(pair.joinrel, &lists);
+    }
+    PG_END_TRY();
+    return lists;
+}
+
+// Whether there are hash joins in the list that cost hardly more than the loop, in its order. They are added.
+bool add_hash_joins(RelOptInfo* joinrel, const List* paths, bool is_partial, const Path* loop) {
+    const Cost sorting = loop->pathkeys == NIL ? 0 : sorting_cost(loop->rows);
+    bool has_any = false;
+    ListCell* cell;
+    foreach (cell, paths) {
+        auto* path = static_cast<Path*>(lfirst(cell));
+        if (!IsA(path, HashPath) || PATH_REQ_OUTER(path)) continue;
+        if (path->total_cost + sorting > kHardly * loop->total_cost) continue;
+        has_any = true;
+        add(joinrel, path, is_partial);
+    }
+    return has_any;
+}
+
+Path* find_blind_loop(const List* paths, const List* but) {
+    ListCell* cell;
+    foreach (cell, paths) {
+        auto* path = static_cast<Path*>(lfirst(cell));
+        if (is_blind_loop(path) && !list_member_ptr(but, path)) return path;
+    }
+    return nullptr;
+}
+
+// Of the loops of one kind. Adding a path may free others of the list, so that it is searched anew each time.
+void replace(const RelationNotes* notes, RelOptInfo* joinrel, bool is_partial) {
+    List* kept = NIL;
+    List*& paths = is_partial ? joinrel->partial_pathlist : joinrel->pathlist;
+    while (Path* loop = find_blind_loop(paths, kept)) {
+        const JoinPair* pair = pair_of(notes, reinterpret_cast<JoinPath*>(loop));
+        kept = lappend(kept, loop);
+        if (!pair || is_cut_short(pair->root, joinrel)) continue;
+        const PathLists made = paths_without_loops(*pair);
+        paths = list_delete_ptr(paths, loop);
+        if (!add_hash_joins(joinrel, is_partial ? made.partial : made.serial, is_partial, loop))
+            add(joinrel, loop, is_partial);
+    }
+}
+
+}  // namespace
+
+void replace_blind_loops(RelOptInfo* joinrel) {
+    const RelationNotes* notes = find_notes(joinrel);
+    if (!notes || joinrel->fdwroutine || !enable_nestloop) return;
+    for (bool is_partial : {false, true}) replace(notes, joinrel, is_partial);
+}
+
+}  // namespace gpujoin
