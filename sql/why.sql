@@ -120,7 +120,7 @@ SELECT why('SELECT sum(i) FROM m');
 RESET gpujoin.aggregate;
 SELECT why('SELECT count(*) FROM m GROUP BY GROUPING SETS ((), ())');
 SELECT why('SELECT i, count(*), generate_series(1, 2) FROM m GROUP BY i');
-SELECT why('SELECT count(DISTINCT t) FROM m');
+SELECT why('SELECT count(DISTINCT t), sum(DISTINCT i) FROM m');
 SELECT why('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY i) FROM m');
 CREATE AGGREGATE last_of(integer) (SFUNC = int4larger, STYPE = integer);
 SELECT why('SELECT count(*), last_of(i) FROM m');

@@ -476,6 +476,13 @@ inline Path* group_by_sets(PlannerInfo* root, RelOptInfo* grouped, Path* input, 
 }
 
 // What a query groups by; from 16 on without what is redundant.
+// Of an aggregate that is not to have its rows in an order any more.
+inline void forget_presorted([[maybe_unused]] Aggref* aggref) {
+#if PG_VERSION_NUM >= 160000
+    aggref->aggpresorted = false;
+#endif
+}
+
 inline List* group_clause(const PlannerInfo* root) {
 #if PG_VERSION_NUM >= 160000
     return root->processed_groupClause;

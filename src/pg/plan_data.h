@@ -133,6 +133,7 @@ enum class StateForm : uint8_t {
     Decimal,       // min, max of numeric
     SquaresState,  // variances of int2, int4: number, sum and sum of squares, as numeric_poly_serialize()
                    // writes
+    Presence,      // count(DISTINCT): 1 where the column, a key, has a value
 };
 
 // An entry of the scan tuple that groups have a value for. Columns count from 0: keys, then aggregates.
@@ -150,6 +151,13 @@ struct EntryState {
 };
 
 inline constexpr int kMaxGroupStates = 256;
+
+// What a GPU Finalize Aggregate does above core's Finalize Aggregate, which is above a GPU Aggregate.
+enum class AboveGroups : int {
+    Finishes,  // makes core's results of complete groups itself
+    PassesOn,  // what core's node combines, for grouping sets
+    Chooses,   // the same if the groups are complete, or else rows of another plan
+};
 
 // What is made of the rows of the last stage.
 struct GroupsPlan {

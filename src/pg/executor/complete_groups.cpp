@@ -3,6 +3,9 @@
 // one is asked for its first row, it runs the GPU Aggregate up to its first group, or rows that come back to
 // be aggregated by PostgreSQL. If the server says then that the groups are complete, it takes them itself;
 // otherwise core's node does, from the first one on. So it does in any case where there are grouping sets.
+//
+// Where distinct values are counted, core's node combines nothing but complete groups. There is a second plan
+// below then, core's own for the query, which is run from the start if they are not.
 #include "pg/entry_points.h"
 
 #include "pg/allocate.h"
@@ -23,12 +26,14 @@ enum class Source : uint8_t {
     Unknown,   // nothing has run
     Complete,  // groups of the GPU Aggregate
     Combined,  // those that core makes of its groups
+    Other,     // the second plan's
 };
 
 struct CompleteGroupsState {
-    CustomScanState css;   // first
-    bool only_combines;    // there are grouping sets: of what follows only core's node is used
+    CustomScanState css;  // first
+    AboveGroups does;
     PlanState* combining;  // core's node
+    PlanState* other;      // the second plan; nullptr: there is none
     GpuJoinState* groups;
     GroupFinals* finals;
     Source source;
@@ -44,31 +49,43 @@ void begin_node(CustomScanState* node, EState* estate, int eflags) {
     state->combining = ExecInitNode(linitial_node(Plan, plan->custom_plans), estate,
                                     eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
     node->custom_ps = list_make1(state->combining);
-    if (state->only_combines) return;
+    if (state->does == AboveGroups::PassesOn) return;
+    if (state->does == AboveGroups::Chooses) {
+        state->other = ExecInitNode(lsecond_node(Plan, plan->custom_plans), estate,
+                                    eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
+        node->custom_ps = lappend(node->custom_ps, state->other);
+    }
     auto* below = castNode(CustomScanState, outerPlanState(state->combining));
     if (reinterpret_cast<const CustomScan*>(below->ss.ps.plan)->methods != &group_methods)
         elog(ERROR, "there is no %s below a %s", kGroupNodeName, kCompleteGroupsNodeName);
     state->groups = reinterpret_cast<GpuJoinState*>(below);
-    if (eflags & EXEC_FLAG_EXPLAIN_ONLY) return;
+    if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) || state->does == AboveGroups::Chooses) return;
     state->finals = make_group_finals(state->groups->plan.groups, &state->groups->groups);
 }
 
-// Calls the function as ExecProcNode() does the node: rows are those that it has brought.
+// Calls the function as ExecProcNode() does the node. Rows that it has brought are counted if they are taken
+// without it.
 template <typename Function>
-bool instrumented(GpuJoinState* groups, const Function& function) {
+bool instrumented(GpuJoinState* groups, bool counts, const Function& function) {
     Instrumentation* instrument = groups->css.ss.ps.instrument;
     if (!instrument) return function();
     InstrStartNode(instrument);
     bool found = function();
-    InstrStopNode(instrument, found && has_result_row(groups) ? groups->view.rows : 0);
+    InstrStopNode(instrument, counts && found && has_result_row(groups) ? groups->view.rows : 0);
     return found;
 }
 
 Source choose_source(CompleteGroupsState* state) {
     GpuJoinState* groups = state->groups;
     if (groups->css.ss.ps.chgParam) ExecReScan(&groups->css.ss.ps);
-    return instrumented(groups, [groups] { return come_complete(groups); }) ? Source::Complete
-                                                                            : Source::Combined;
+    const bool is_complete = instrumented(groups, state->does == AboveGroups::Finishes,
+                                          [groups] { return come_complete(groups); });
+    if (state->does == AboveGroups::Chooses && !is_complete) {
+        abandon_join(groups);
+        return Source::Other;
+    }
+    if (state->does == AboveGroups::Chooses) return Source::Combined;
+    return is_complete ? Source::Complete : Source::Combined;
 }
 
 // A group that is not looked at any more when the next one is wanted.
@@ -78,7 +95,7 @@ TupleTableSlot* next_complete_group(CompleteGroupsState* state) {
     ExecClearTuple(slot);
     while (!has_result_row(groups)) {
         if (groups->phase == Phase::Done) return nullptr;
-        if (!instrumented(groups, [groups] { return next_result(groups); })) finish_scanning(groups);
+        if (!instrumented(groups, true, [groups] { return next_result(groups); })) finish_scanning(groups);
     }
     const uint32_t row = groups->next_row++;
     MemoryContext caller = MemoryContextSwitchTo(state->css.ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
@@ -92,7 +109,7 @@ TupleTableSlot* next_complete_group(CompleteGroupsState* state) {
 TupleTableSlot* next_group(CompleteGroupsState* state) {
     if (state->source == Source::Unknown) state->source = choose_source(state);
     if (state->source == Source::Complete) return next_complete_group(state);
-    TupleTableSlot* slot = ExecProcNode(state->combining);
+    TupleTableSlot* slot = ExecProcNode(state->source == Source::Other ? state->other : state->combining);
     return TupIsNull(slot) ? nullptr : slot;
 }
 
@@ -115,29 +132,47 @@ TupleTableSlot* exec_node(CustomScanState* node) {
 
 void end_node(CustomScanState* node) {
     ExecEndNode(state_of(node)->combining);
+    ExecEndNode(state_of(node)->other);
 }
 
-// Core's node has its groups still, and gives them again if nothing has changed. Otherwise it does not rescan
-// what is below it before it has run.
+// Core's node has its groups still, and gives them again if nothing has changed; or it has the node below run
+// again, whose groups need not be complete then. Otherwise it does not rescan what is below it before it has
+// run.
+void rescan_children(CompleteGroupsState* state, bool is_changed) {
+    PlanState* groups = &state->groups->css.ss.ps;
+    const bool was_combined = state->source == Source::Combined;
+    if (state->source == Source::Other && !state->other->chgParam) ExecReScan(state->other);
+    if (state->source == Source::Other && !is_changed) return;
+    if (was_combined || is_changed) ExecReScan(state->combining);
+    if (was_combined && !is_changed && state->does == AboveGroups::Finishes) return;
+    const bool has_run_alone = state->source == Source::Complete || state->source == Source::Other;
+    if (has_run_alone && !groups->chgParam) ExecReScan(groups);
+    state->source = Source::Unknown;
+}
+
 void rescan_node(CustomScanState* node) {
     auto* state = state_of(node);
     PlanState* combining = state->combining;
-    if (node->ss.ps.chgParam) UpdateChangedParamSet(combining, node->ss.ps.chgParam);
+    const Bitmapset* changed = node->ss.ps.chgParam;
+    ListCell* cell;
+    const List* children = node->custom_ps;
+    if (changed)
+        foreach (cell, children)
+            UpdateChangedParamSet(static_cast<PlanState*>(lfirst(cell)), const_cast<Bitmapset*>(changed));
     const bool is_changed = combining->chgParam;
-    const bool was_combined = state->source == Source::Combined;
-    if (state->only_combines && !is_changed) return ExecReScan(combining);
-    if (state->only_combines) return;  // it is when it is asked for rows
-    if (was_combined || is_changed) ExecReScan(combining);
-    if (was_combined && !is_changed) return;
-    PlanState* groups = &state->groups->css.ss.ps;
-    if (state->source == Source::Complete && !groups->chgParam) ExecReScan(groups);
-    state->source = Source::Unknown;
+    if (state->does == AboveGroups::PassesOn && !is_changed) return ExecReScan(combining);
+    if (state->does == AboveGroups::PassesOn) return;  // it is when it is asked for rows
+    rescan_children(state, is_changed);
 }
 
 void explain_node(CustomScanState* node, List*, ExplainState* es) {
     const Source source = state_of(node)->source;
-    if (!es->analyze || source == Source::Unknown || state_of(node)->only_combines) return;
-    ExplainPropertyText("Groups", source == Source::Complete ? "complete" : "combined", es);
+    const AboveGroups does = state_of(node)->does;
+    if (!es->analyze || source == Source::Unknown || does == AboveGroups::PassesOn) return;
+    const bool is_complete =
+        source == Source::Complete || (does == AboveGroups::Chooses && source == Source::Combined);
+    const char* otherwise = does == AboveGroups::Chooses ? "not complete" : "combined";
+    ExplainPropertyText("Groups", is_complete ? "complete" : otherwise, es);
 }
 
 constexpr CustomExecMethods exec_methods = {
@@ -160,8 +195,8 @@ Node* create_state(CustomScan* plan) {
     auto* state = zeroed<CompleteGroupsState>();
     NodeSetTag(state, T_CustomScanState);
     state->css.methods = &exec_methods;
-    state->only_combines = plan->custom_private != NIL;
-    if (state->only_combines) state->source = Source::Combined;
+    state->does = static_cast<AboveGroups>(linitial_int(plan->custom_private));
+    if (state->does == AboveGroups::PassesOn) state->source = Source::Combined;
     return reinterpret_cast<Node*>(state);
 }
 

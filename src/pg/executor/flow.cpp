@@ -449,6 +449,13 @@ void close_join(GpuJoinState* state) {
     state->current_sink = {};
 }
 
+void abandon_join(GpuJoinState* state) {
+    release_view(state);
+    if (state->css.ss.ps.instrument) snapshot_stats(state);
+    close_join(state);
+    state->phase = Phase::Done;
+}
+
 void rewind_join(GpuJoinState* state) {
     release_view(state);
     client_rewind(state->client);

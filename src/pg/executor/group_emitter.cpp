@@ -203,6 +203,8 @@ Datum state_datum(const EmitState* state, uint32_t row, bool* isnull) {
         case StateForm::Number:
             *isnull = none;
             return none ? Datum{0} : number_datum(number_at(value, row), state->type_length);
+        case StateForm::Presence:
+            return Int64GetDatum(none ? 0 : 1);
         case StateForm::Column:  // the emitter's
             break;
     }

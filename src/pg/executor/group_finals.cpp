@@ -42,6 +42,7 @@ FinalForm form_of(Oid aggregate, StateForm form) {
         case StateForm::Number:
         case StateForm::Bigint:
         case StateForm::Decimal:
+        case StateForm::Presence:
             return FinalForm::State;
         case StateForm::SquaresState:
             return FinalForm::Function;

@@ -249,6 +249,9 @@ void add_sink_stats(SinkStats* sum, const SinkStats* one);
 // Gives back everything at the server.
 void close_join(GpuJoinState* state);
 
+// Nothing more is wanted of it before it is rescanned.
+void abandon_join(GpuJoinState* state);
+
 // Makes ready to probe again with the build side as it is.
 void rewind_join(GpuJoinState* state);
 

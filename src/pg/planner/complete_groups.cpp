@@ -23,7 +23,7 @@ constexpr Cost kGroupCost = 0.01;
 // HAVING, which core has put in order, is tested above.
 Plan* make_plan(PlannerInfo*, RelOptInfo*, CustomPath* path, List* tlist, List*, List* custom_plans) {
     auto* combining = linitial_node(Plan, custom_plans);
-    CustomScan* scan = make_node_above(path, tlist, custom_plans);
+    CustomScan* scan = make_node_above(path, AboveGroups::Finishes, tlist, custom_plans);
     scan->scan.plan.qual = combining->qual;
     combining->qual = NIL;
     return &scan->scan.plan;
@@ -38,13 +38,14 @@ const CustomPathMethods path_methods = {
 }  // namespace
 
 // Setrefs makes references to the columns of what is below of all that is one of them.
-CustomScan* make_node_above(const CustomPath* path, List* tlist, List* custom_plans) {
+CustomScan* make_node_above(const CustomPath* path, AboveGroups does, List* tlist, List* custom_plans) {
     CustomScan* scan = makeNode(CustomScan);
     scan->scan.plan.targetlist = tlist;
     scan->flags = path->flags;
     scan->custom_plans = custom_plans;
     scan->custom_scan_tlist =
         static_cast<List*>(copyObjectImpl(linitial_node(Plan, custom_plans)->targetlist));
+    scan->custom_private = list_make1_int(static_cast<int>(does));
     scan->methods = &complete_groups_methods;
     return scan;
 }

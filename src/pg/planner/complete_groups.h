@@ -3,6 +3,8 @@
 // above it takes the groups itself if they are complete (executor/complete_groups.cpp).
 #pragma once
 
+#include "pg/plan_data.h"
+
 extern "C" {
 #include "postgres.h"
 #include "nodes/pathnodes.h"
@@ -21,9 +23,9 @@ struct FinalGroups {
     double count;
 };
 
-// The node above core's, which is the only one of these plans: what it passes on is found in that one's
+// The node above core's, which is the first of these plans: what it passes on is found in that one's
 // target list. Owns no conditions so far.
-CustomScan* make_node_above(const CustomPath* path, List* tlist, List* custom_plans);
+CustomScan* make_node_above(const CustomPath* path, AboveGroups does, List* tlist, List* custom_plans);
 
 // Whether it is worth a node that so many groups come once.
 bool are_many_groups(double count);

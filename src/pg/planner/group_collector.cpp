@@ -270,21 +270,44 @@ bool GroupCollector::add_scale(const KnownAggregate* known, const DecimalScale& 
            add_part(AggregateFunction::Count, value, filter, &state->third_column);
 }
 
-bool GroupCollector::add_aggregate(Aggref* aggref) {
-    if (aggref->aggkind != AGGKIND_NORMAL || aggref->aggdistinct != NIL || aggref->aggorder != NIL ||
-        aggref->aggvariadic || aggref->agglevelsup != 0)
-        return false;
+// The condition, and what is aggregated.
+void GroupCollector::note_arguments(const Aggref* aggref) {
     auto* truth = reinterpret_cast<Expr*>(makeBoolConst(true, false));
     Expr* argument = aggref->args != NIL ? linitial_node(TargetEntry, aggref->args)->expr : truth;
     Expr* condition = aggref->aggfilter ? aggref->aggfilter : truth;
     exprs_[kArgumentExprs] = lappend(lappend(exprs_[kArgumentExprs], condition), argument);
-    auto* node = reinterpret_cast<Node*>(argument);
-    condition = aggref->aggfilter;
+}
+
+// Says of the last state whose it is.
+void GroupCollector::name_state(const Aggref* aggref) {
+    plan_->state[plan_->states - 1].aggregate = aggref->aggfnoid;
+    plan_->state[plan_->states - 1].collation = aggref->inputcollid;
+}
+
+bool GroupCollector::add_aggregate(Aggref* aggref) {
+    if (aggref->aggkind != AGGKIND_NORMAL || aggref->aggdistinct != NIL || aggref->aggorder != NIL ||
+        aggref->aggvariadic || aggref->agglevelsup != 0)
+        return false;
+    note_arguments(aggref);
+    auto* node = reinterpret_cast<Node*>(static_cast<Expr*>(llast(exprs_[kArgumentExprs])));
+    Expr* condition = aggref->aggfilter;
     take_condition_out(&node, &condition);
     bool is_count = aggref->aggfnoid == F_COUNT_ || aggref->aggfnoid == F_COUNT_ANY;
     if (!(is_count ? add_count(aggref, node, condition) : add_known(aggref, node, condition))) return false;
-    plan_->state[plan_->states - 1].aggregate = aggref->aggfnoid;
-    plan_->state[plan_->states - 1].collation = aggref->inputcollid;
+    name_state(aggref);
+    return true;
+}
+
+bool GroupCollector::add_presence(Aggref* count) {
+    note_arguments(count);
+    int key = 0;
+    ListCell* cell;
+    foreach (cell, exprs_[kKeyExprs]) {
+        if (equal(lfirst(cell), llast(exprs_[kArgumentExprs]))) break;
+        key++;
+    }
+    if (key == plan_->keys || !add_state(StateForm::Presence, key)) return false;
+    name_state(count);
     return true;
 }
 

@@ -25,12 +25,16 @@ class GroupCollector {
     bool add_key(const SortGroupClause* clause, Node* expression);
     bool add_any(Node* expression);
     bool add_aggregate(Aggref* aggref);
+    // count_of_values() of what is a key.
+    bool add_presence(Aggref* count);
     bool finish();
 
   private:
     bool is_of_one_child(Node* expression);
     // Or is a constant: what else has no columns could not be told from the value that groups have.
     bool has_columns(Node* expression);
+    void note_arguments(const Aggref* aggref);
+    void name_state(const Aggref* aggref);
     bool add_state(StateForm form, int column, int count_column = 0);
     bool add_part(AggregateFunction function, int value, int filter, int* column);
     bool add_number(Node* argument, Oid type, int* program, DecimalScale* scale);

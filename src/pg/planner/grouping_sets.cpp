@@ -24,9 +24,7 @@ Plan* make_plan(PlannerInfo*, RelOptInfo*, CustomPath* path, List* tlist, List*,
     combining->aggsplit = AGGSPLIT_FINAL_DESERIAL;
     ListCell* cell;
     foreach (cell, combining->chain) lfirst_node(Agg, cell)->aggsplit = AGGSPLIT_FINAL_DESERIAL;
-    CustomScan* scan = make_node_above(path, tlist, custom_plans);
-    scan->custom_private = list_make1_int(true);  // nothing but combined groups
-    return &scan->scan.plan;
+    return &make_node_above(path, AboveGroups::PassesOn, tlist, custom_plans)->scan.plan;
 }
 
 const CustomPathMethods path_methods = {

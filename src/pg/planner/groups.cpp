@@ -19,6 +19,7 @@
 #include "pg/kept_expression.h"
 #include "pg/planner/chains.h"
 #include "pg/planner/complete_groups.h"
+#include "pg/planner/distinct_counts.h"
 #include "pg/planner/group_collector.h"
 #include "pg/planner/grouping_sets.h"
 #include "pg/planner/kept.h"
@@ -67,12 +68,13 @@ struct GroupCall {
     PlannerInfo* root;
     RelOptInfo* grouped;
     const GroupPathExtraData* extra;
-    List* clause;        // of SortGroupClause
+    List* clause;        // of SortGroupClause, that of the distinct count too
     PathTarget* target;  // of partial groups
     PathTarget* final;   // the same, with what comes of them
     double groups;
-    const GroupingSetsPath* sets;  // core's path for them; nullptr: there is one set
-    bool may_repeat;               // groups come several times as likely as not
+    const GroupingSetsPath* sets;   // core's path for them; nullptr: there is one set
+    const DistinctCount* distinct;  // nullptr: there is none
+    bool may_repeat;                // groups come several times as likely as not
     EngineCosts engine;
     Verdict* verdict;  // nullptr unless it is asked for
 };
@@ -86,8 +88,9 @@ const SortGroupClause* clause_of(const List* clauses, Index reference) {
 }
 
 double estimate_groups_of(const GroupCall& call, double rows) {
-    return estimate_num_groups(call.root, get_sortgrouplist_exprs(call.clause, call.extra->targetList), rows,
-                               nullptr, nullptr);
+    List* keys = get_sortgrouplist_exprs(group_clause(call.root), call.extra->targetList);
+    if (call.distinct) keys = lappend(keys, call.distinct->value);
+    return keys == NIL ? 1 : estimate_num_groups(call.root, keys, rows, nullptr, nullptr);
 }
 
 // What groups have: the expressions that are grouped by, the columns that are used otherwise, and the
@@ -105,6 +108,8 @@ PathTarget* final_target(const GroupCall& call) {
         else
             others = lappend(others, expression);
     }
+    if (call.distinct)
+        add_column_to_pathtarget(target, call.distinct->value, call.distinct->clause->tleSortGroupRef);
     others = list_concat(others, castNode(List, call.extra->havingQual));
     List* found =
         pull_var_clause(reinterpret_cast<Node*>(others),
@@ -122,8 +127,9 @@ PathTarget* partial_target(const GroupCall& call) {
     ListCell* cell;
     foreach (cell, target->exprs) {
         if (!IsA(lfirst(cell), Aggref)) continue;
+        const auto* aggref = lfirst_node(Aggref, cell);
         auto* partial = makeNode(Aggref);
-        *partial = *lfirst_node(Aggref, cell);
+        *partial = is_distinct_count(lfirst_node(Node, cell)) ? *count_of_values(aggref) : *aggref;
         mark_partial_aggref(partial, AGGSPLIT_INITIAL_SERIAL);
         lfirst(cell) = partial;
     }
@@ -150,8 +156,10 @@ GroupsInput* collect_groups(const GroupCall& call, const Chain* chain) {
     if (grouped_by != list_length(call.clause)) return nullptr;
     foreach (cell, call.target->exprs) {
         auto* expression = static_cast<Node*>(lfirst(cell));
-        bool done = IsA(expression, Aggref) ? collector.add_aggregate(reinterpret_cast<Aggref*>(expression))
-                                            : collector.add_any(expression);
+        const auto* final = list_nth_node(Node, call.final->exprs, foreach_current_index(cell));
+        bool done = is_distinct_count(final)  ? collector.add_presence(reinterpret_cast<Aggref*>(expression))
+                    : IsA(expression, Aggref) ? collector.add_aggregate(reinterpret_cast<Aggref*>(expression))
+                                              : collector.add_any(expression);
         if (!done) return refuse_entry(call.verdict, expression, is_known_aggregate(expression)), nullptr;
     }
     if (collector.finish()) return groups;
@@ -280,6 +288,23 @@ void add_complete_path(const GroupCall& call, const GpuJoinPath* partial) {
     add_path(call.grouped, path);
 }
 
+// Distinct values are counted in groups that are complete, or core does it all.
+void add_distinct_path(const GroupCall& call, const GpuJoinPath* partial) {
+    AggPath* core = cheapest_own_path(call.grouped);
+    if (!core) return;
+    AggClauseCosts costs = {};
+    get_agg_clause_costs(call.root, AGGSPLIT_FINAL_DESERIAL, &costs);
+    List* clause = group_clause(call.root);
+    AggPath* combining =
+        create_agg_path(call.root, call.grouped, completing(partial), call.grouped->reltarget,
+                        clause == NIL ? AGG_PLAIN : AGG_HASHED, AGGSPLIT_FINAL_DESERIAL, clause,
+                        castNode(List, call.extra->havingQual), &costs, core->numGroups);
+    Path* path = make_distinct_path(combining, core);
+    if (call.verdict) note_cost(call.verdict, false, path->startup_cost, path->total_cost);
+    if (setting_force) call.grouped->pathlist = NIL;
+    add_path(call.grouped, path);
+}
+
 // Core's groups of rows that loops give, which may be many more than expected, go where ours cost little
 // more.
 void displace_loops(const GroupCall& call, const RelOptInfo* input, const Chain* chain, const Path* path) {
@@ -375,6 +400,9 @@ void add_serial(const GroupCall& call, RelOptInfo* input, RelOptInfo* partial_re
     const Chain* chain = chain_for(call, input, false);
     Path* path = chain ? make_partial_path(call, chain, partial_rel) : nullptr;
     if (!path) return;
+    if (call.distinct && is_worthwhile(call, chain, path, kCostOfGroup))
+        return add_distinct_path(call, reinterpret_cast<GpuJoinPath*>(path));
+    if (call.distinct) return note_refusal(call.verdict, {Reason::NotClearlyCheaper});
     const bool wins = is_worthwhile(call, chain, path, kCostOfGroup);
     const bool completes =
         comes_complete(call, chain) && is_worthwhile(call, chain, path, call.may_repeat ? kCostOfGroup : 0);
@@ -400,7 +428,14 @@ void add_grouped_paths(const GroupCall& call, RelOptInfo* input) {
     RelOptInfo* partial_rel = partial_relation(call);
     bool has_made_way = false;
     add_serial(call, input, partial_rel, &has_made_way);
-    if (call.grouped->consider_parallel) add_parallel(call, input, partial_rel, &has_made_way);
+    if (call.grouped->consider_parallel && !call.distinct)
+        add_parallel(call, input, partial_rel, &has_made_way);
+}
+
+// Core's node above must be able to hash. The other aggregates are looked at one by one, as ever.
+bool counts_distinct(const PlannerInfo* root, const GroupPathExtraData* extra) {
+    return find_distinct_count(root, extra->targetList, extra->havingQual) && enable_hashagg &&
+           grouping_is_hashable(group_clause(root));
 }
 
 // What keeps us out of a grouping, whatever it computes.
@@ -415,13 +450,18 @@ Reason reason_against(PlannerInfo* root, RelOptInfo* input, const RelOptInfo* ou
     if (query->hasTargetSRFs) return Reason::SetReturning;
     // Core does not say so of grouping sets.
     const bool may_be_partial = has_sets || (extra->flags & GROUPING_CAN_PARTIAL_AGG);
-    if (root->hasNonPartialAggs || root->hasNonSerialAggs || !may_be_partial) return Reason::NoPartialStates;
+    const bool is_partial = may_be_partial && !root->hasNonPartialAggs && !root->hasNonSerialAggs;
+    if (!is_partial && (has_sets || !counts_distinct(root, extra))) return Reason::NoPartialStates;
     if (extra->patype != PARTITIONWISE_AGGREGATE_NONE) return Reason::Partitionwise;
     // Asked before anything is computed, as most groupings are small.
     const bool is_large = setting_force || input->cheapest_total_path->rows >= kFewestSourceRows ||
                           cheapest_chain(input, false) || cheapest_chain(input, true) ||
                           has_many_kept_rows(root, input);
     return is_large ? Reason::None : Reason::FewRows;
+}
+
+void refuse_whole(const GroupPathExtraData* grouping, Verdict* verdict) {
+    if (verdict) refuse_aggregates(verdict, grouping->targetList, grouping->havingQual);
 }
 
 void propose_groups(PlannerInfo* root, RelOptInfo* input, RelOptInfo* output,
@@ -435,14 +475,18 @@ void propose_groups(PlannerInfo* root, RelOptInfo* input, RelOptInfo* output,
     call.extra = grouping;
     call.verdict = verdict;
     call.clause = group_clause(root);
+    call.distinct = find_distinct_count(root, grouping->targetList, grouping->havingQual);
+    if (call.distinct)
+        call.clause = lappend(list_copy(call.clause), const_cast<SortGroupClause*>(call.distinct->clause));
     if (root->parse->groupingSets != NIL) call.sets = cheapest_sets_path(output);
     call.final = final_target(call);
     call.target = partial_target(call);
-    call.groups = 1;
-    if (call.clause != NIL) call.groups = estimate_groups_of(call, input->rows);
+    call.groups = estimate_groups_of(call, input->rows);
     call.may_repeat =
         server.has_gpu || call.groups * kBytesOfGroup > static_cast<double>(server.host_memory) / 2;
     call.engine = engine_costs(server.rates);
+    if (call.distinct && call.may_repeat && !setting_force)
+        return refuse_whole(grouping, verdict);
     add_grouped_paths(call, input);
 }
 
@@ -457,8 +501,7 @@ void add_gpu_aggregates(PlannerInfo* root, UpperRelationKind stage, RelOptInfo* 
     if (against == Reason::None) propose_groups(root, input, output, grouping, verdict);
     if (!verdict) return;
     if (against == Reason::FewRows) refuse_few_rows(verdict, input->cheapest_total_path->rows);
-    if (against == Reason::NoPartialStates)
-        refuse_aggregates(verdict, grouping->targetList, grouping->havingQual);
+    if (against == Reason::NoPartialStates) refuse_whole(grouping, verdict);
     note_refusal(verdict, {against});
     record_groups(root, input, list_length(group_clause(root)), *verdict);
 }

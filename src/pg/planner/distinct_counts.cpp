@@ -1,0 +1,164 @@
+// See distinct_counts.h.
+#include "pg/planner/distinct_counts.h"
+
+#include "pg/allocate.h"
+#include "pg/compat.h"
+#include "pg/entry_points.h"
+#include "pg/plan_data.h"
+#include "pg/planner/complete_groups.h"
+
+extern "C" {
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/planner.h"
+#include "optimizer/tlist.h"
+#include "utils/fmgroids.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+struct Found {
+    const Aggref* first;
+    bool others;  // aggregates with DISTINCT that are none of ours, or of another value
+};
+
+const TargetEntry* argument_of(const Aggref* aggref) {
+    return linitial_node(TargetEntry, aggref->args);
+}
+
+bool is_same(const Aggref* a, const Aggref* b) {
+    const auto* by = linitial_node(SortGroupClause, a->aggdistinct);
+    return by->eqop == linitial_node(SortGroupClause, b->aggdistinct)->eqop &&
+           equal(argument_of(a)->expr, argument_of(b)->expr);
+}
+
+bool look_at(Node* node, void* context) {
+    if (!node) return false;
+    if (!IsA(node, Aggref)) return walk_expression(node, look_at, context);
+    const auto* aggref = reinterpret_cast<const Aggref*>(node);
+    auto* found = static_cast<Found*>(context);
+    if (aggref->aggdistinct == NIL) return false;
+    if (!is_distinct_count(node) || (found->first && !is_same(found->first, aggref)))
+        found->others = true;
+    else
+        found->first = aggref;
+    return false;
+}
+
+bool is_grouped_by(const PlannerInfo* root, Node* value) {
+    ListCell* cell;
+    const List* targets = root->processed_tlist;
+    foreach (cell, targets) {
+        const auto* entry = lfirst_node(TargetEntry, cell);
+        if (entry->ressortgroupref != 0 && equal(entry->expr, value) &&
+            get_sortgroupref_clause_noerr(entry->ressortgroupref, group_clause(root)))
+            return true;
+    }
+    return false;
+}
+
+// A number that no other clause of the query has.
+Index next_reference(const PlannerInfo* root) {
+    Index last = 0;
+    ListCell* cell;
+    const List* targets = root->processed_tlist;
+    foreach (cell, targets) last = Max(last, lfirst_node(TargetEntry, cell)->ressortgroupref);
+    return last + 1;
+}
+
+Node* count_mutator(Node* node, void* context) {
+    if (!node) return nullptr;
+    if (is_distinct_count(node))
+        return reinterpret_cast<Node*>(count_of_values(reinterpret_cast<const Aggref*>(node)));
+    return mutate_expression(node, count_mutator, context);
+}
+
+List* counting_values(List* expressions) {
+    return reinterpret_cast<List*>(count_mutator(reinterpret_cast<Node*>(expressions), nullptr));
+}
+
+// Above, the aggregates are those of the query.
+Plan* make_plan(PlannerInfo*, RelOptInfo*, CustomPath* path, List* tlist, List*, List* custom_plans) {
+    CustomScan* scan = make_node_above(path, AboveGroups::Chooses, tlist, custom_plans);
+    auto* combining = linitial_node(Plan, custom_plans);
+    combining->targetlist = counting_values(combining->targetlist);
+    combining->qual = counting_values(combining->qual);
+    return &scan->scan.plan;
+}
+
+const CustomPathMethods path_methods = {
+    .CustomName = kCompleteGroupsNodeName,
+    .PlanCustomPath = make_plan,
+    .ReparameterizeCustomPathByChild = nullptr,
+};
+
+}  // namespace
+
+bool is_distinct_count(const Node* expression) {
+    if (!IsA(expression, Aggref)) return false;
+    const auto* aggref = reinterpret_cast<const Aggref*>(expression);
+    return aggref->aggfnoid == F_COUNT_ANY && list_length(aggref->aggdistinct) == 1 &&
+           aggref->aggorder == NIL && !aggref->aggfilter && aggref->agglevelsup == 0;
+}
+
+const DistinctCount* find_distinct_count(const PlannerInfo* root, List* target, Node* having) {
+    Found found = {};
+    look_at(reinterpret_cast<Node*>(target), &found);
+    look_at(having, &found);
+    if (!found.first || found.others) return nullptr;
+    auto* result = unset<DistinctCount>();
+    result->value = argument_of(found.first)->expr;
+    if (is_grouped_by(root, reinterpret_cast<Node*>(result->value))) return nullptr;
+    auto* clause = makeNode(SortGroupClause);
+    *clause = *linitial_node(SortGroupClause, found.first->aggdistinct);
+    clause->tleSortGroupRef = next_reference(root);
+    result->clause = clause;
+    return result;
+}
+
+// It has the number of the aggregate, so that it is not taken for a count of all values.
+Aggref* count_of_values(const Aggref* distinct) {
+    auto* count = makeNode(Aggref);
+    *count = *distinct;
+    count->aggdistinct = NIL;
+    TargetEntry* argument = flatCopyTargetEntry(const_cast<TargetEntry*>(argument_of(distinct)));
+    argument->ressortgroupref = 0;
+    count->args = list_make1(argument);
+    forget_presorted(count);
+    return count;
+}
+
+AggPath* cheapest_own_path(const RelOptInfo* grouped) {
+    const AggPath* cheapest = nullptr;
+    ListCell* cell;
+    foreach (cell, grouped->pathlist) {
+        if (!IsA(lfirst(cell), AggPath)) continue;
+        const auto* path = lfirst_node(AggPath, cell);
+        if (!cheapest || path->path.total_cost < cheapest->path.total_cost) cheapest = path;
+    }
+    if (!cheapest) return nullptr;
+    auto* copy = unset<AggPath>();
+    *copy = *cheapest;
+    return copy;
+}
+
+Path* make_distinct_path(AggPath* combining, AggPath* core) {
+    auto* path = zeroed<CustomPath>();
+    path->path.type = T_CustomPath;
+    path->path.pathtype = T_CustomScan;
+    path->path.parent = combining->path.parent;
+    path->path.pathtarget = combining->path.pathtarget;
+    path->path.rows = combining->path.rows;
+    path->path.startup_cost = combining->path.startup_cost;
+    path->path.total_cost = combining->path.total_cost;
+    path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+    path->methods = &path_methods;
+    path->custom_paths = list_make2(combining, core);
+    add_disabled_nodes(&path->path, &combining->path);
+    return &path->path;
+}
+
+}  // namespace gpujoin
