@@ -407,8 +407,11 @@ void add_serial(const GroupCall& call, RelOptInfo* input, RelOptInfo* partial_re
     const bool completes =
         comes_complete(call, chain) && is_worthwhile(call, chain, path, call.may_repeat ? kCostOfGroup : 0);
     if (wins || completes) make_way(call, input, chain, path, has_made_way);
-    add_final_paths(call, path, wins);
-    if (completes) add_complete_path(call, reinterpret_cast<GpuJoinPath*>(path));
+    // Where few groups are expected the two cost the same, and core's takes long if there are many.
+    if (completes)
+        add_complete_path(call, reinterpret_cast<GpuJoinPath*>(path));
+    else
+        add_final_paths(call, path, wins);
     if (!wins && !completes) note_refusal(call.verdict, {Reason::NotClearlyCheaper});
 }
 
