@@ -60,6 +60,12 @@ FilterOpcode opcode_of(Comparison comparison) {
     return kOpcodes[static_cast<int>(comparison)];
 }
 
+// Of the values of a decimal expression, by which arms of CASEs are taken.
+struct ScaleRange {
+    int low;
+    int high;
+};
+
 class Translator {
   public:
     Translator(JoinFilter* filter, const JoinSides& sides, bool is_of_row = false)
@@ -77,6 +83,7 @@ class Translator {
         return exactly([&] { return put_decimal(node, scale); });
     }
     bool find_scale(Node* node, int* scale);
+    bool find_unit(Node* node, int* scale);
     void put(FilterOpcode opcode, FilterType type = FilterType::Int64,
              FilterSource source = FilterSource::Stack, int operand = 0);
     bool fits() const { return fits_; }
@@ -103,6 +110,9 @@ class Translator {
     bool find_operand(Node* node, Oid type, FilterSource* source, int* operand);
     bool find_value(Node* node, Oid type, FilterSource* source, int* operand);
     bool find_encoded(Node* node, const PlanValue& as, FilterSource* source, int* operand);
+    bool find_scales(Node* node, ScaleRange* range);
+    bool find_scales_of_arms(const CaseExpr* choice, ScaleRange* range);
+    bool find_scales_of_call(const FunctionCall& call, ScaleRange* range);
     bool put_decimal(Node* node, int scale);
     bool put_decimal_call(const FunctionCall& call, int scale);
     bool put_scaled(Node* node, int from, int to);
@@ -284,70 +294,122 @@ bool is_integer_cast(Oid function) {
     return function == F_NUMERIC_INT2 || function == F_NUMERIC_INT4 || function == F_NUMERIC_INT8;
 }
 
-// The scale that PostgreSQL gives all values of the expression. False where it depends on the values, or the
-// expression is none that decimals can be computed of.
-bool Translator::find_scale(Node* node, int* scale) {
-    check_stack_depth();
-    node = without_relabelling(node);
-    if (exprType(node) != NUMERICOID) return false;
-    if (IsA(node, Const)) {
-        auto* constant = reinterpret_cast<Const*>(node);
-        int64 value;
-        return !constant->constisnull && decimal_constant(constant->constvalue, &value, scale);
+// COALESCE(x, y) is CASE WHEN x IS NOT NULL THEN x ELSE y END. Others are what they are.
+Node* coalesce_as_case(Node* node) {
+    if (!IsA(node, CoalesceExpr)) return node;
+    const auto* coalesce = reinterpret_cast<const CoalesceExpr*>(node);
+    auto* choice = makeNode(CaseExpr);
+    choice->casetype = coalesce->coalescetype;
+    choice->casecollid = coalesce->coalescecollid;
+    choice->defresult = static_cast<Expr*>(llast(coalesce->args));
+    choice->location = -1;
+    ListCell* cell;
+    foreach (cell, coalesce->args) {
+        auto* argument = static_cast<Expr*>(lfirst(cell));
+        if (argument == choice->defresult) break;
+        auto* test = makeNode(NullTest);
+        test->arg = argument;
+        test->nulltesttype = IS_NOT_NULL;
+        test->location = -1;
+        auto* arm = makeNode(CaseWhen);
+        arm->expr = reinterpret_cast<Expr*>(test);
+        arm->result = argument;
+        arm->location = -1;
+        choice->args = lappend(choice->args, arm);
     }
-    if (IsA(node, Var)) {
-        *scale = decimal_scale(reinterpret_cast<Var*>(node)->vartypmod);
-        return *scale >= 0 && is_of_table(sides_.root, reinterpret_cast<Var*>(node));
+    return reinterpret_cast<Node*>(choice);
+}
+
+Node* without_choice_of_names(Node* node) {
+    return coalesce_as_case(without_relabelling(node));
+}
+
+bool Translator::find_scales_of_arms(const CaseExpr* choice, ScaleRange* range) {
+    if (choice->arg || !choice->defresult || !find_scales(reinterpret_cast<Node*>(choice->defresult), range))
+        return false;
+    ListCell* cell;
+    foreach (cell, choice->args) {
+        ScaleRange arm;
+        if (!find_scales(reinterpret_cast<Node*>(lfirst_node(CaseWhen, cell)->result), &arm)) return false;
+        *range = {Min(range->low, arm.low), Max(range->high, arm.high)};
     }
-    if (IsA(node, CaseExpr)) {
-        auto* choice = reinterpret_cast<CaseExpr*>(node);
-        if (choice->arg || !choice->defresult ||
-            !find_scale(reinterpret_cast<Node*>(choice->defresult), scale))
-            return false;
-        ListCell* cell;
-        foreach (cell, choice->args) {
-            int other;
-            if (!find_scale(reinterpret_cast<Node*>(lfirst_node(CaseWhen, cell)->result), &other) ||
-                other != *scale)
-                return false;
-        }
-        return true;
-    }
-    FunctionCall call;
-    if (!take_call(node, &call)) return false;
-    *scale = 0;
+    return true;
+}
+
+bool Translator::find_scales_of_call(const FunctionCall& call, ScaleRange* range) {
+    *range = {};
     if (is_integer_cast(call.function)) return true;
-    int scales[2] = {0, 0};
+    ScaleRange scales[2] = {};
     for (int i = 0; i < call.count; i++)
-        if (!find_scale(call.argument[i], &scales[i])) return false;
+        if (!find_scales(call.argument[i], &scales[i])) return false;
     switch (call.function) {
         case F_NUMERIC_UMINUS:
         case F_NUMERIC_ABS:
         case F_ABS_NUMERIC:
-            *scale = scales[0];
+            *range = scales[0];
             return true;
         case F_NUMERIC_ADD:
         case F_NUMERIC_SUB:
-            *scale = Max(scales[0], scales[1]);
+            *range = {Max(scales[0].low, scales[1].low), Max(scales[0].high, scales[1].high)};
             return true;
         case F_NUMERIC_MUL:
-            *scale = scales[0] + scales[1];
-            return *scale <= kMaxScale;
+            *range = {scales[0].low + scales[1].low, scales[0].high + scales[1].high};
+            return range->high <= kMaxScale;
         default:
             return false;
     }
 }
 
-// Leaves the expression in units of 10^-to, where its own scale is `from`.
+// The scales that PostgreSQL may give values of the expression. False where these depend on more than which
+// arms are taken, or the expression is none that decimals can be computed of.
+bool Translator::find_scales(Node* node, ScaleRange* range) {
+    check_stack_depth();
+    node = without_choice_of_names(node);
+    if (exprType(node) != NUMERICOID) return false;
+    int scale;
+    if (IsA(node, Const)) {
+        auto* constant = reinterpret_cast<Const*>(node);
+        int64 value;
+        if (constant->constisnull || !decimal_constant(constant->constvalue, &value, &scale)) return false;
+        *range = {scale, scale};
+        return true;
+    }
+    if (IsA(node, Var)) {
+        scale = decimal_scale(reinterpret_cast<Var*>(node)->vartypmod);
+        *range = {scale, scale};
+        return scale >= 0 && is_of_table(sides_.root, reinterpret_cast<Var*>(node));
+    }
+    if (IsA(node, CaseExpr)) return find_scales_of_arms(reinterpret_cast<CaseExpr*>(node), range);
+    FunctionCall call;
+    return take_call(node, &call) && find_scales_of_call(call, range);
+}
+
+// The one scale of all values.
+bool Translator::find_scale(Node* node, int* scale) {
+    ScaleRange range;
+    if (!find_scales(node, &range) || range.low != range.high) return false;
+    *scale = range.high;
+    return true;
+}
+
+// The largest scale that a value may have, in whose units all are computed.
+bool Translator::find_unit(Node* node, int* scale) {
+    ScaleRange range;
+    if (!find_scales(node, &range)) return false;
+    *scale = range.high;
+    return true;
+}
+
+// Leaves the expression in units of 10^-to, where its own unit is 10^-from.
 bool Translator::put_scaled(Node* node, int from, int to) {
     if (!put_decimal(node, from)) return false;
     if (to > from) put_constant(Multiply, FilterType::Int64, power_of_ten(to - from));
     return true;
 }
 
-// Leaves the expression, which has that scale, in units of its last digit.
+// Leaves the expression in its own unit, of that scale.
 bool Translator::put_decimal(Node* node, int scale) {
-    node = without_relabelling(node);
+    node = without_choice_of_names(node);
     FunctionCall call;
     if (IsA(node, Const)) {
         int64 value;
@@ -367,7 +429,7 @@ bool Translator::put_decimal(Node* node, int scale) {
     if (IsA(node, CaseExpr))
         return put_chosen_number(reinterpret_cast<CaseExpr*>(node), FilterType::Int64, [&](Node* arm) {
             int own;
-            return find_scale(arm, &own) && put_scaled(arm, own, scale);
+            return find_unit(arm, &own) && put_scaled(arm, own, scale);
         });
     return take_call(node, &call) && put_decimal_call(call, scale);
 }
@@ -376,7 +438,7 @@ bool Translator::put_decimal_call(const FunctionCall& call, int scale) {
     if (is_integer_cast(call.function)) return put_number(call.argument[0], call.type[0]);
     int scales[2] = {0, 0};
     for (int i = 0; i < call.count; i++)
-        if (!find_scale(call.argument[i], &scales[i])) return false;
+        if (!find_unit(call.argument[i], &scales[i])) return false;
     if (call.count == 1) {
         if (!put_decimal(call.argument[0], scales[0])) return false;
         put(call.function == F_NUMERIC_UMINUS ? Negate : Absolute, FilterType::Int64);
@@ -392,7 +454,7 @@ bool Translator::put_decimal_call(const FunctionCall& call, int scale) {
 
 bool Translator::put_decimal_comparison(Node* left, FilterOpcode opcode, Node* right) {
     int left_scale, right_scale;
-    if (!find_scale(left, &left_scale) || !find_scale(right, &right_scale)) return false;
+    if (!find_unit(left, &left_scale) || !find_unit(right, &right_scale)) return false;
     int scale = Max(left_scale, right_scale);
     if (!put_scaled(left, left_scale, scale)) return false;
     put(Push);
@@ -649,8 +711,12 @@ bool Translator::put_null_test(const NullTest* test) {
     if (test->argisrow) return false;
     auto* argument = reinterpret_cast<Node*>(test->arg);
     Oid type = getBaseType(exprType(argument));
-    if (type == BOOLOID ? !put_truth(argument) : !find_value_type(type) || !put_number(argument, type))
-        return false;
+    int scale;
+    const bool is_put = type == BOOLOID ? put_truth(argument)
+                        : type == NUMERICOID && is_of_row_
+                            ? find_unit(argument, &scale) && put_decimal(argument, scale)
+                            : find_value_type(type) && put_number(argument, type);
+    if (!is_put) return false;
     put(IsNull);
     if (test->nulltesttype == IS_NOT_NULL) put(Not);
     return true;
@@ -778,7 +844,7 @@ bool add_number_of_truth(JoinFilter* filter, Node* condition, const JoinSides& s
 namespace {
 
 // A CASE of two arms that are of different scales.
-bool find_scales(Translator* translator, Node* expression, DecimalScale* scale) {
+bool find_two_scales(Translator* translator, Node* expression, DecimalScale* scale) {
     auto* choice = reinterpret_cast<CaseExpr*>(expression);
     int scales[2];
     if (choice->arg || !choice->defresult || list_length(choice->args) != 1) return false;
@@ -797,7 +863,8 @@ bool find_scales(Translator* translator, Node* expression, DecimalScale* scale) 
 bool find_scale_of(Translator* translator, Node* expression, DecimalScale* scale) {
     *scale = {};
     if (translator->find_scale(expression, &scale->scale)) return true;
-    return IsA(expression, CaseExpr) && find_scales(translator, expression, scale);
+    expression = without_choice_of_names(expression);
+    return IsA(expression, CaseExpr) && find_two_scales(translator, expression, scale);
 }
 
 }  // namespace

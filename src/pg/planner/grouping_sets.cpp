@@ -91,6 +91,7 @@ Path* make_sets_path(PlannerInfo* root, const GroupingSetsPath* model, Path* par
     path->path.parent = grouped;
     path->path.pathtarget = combining->pathtarget;
     path->path.rows = combining->rows;
+    path->path.pathkeys = combining->pathkeys;
     path->path.startup_cost = combining->startup_cost;
     path->path.total_cost = combining->total_cost;
     path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
