@@ -290,6 +290,47 @@ bool is_of_table(PlannerInfo* root, const Var* var) {
            planner_rt_fetch(var->varno, root)->relkind != RELKIND_VIEW;
 }
 
+bool find_scale_of_constant(const Const* constant, int* scale) {
+    int64 value;
+    return !constant->constisnull && decimal_constant(constant->constvalue, &value, scale);
+}
+
+bool find_scale_of_column(PlannerInfo* root, const Var* var, int* scale);
+
+// Of what one of the queries of a UNION ALL has for a column. One that is NULL has any.
+bool has_scale(PlannerInfo* root, const Node* value, int scale) {
+    int own;
+    if (value && IsA(value, Const)) {
+        const auto* constant = reinterpret_cast<const Const*>(value);
+        return constant->constisnull || (find_scale_of_constant(constant, &own) && own == scale);
+    }
+    return value && IsA(value, Var) &&
+           find_scale_of_column(root, reinterpret_cast<const Var*>(value), &own) && own == scale;
+}
+
+// A column of a UNION ALL whose queries read tables: its typmod is the one that all of them have.
+bool is_of_union_with_scale(PlannerInfo* root, const Var* var, int scale) {
+    if (var->varlevelsup > 0 || var->varattno <= 0) return false;
+    const RangeTblEntry* rte = planner_rt_fetch(var->varno, root);
+    if (rte->rtekind != RTE_SUBQUERY || !rte->inh) return false;
+    bool has_any = false;
+    ListCell* cell;
+    foreach (cell, root->append_rel_list) {
+        const auto* member = lfirst_node(AppendRelInfo, cell);
+        if (member->parent_relid != static_cast<Index>(var->varno)) continue;
+        if (!has_scale(root, list_nth_node(Node, member->translated_vars, var->varattno - 1), scale))
+            return false;
+        has_any = true;
+    }
+    return has_any;
+}
+
+bool find_scale_of_column(PlannerInfo* root, const Var* var, int* scale) {
+    check_stack_depth();
+    *scale = decimal_scale(var->vartypmod);
+    return *scale >= 0 && (is_of_table(root, var) || is_of_union_with_scale(root, var, *scale));
+}
+
 bool is_integer_cast(Oid function) {
     return function == F_NUMERIC_INT2 || function == F_NUMERIC_INT4 || function == F_NUMERIC_INT8;
 }
@@ -368,16 +409,14 @@ bool Translator::find_scales(Node* node, ScaleRange* range) {
     if (exprType(node) != NUMERICOID) return false;
     int scale;
     if (IsA(node, Const)) {
-        auto* constant = reinterpret_cast<Const*>(node);
-        int64 value;
-        if (constant->constisnull || !decimal_constant(constant->constvalue, &value, &scale)) return false;
+        if (!find_scale_of_constant(reinterpret_cast<Const*>(node), &scale)) return false;
         *range = {scale, scale};
         return true;
     }
     if (IsA(node, Var)) {
-        scale = decimal_scale(reinterpret_cast<Var*>(node)->vartypmod);
+        if (!find_scale_of_column(sides_.root, reinterpret_cast<Var*>(node), &scale)) return false;
         *range = {scale, scale};
-        return scale >= 0 && is_of_table(sides_.root, reinterpret_cast<Var*>(node));
+        return true;
     }
     if (IsA(node, CaseExpr)) return find_scales_of_arms(reinterpret_cast<CaseExpr*>(node), range);
     FunctionCall call;
