@@ -201,7 +201,7 @@ void init_children(GpuJoinState* state, EState* estate, int eflags) {
     foreach (cell, plan->custom_plans) {
         PlanState* child = ExecInitNode(static_cast<Plan*>(lfirst(cell)), estate, eflags);
         int stage = foreach_current_index(cell) - 1;
-        (stage < 0 ? &state->probe.side : &state->stages[stage].build)->plan = child;
+        side_init(stage < 0 ? &state->probe.side : &state->stages[stage].build, child);
         state->css.custom_ps = lappend(state->css.custom_ps, child);
     }
 }
@@ -243,6 +243,14 @@ void choose_build_source(const GpuJoinState* state, Side* build) {
         side_choose_source(build);
 }
 
+// Processes that run the join together share what is kept of whole inputs alone.
+void use_kept_rows(Side* side, const Plan* plan, EState* estate) {
+    if (plan->parallel_aware && side->part_count > 1) return;
+    for (int i = 0; i < side->part_count; i++)
+        if (HeapScan* heap = side->parts[i].heap)
+            side->parts[i].kept = kept_source_create(heap, &side->writer, estate);
+}
+
 }  // namespace
 
 void begin_node(CustomScanState* node, EState* estate, int eflags) {
@@ -266,12 +274,11 @@ void begin_node(CustomScanState* node, EState* estate, int eflags) {
     probe->reads_on_demand = reads_with_effects(probe->side.plan);
     probe->can_be_reread = !probe->reads_on_demand && !shares_scans(probe->side.plan);
     if (!probe->reads_on_demand && !state->plan.has_dear_conditions) side_choose_source(&probe->side);
-    if (state->plan.groups && probe->side.heap)
-        probe->side.kept = kept_source_create(probe->side.heap, &probe->side.writer, estate);
+    if (state->plan.groups) use_kept_rows(&probe->side, node->ss.ps.plan, estate);
     for (int i = 0; i < state->plan.stage_count; i++) {
         Side* build = &state->stages[i].build;
         choose_build_source(state, build);
-        if (build->heap) build->kept = kept_source_create(build->heap, &build->writer, estate);
+        if (build->part_count == 1) use_kept_rows(build, node->ss.ps.plan, estate);
         state->stages[i].build_uses_params = build_uses_params(state, i);
     }
     // Append keeps finished children alive: what the server holds is given back after the last row, unless a

@@ -115,9 +115,23 @@ void show_costs(const CostTerms* costs, ExplainState* es) {
 }
 
 // How much of an input needed not be read. It varies with what happened before.
-void show_kept(const char* name, KeptSource* kept, ExplainState* es) {
+// Of all parts. False where none was looked for.
+bool sum_kept(const Side* side, KeptFigures* sum) {
+    bool has_any = false;
+    *sum = {};
+    for (int i = 0; i < side->part_count; i++) {
+        KeptFigures figures;
+        if (!side->parts[i].kept || !kept_source_figures(side->parts[i].kept, &figures)) continue;
+        *sum = {sum->chunks + figures.chunks, sum->used + figures.used, sum->blocks + figures.blocks,
+                sum->passed_over + figures.passed_over};
+        has_any = true;
+    }
+    return has_any;
+}
+
+void show_kept(const char* name, const Side* side, ExplainState* es) {
     KeptFigures figures;
-    if (!kept || !es->costs || !kept_source_figures(kept, &figures)) return;
+    if (!es->costs || !sum_kept(side, &figures)) return;
     uint64 read = figures.blocks - figures.passed_over;
     if (es->format == EXPLAIN_FORMAT_TEXT) {
         appendStringInfoSpaces(es->str, 2 * es->indent);
@@ -143,7 +157,7 @@ void show_build(const JoinStage* stage, ExplainState* es) {
                      {text ? "append" : "Append Time", text ? "seal" : "Seal Time"},
                      {before->append_ms + now->append_ms, before->seal_ms + now->seal_ms}};
     show_traffic(&build, es);
-    show_kept("Kept Build", stage->build.kept, es);
+    show_kept("Kept Build", &stage->build, es);
 }
 
 // The node's waiting is told with the first stage's probe.
@@ -203,7 +217,7 @@ void show_sink(const GpuJoinState* state, ExplainState* es) {
 }
 
 void show_figures(const GpuJoinState* state, ExplainState* es) {
-    show_kept("Kept", state->probe.side.kept, es);
+    show_kept("Kept", &state->probe.side, es);
     if (es->costs && state->device[0]) ExplainPropertyText("Device", state->device, es);
     if (state->plan.stage_count == 1) show_stage_figures(state, state->stages, es);
     if (state->plan.groups) show_sink(state, es);

@@ -79,19 +79,23 @@ ProbeBatch* next_batch(ProbeInput* probe) {
 
 // Rows of an input may be kept by the server.
 bool may_have_kept_rows(const GpuJoinState* state, const Side* side) {
-    return side->kept && !is_partitioned(state);
+    return side->parts[side->part].kept && !is_partitioned(state);
 }
 
 bool is_known_empty(const GpuJoinState* state, Side* side) {
-    return !may_have_kept_rows(state, side) && side_is_empty(side);
+    while (!may_have_kept_rows(state, side)) {
+        if (!side_is_empty(side)) return false;
+        if (!side_next_part(side)) return true;
+    }
+    return false;
 }
 
 // Has the server probe with one more chunk of kept rows.
 KeptProbe send_kept_chunk(GpuJoinState* state) {
     ProbeInput* probe = &state->probe;
     ProbeBatch* batch = next_batch(probe);
-    KeptProbe sent =
-        kept_source_probe(probe->side.kept, state->client, probe->in_flight == 0, &batch->sequence);
+    KeptProbe sent = kept_source_probe(part_of(&probe->side)->kept, state->client, probe->in_flight == 0,
+                                       &batch->sequence);
     if (sent != KeptProbe::Sent) return sent;
     batch->rows = 0;
     probe->in_flight++;
@@ -99,20 +103,15 @@ KeptProbe send_kept_chunk(GpuJoinState* state) {
     return sent;
 }
 
-// Sends one more probe batch. False when the probe side has no more rows, or results must be received first.
-bool send_probe_batch(GpuJoinState* state) {
+// Sends rows that are read, of which there are some. False when results must be received first.
+bool send_read_batch(GpuJoinState* state) {
     ProbeInput* probe = &state->probe;
-    if (may_have_kept_rows(state, &probe->side)) {
-        KeptProbe sent = send_kept_chunk(state);
-        if (sent != KeptProbe::None) return sent == KeptProbe::Sent;
-    }
     ProbeBatch* batch = next_batch(probe);
     Side* side = probing_side(state);
     BatchWriter* writer = &side->writer;
     bool keeps = probe->keeps && side == &probe->side;
     Patience patience = patience_for(&probe->pace);
     BatchGoal goal = {probe->pace.batch_rows, keeps ? batch : nullptr, &patience};
-    if (side_is_empty(side)) return false;
     match_flags_begin_batch(side, batch);
     if (!fill_batch(state, side, &goal)) return false;
     batch_finish(writer);
@@ -124,6 +123,21 @@ bool send_probe_batch(GpuJoinState* state) {
     count_sent(state, writer);
     show(state, RunningPhase::Probing);
     return true;
+}
+
+// Sends one more probe batch. False when the probe side has no more rows, or results must be received first.
+bool send_probe_batch(GpuJoinState* state) {
+    ProbeInput* probe = &state->probe;
+    Side* side = probing_side(state);
+    for (;;) {
+        if (may_have_kept_rows(state, side)) {
+            KeptProbe sent = send_kept_chunk(state);
+            if (sent != KeptProbe::None) return sent == KeptProbe::Sent;
+        }
+        if (!side_is_empty(side)) return send_read_batch(state);
+        // The server may be asked what is kept of the next part.
+        if (probe->in_flight > 0 || !side_next_part(side)) return false;
+    }
 }
 
 void release_view(GpuJoinState* state) {
@@ -141,7 +155,7 @@ void forget_decisions(Decider* decider) {
 void close_stage(const GpuJoinState* state, JoinStage* stage) {
     if (!runs_together(state)) add_stats(&stage->finished, &stage->current);
     memset(&stage->current, 0, sizeof(stage->current));
-    if (stage->build.kept) kept_source_reset(stage->build.kept);
+    side_reset_kept(&stage->build);
     forget_decisions(&stage->decider);
     batch_writer_reset(&stage->build.writer);
 }
@@ -244,7 +258,7 @@ constexpr uint64 kTextBytes = 32;  // of a value that nobody has looked at, abou
 
 // They do not come here, but take as much memory there.
 void append_kept_rows(GpuJoinState* state, JoinStage* stage) {
-    uint64 rows = kept_source_build(stage->build.kept, state->client, number_of(state, stage));
+    uint64 rows = kept_source_build(part_of(&stage->build)->kept, state->client, number_of(state, stage));
     state->counts.build_rows += rows;
     const BatchWriter* writer = &stage->build.writer;
     for (int i = 0; i < writer->column_count; i++) {
@@ -284,14 +298,17 @@ void append_build_side(GpuJoinState* state, JoinStage* stage) {
     uint64 before = state->counts.bytes;
     if (may_have_kept_rows(state, build)) append_kept_rows(state, stage);
     stage->sent_bytes = state->counts.bytes - before;
-    while (fill_batch(state, build, &goal)) {
-        batch_finish(writer);
-        client_append(state->client, number_of(state, stage), &writer->block, writer->rows, writer->buffers);
-        state->counts.build_rows += writer->rows;
-        count_sent(state, writer);
-        show(state, RunningPhase::Building);
-        stage->sent_bytes = state->counts.bytes - before;
-    }
+    do {
+        while (fill_batch(state, build, &goal)) {
+            batch_finish(writer);
+            client_append(state->client, number_of(state, stage), &writer->block, writer->rows,
+                          writer->buffers);
+            state->counts.build_rows += writer->rows;
+            count_sent(state, writer);
+            show(state, RunningPhase::Building);
+            stage->sent_bytes = state->counts.bytes - before;
+        }
+    } while (!client_refusal(state->client) && side_next_part(build));
 }
 
 void seal_stage(GpuJoinState* state, JoinStage* stage) {
@@ -442,7 +459,7 @@ void close_join(GpuJoinState* state) {
     state->sealed = state->has_view = false;
     state->probe.in_flight = 0;
     batch_writer_reset(&state->probe.side.writer);
-    if (state->probe.side.kept) kept_source_reset(state->probe.side.kept);
+    side_reset_kept(&state->probe.side);
     for (ProbeBatch& batch : state->probe.batches) probe_batch_free(&batch);
     for (int i = 0; i < state->plan.stage_count; i++) close_stage(state, &state->stages[i]);
     if (!runs_together(state)) add_sink_stats(&state->finished_sink, &state->current_sink);

@@ -2,6 +2,8 @@
 // with parallel workers.
 #include "pg/compat.h"
 
+#include <algorithm>
+
 #include "pg/allocate.h"
 #include "pg/executor/heap_deform.h"
 #include "pg/executor/scan_conditions.h"
@@ -42,18 +44,29 @@ struct HeapScan {
 
 namespace {
 
+Expr* expression_of(const SeqScanState* node, AttrNumber attribute) {
+    return list_nth_node(TargetEntry, node->ss.ps.plan->targetlist, attribute - 1)->expr;
+}
+
+// nullptr: it is none.
+Const* constant_of(const SeqScanState* node, AttrNumber attribute) {
+    if (!node->ss.ps.ps_ProjInfo) return nullptr;
+    Expr* expression = expression_of(node, attribute);
+    return IsA(expression, Const) ? reinterpret_cast<Const*>(expression) : nullptr;
+}
+
 // The table's attribute behind an attribute of the child's slot. 0: none, the child computes it.
 AttrNumber table_attribute(const SeqScanState* node, AttrNumber attribute) {
     if (!node->ss.ps.ps_ProjInfo) return attribute;
-    auto* entry = list_nth_node(TargetEntry, node->ss.ps.plan->targetlist, attribute - 1);
-    if (!IsA(entry->expr, Var)) return 0;
-    return Max(reinterpret_cast<Var*>(entry->expr)->varattno, 0);
+    const Expr* expression = expression_of(node, attribute);
+    if (!IsA(expression, Var)) return 0;
+    return Max(reinterpret_cast<const Var*>(expression)->varattno, 0);
 }
 
 bool returns_plain_columns(const SeqScanState* node) {
-    int attributes = node->ss.ps.ps_ResultTupleDesc->natts;
-    for (int i = 1; i <= attributes; i++)
-        if (table_attribute(node, static_cast<AttrNumber>(i)) == 0) return false;
+    const auto attributes = static_cast<AttrNumber>(node->ss.ps.ps_ResultTupleDesc->natts);
+    for (AttrNumber i = 1; i <= attributes; i++)
+        if (table_attribute(node, i) == 0 && !constant_of(node, i)) return false;
     return true;
 }
 
@@ -76,6 +89,17 @@ HeapColumn* find_column(const HeapDeformer* deformer, AttrNumber attribute) {
     return nullptr;
 }
 
+// The same for all rows of a page.
+void init_constant(HeapScan* scan, int column, const Const* constant) {
+    auto* values = new_array<Datum>(MaxHeapTuplesPerPage);
+    auto* nulls = new_array<bool>(MaxHeapTuplesPerPage);
+    std::fill_n(values, MaxHeapTuplesPerPage, constant->constvalue);
+    std::fill_n(nulls, MaxHeapTuplesPerPage, constant->constisnull);
+    scan->values[column] = values;
+    scan->nulls[column] = nulls;
+    scan->has_nulls[column] = constant->constisnull;
+}
+
 void init_rows(HeapScan* scan, const Bitmapset* wanted) {
     TupleDesc desc = scan->node->ss.ps.ps_ResultTupleDesc;
     scan->column = new_array<HeapColumn*>(desc->natts);
@@ -83,8 +107,12 @@ void init_rows(HeapScan* scan, const Bitmapset* wanted) {
     scan->nulls = new_array<const bool*>(desc->natts);
     scan->has_nulls = new_array<bool>(desc->natts);
     for (int member = -1; (member = bms_next_member(wanted, member)) >= 0;) {
-        AttrNumber attribute = table_attribute(scan->node, static_cast<AttrNumber>(member));
-        scan->column[member - 1] = find_column(scan->deformer, attribute);
+        const auto wanted_attribute = static_cast<AttrNumber>(member);
+        if (const Const* constant = constant_of(scan->node, wanted_attribute))
+            init_constant(scan, member - 1, constant);
+        else
+            scan->column[member - 1] =
+                find_column(scan->deformer, table_attribute(scan->node, wanted_attribute));
     }
     TupleTableSlot* slot = MakeTupleTableSlot(desc, &TTSOpsVirtual);
     memset(slot->tts_isnull, true, desc->natts);
@@ -267,7 +295,8 @@ HeapScan* heap_scan_create(PlanState* child, const Bitmapset* wanted) {
     scan->order.context = CurrentMemoryContext;
     Bitmapset* columns = scan_conditions_columns(scan->node, nullptr);
     for (int member = -1; (member = bms_next_member(wanted, member)) >= 0;)
-        columns = bms_add_member(columns, table_attribute(scan->node, static_cast<AttrNumber>(member)));
+        if (AttrNumber attribute = table_attribute(scan->node, static_cast<AttrNumber>(member)))
+            columns = bms_add_member(columns, attribute);
     scan->deformer = heap_deformer_create(RelationGetDescr(scan->node->ss.ss_currentRelation), columns);
     scan->conditions = scan_conditions_create(scan->node, scan->deformer);
     init_rows(scan, wanted);
@@ -305,6 +334,10 @@ void heap_scan_read_too(HeapScan* scan, const uint8_t* blocks) {
 
 AttrNumber heap_scan_attribute(const HeapScan* scan, AttrNumber attribute) {
     return table_attribute(scan->node, attribute);
+}
+
+Const* heap_scan_constant(const HeapScan* scan, AttrNumber attribute) {
+    return constant_of(scan->node, attribute);
 }
 
 PlanState* heap_scan_node(const HeapScan* scan) {

@@ -94,6 +94,13 @@ uint64 birth_of_database() {
     return birth;
 }
 
+void describe_form(const KeptForm* form, Description* description) {
+    description->encoding = static_cast<uint8>(form->encoding);
+    description->declared_type = form->declared_type;
+    description->scale = form->scale;
+    description->output_length = form->type_length;
+}
+
 Description describe(Relation relation, const KeptForm* form, AttrNumber number) {
     TupleDesc desc = RelationGetDescr(relation);
     Form_pg_attribute attribute = TupleDescAttr(desc, number - 1);
@@ -107,11 +114,18 @@ Description describe(Relation relation, const KeptForm* form, AttrNumber number)
     description.collation = attribute->attcollation;
     description.alignment = attribute->attalign;
     description.by_value = attribute->attbyval;
-    description.encoding = static_cast<uint8>(form->encoding);
-    description.declared_type = form->declared_type;
-    description.scale = form->scale;
-    description.output_length = form->type_length;
+    describe_form(form, &description);
     describe_missing(desc, number, &description);
+    return description;
+}
+
+// Of what is made of no attribute at all.
+Description describe_constant(const KeptForm* form) {
+    Description description;
+    memset(&description, 0, sizeof description);  // padding too
+    description.database = birth_of_database();
+    description.attribute = form->copy;
+    describe_form(form, &description);
     return description;
 }
 
@@ -122,6 +136,10 @@ void identify(Relation relation, const KeptForm* form, ChunkColumn* column) {
     Bitmapset* attributes = attributes_of_form(form, nullptr);
     for (int number = -1; (number = bms_next_member(attributes, number)) >= 0;) {
         Description description = describe(relation, form, static_cast<AttrNumber>(number));
+        for (uint64& part : hash) part = hash_bytes_of(&description, sizeof description, part);
+    }
+    if (bms_is_empty(attributes)) {
+        Description description = describe_constant(form);
         for (uint64& part : hash) part = hash_bytes_of(&description, sizeof description, part);
     }
     if (form->expression) {

@@ -23,6 +23,7 @@ struct KeptForm {
     Oid declared_type;
     int scale;
     int16 type_length;
+    int copy;  // of a constant, which a scan may give several times
 };
 
 struct KeptColumns {

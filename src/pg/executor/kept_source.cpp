@@ -81,13 +81,16 @@ namespace {
 Node* attribute_mutator(Node* node, void* scan) {
     if (!node) return nullptr;
     if (!IsA(node, Var)) return mutate_expression(node, attribute_mutator, scan);
+    const auto* source = static_cast<const HeapScan*>(scan);
     auto* var = static_cast<Var*>(copyObjectImpl(node));
-    var->varattno = heap_scan_attribute(static_cast<const HeapScan*>(scan), var->varattno);
+    if (Const* constant = heap_scan_constant(source, var->varattno)) return reinterpret_cast<Node*>(constant);
+    var->varattno = heap_scan_attribute(source, var->varattno);
     return reinterpret_cast<Node*>(var);
 }
 
 // The expression that is sent, as one over the table; nullptr where there is none.
 Node* over_table(HeapScan* scan, const InputColumn* sent) {
+    if (sent->attribute > 0) return reinterpret_cast<Node*>(heap_scan_constant(scan, sent->attribute));
     if (!sent->expression) return nullptr;
     return canonical_expression(attribute_mutator(reinterpret_cast<Node*>(sent->expression->expr), scan));
 }
@@ -101,6 +104,7 @@ void note_computed(KeptSource* source, Node* expression) {
 
 bool add_columns(KeptSource* source, const BatchWriter* writer) {
     Relation relation = heap_scan_relation(source->scan);
+    int constants = 0;
     for (int i = 0; i < writer->column_count; i++) {
         KeptForm form;
         const InputColumn* sent = &writer->columns[i];
@@ -108,6 +112,7 @@ bool add_columns(KeptSource* source, const BatchWriter* writer) {
         Node* expression = attribute > 0 ? nullptr : over_table(source->scan, sent);
         if (!kept_form(sent, attribute, expression, &form)) return false;
         if (expression) note_computed(source, expression);
+        if (expression && IsA(expression, Const)) form.copy = constants++;
         // The source's come first, in their order.
         if (add_kept_column(&source->columns, relation, &form) != i) return false;
     }

@@ -106,12 +106,16 @@ Size size_without_kept(int stages, int workers) {
     return MAXALIGN(add_size(size, mul_size(sizeof(WorkerFigures), workers)));
 }
 
+KeptSource* shared_kept(const Side* side) {
+    return side->part_count == 1 ? side->parts->kept : nullptr;
+}
+
 // Calls visit with the source of each input that has one, and where its share's place is said.
 template <typename Visit>
 void for_each_kept(GpuJoinState* state, ParallelJoin* join, const Visit& visit) {
-    if (KeptSource* kept = state->probe.side.kept) visit(kept, &join->kept);
+    if (KeptSource* kept = shared_kept(&state->probe.side)) visit(kept, &join->kept);
     for (int i = 0; i < join->stage_count; i++)
-        if (KeptSource* kept = state->stages[i].build.kept) visit(kept, &join->stages[i].kept);
+        if (KeptSource* kept = shared_kept(&state->stages[i].build)) visit(kept, &join->stages[i].kept);
 }
 
 // nullptr: the leader has no such source.
@@ -437,9 +441,10 @@ void add_to_worker_figures(GpuJoinState* state) {
 Size estimate_parallel_join(CustomScanState* node, ParallelContext* context) {
     GpuJoinState* state = state_of(node);
     Size size = size_without_kept(state->plan.stage_count, context->nworkers);
-    if (state->probe.side.kept) size = add_size(size, kept_source_share_size(state->probe.side.kept));
+    if (KeptSource* kept = shared_kept(&state->probe.side))
+        size = add_size(size, kept_source_share_size(kept));
     for (int i = 0; i < state->plan.stage_count; i++)
-        if (KeptSource* kept = state->stages[i].build.kept)
+        if (KeptSource* kept = shared_kept(&state->stages[i].build))
             size = add_size(size, kept_source_share_size(kept));
     return size;
 }
@@ -483,9 +488,9 @@ void init_parallel_worker(CustomScanState* node, shm_toc*, void* shared) {
     GpuJoinState* state = state_of(node);
     auto* join = static_cast<ParallelJoin*>(shared);
     state->parallel.join = join;
-    bool lacks_kept = join->kept > 0 && !state->probe.side.kept;
+    bool lacks_kept = join->kept > 0 && !shared_kept(&state->probe.side);
     for (int i = 0; i < join->stage_count; i++)
-        lacks_kept |= join->stages[i].kept > 0 && !state->stages[i].build.kept;
+        lacks_kept |= join->stages[i].kept > 0 && !shared_kept(&state->stages[i].build);
     if (lacks_kept) elog(ERROR, "a worker cannot use columns that are kept");
     use_kept(state, join);
 }

@@ -6,6 +6,7 @@
 
 extern "C" {
 #include "access/sysattr.h"
+#include "executor/execPartition.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 }
@@ -15,7 +16,20 @@ namespace gpujoin {
 namespace {
 
 bool reads_pages(const Side* side) {
-    return side->heap && !side->file;
+    return side->parts[side->part].heap && !side->file;
+}
+
+// Rows were read off a part that its Append would have passed on.
+void count_for_append(const Side* side, uint32 rows) {
+    Instrumentation* instrument = side->plan->instrument;
+    if (!instrument || side->file || side->parts[side->part].plan == side->plan) return;
+    InstrStartNode(instrument);
+    InstrStopNode(instrument, rows);
+}
+
+void take_rows(Side* side, uint32 rows) {
+    heap_scan_take(part_of(side)->heap, rows);
+    count_for_append(side, rows);
 }
 
 TupleTableSlot* make_file_slot(PlanState* plan) {
@@ -50,11 +64,12 @@ TupleTableSlot* next_row(Side* side) {
         return slot;
     }
     if (side->exhausted) return nullptr;
-    slot = side->file ? next_file_row(side) : ExecProcNode(side->plan);
+    slot = side->file ? next_file_row(side) : ExecProcNode(part_of(side)->plan);
     if (TupIsNull(slot)) {
         side->exhausted = true;
         return nullptr;
     }
+    count_for_append(side, 1);
     slot_getsomeattrs(slot, side->last_attribute);
     if (unlikely(side->copy) && !side->file) copy_row(side, slot);
     return slot;
@@ -63,7 +78,7 @@ TupleTableSlot* next_row(Side* side) {
 // Rows that were not taken yet, nullptr at the end.
 const RowSet* next_rows(Side* side) {
     if (side->exhausted) return nullptr;
-    const RowSet* set = heap_scan_rows(side->heap);
+    const RowSet* set = heap_scan_rows(part_of(side)->heap);
     side->exhausted = !set;
     return set;
 }
@@ -102,13 +117,46 @@ bool fill_from_pages(Side* side, Client* client, const BatchGoal* goal) {
         }
         bool full = taken < count;
         if (goal->keep) full |= !probe_batch_keep_rows(goal->keep, set, taken);
-        heap_scan_take(side->heap, taken);
+        take_rows(side, taken);
         if (full) break;
     }
     return true;
 }
 
+TupleTableSlot* next_row_of_part(Side* side) {
+    if (!reads_pages(side)) {
+        TupleTableSlot* slot = next_row(side);
+        if (slot) fetch_wanted(side, slot);
+        return slot;
+    }
+    const RowSet* set = next_rows(side);
+    if (!set) return nullptr;
+    TupleTableSlot* slot = row_set_fetch(set, 0);
+    take_rows(side, 1);
+    return slot;
+}
+
+// Whether it does nothing but pass on what all of its children give, which this process reads alone.
+bool can_read_parts(const PlanState* plan) {
+    if (!IsA(plan, AppendState) || plan->plan->parallel_aware) return false;
+    const auto* append = reinterpret_cast<const AppendState*>(plan);
+    if (append->as_nasyncplans > 0 || append->as_nplans == 0) return false;
+    return !append->as_prune_state || !append->as_prune_state->do_exec_prune;
+}
+
+void reset_scans(Side* side) {
+    for (int i = 0; i < side->part_count; i++)
+        if (side->parts[i].heap) heap_scan_reset(side->parts[i].heap);
+}
+
 }  // namespace
+
+void side_init(Side* side, PlanState* plan) {
+    side->plan = plan;
+    side->parts = zeroed<SidePart>(1);
+    side->parts->plan = plan;
+    side->part_count = 1;
+}
 
 void side_want(Side* side, AttrNumber attribute) {
     side->wanted = bms_add_member(side->wanted, attribute);
@@ -123,7 +171,21 @@ void side_want_columns(Side* side, Node* expression, Index varno) {
 }
 
 void side_choose_source(Side* side) {
-    side->heap = heap_scan_create(side->plan, side->wanted);
+    if (can_read_parts(side->plan)) {
+        const auto* append = reinterpret_cast<const AppendState*>(side->plan);
+        side->part_count = append->as_nplans;
+        side->parts = zeroed<SidePart>(side->part_count);
+        for (int i = 0; i < side->part_count; i++) side->parts[i].plan = append->appendplans[i];
+    }
+    for (int i = 0; i < side->part_count; i++)
+        side->parts[i].heap = heap_scan_create(side->parts[i].plan, side->wanted);
+}
+
+bool side_next_part(Side* side) {
+    if (side->file || side->part + 1 >= side->part_count) return false;
+    side->part++;
+    side->exhausted = false;
+    return true;
 }
 
 bool side_is_empty(Side* side) {
@@ -143,16 +205,10 @@ Fill side_fill_batch(Side* side, Client* client, const BatchGoal* goal) {
 }
 
 TupleTableSlot* side_next_row(Side* side) {
-    if (!reads_pages(side)) {
-        TupleTableSlot* slot = next_row(side);
-        if (slot) fetch_wanted(side, slot);
-        return slot;
+    for (;;) {
+        if (TupleTableSlot* slot = next_row_of_part(side)) return slot;
+        if (!side_next_part(side)) return nullptr;
     }
-    const RowSet* set = next_rows(side);
-    if (!set) return nullptr;
-    TupleTableSlot* slot = row_set_fetch(set, 0);
-    heap_scan_take(side->heap, 1);
-    return slot;
 }
 
 void side_read_file(Side* side, RowFile* file, const RowFlags* flags, RowsRead read) {
@@ -189,13 +245,20 @@ void side_rescan(Side* side) {
     side->exhausted = false;
     side->file = nullptr;
     if (side->copy) row_file_clear(side->copy);
-    if (side->kept) kept_source_reset(side->kept);
-    if (side->heap) heap_scan_reset(side->heap);
-    if (!side->plan->chgParam) ExecReScan(side->plan);
+    side_reset_kept(side);
+    side->part = 0;
+    reset_scans(side);
+    // An Append whose children are read in its place is never asked for a row.
+    if (!side->plan->chgParam || side->parts->plan != side->plan) ExecReScan(side->plan);
+}
+
+void side_reset_kept(Side* side) {
+    for (int i = 0; i < side->part_count; i++)
+        if (side->parts[i].kept) kept_source_reset(side->parts[i].kept);
 }
 
 void side_end(Side* side) {
-    if (side->heap) heap_scan_reset(side->heap);
+    reset_scans(side);
 }
 
 void side_reread(Side* side) {

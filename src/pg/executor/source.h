@@ -1,6 +1,6 @@
 // Side: one input of the join, read from a child plan and written as batches: page by page where the child is
-// a plain sequential scan (heap_scan.h), row by row through its slot otherwise. Of a join that is partitioned
-// (partitions.h), read from a file of rows in place of the child.
+// a plain sequential scan (heap_scan.h), or has such ones to pass on, row by row through its slot otherwise.
+// Of a join that is partitioned (partitions.h), read from a file of rows in place of the child.
 #pragma once
 
 #include "pg/executor/batch_writer.h"
@@ -13,12 +13,20 @@
 
 namespace gpujoin {
 
+// What is read: a child plan, or one of those of an Append, which are read one after the other in its place.
+struct SidePart {
+    PlanState* plan;
+    HeapScan* heap;    // nullptr: through the slot
+    KeptSource* kept;  // before that, rows that need not be read; nullptr: none
+};
+
 struct Side {
     PlanState* plan;
+    SidePart* parts;  // in their order; at least one
+    int part_count;
+    int part;                   // that is read
     Bitmapset* wanted;          // attributes of the child's slot that are read
     AttrNumber last_attribute;  // the highest of them that is read from the slot directly
-    HeapScan* heap;             // nullptr: through the slot
-    KeptSource* kept;           // before that, rows that need not be read; nullptr: none
     RowFile* file;              // is read; nullptr: the child
     const RowFlags* flags;      // of its rows
     RowsRead read;              // which of them are
@@ -32,14 +40,24 @@ struct Side {
     BatchWriter writer;
 };
 
+// Allocates in the current memory context.
+void side_init(Side* side, PlanState* plan);
+
 // To be called before the first read: attributes that the batches take straight from the slot, or that the
 // expressions of a column refer to as Vars of varno; then the choice of how to read.
 void side_want(Side* side, AttrNumber attribute);
 void side_want_columns(Side* side, Node* expression, Index varno);
 void side_choose_source(Side* side);
 
-// True when the input has no (further) row. Reads ahead.
+inline SidePart* part_of(Side* side) {
+    return &side->parts[side->part];
+}
+
+// True when the part has no (further) row. Reads ahead.
 bool side_is_empty(Side* side);
+
+// Goes on to the next part. False when there is none.
+bool side_next_part(Side* side);
 
 enum class Fill {
     Filled,   // a batch is ready to be finished and sent
@@ -71,6 +89,9 @@ void side_write_row(Side* side, TupleTableSlot* slot, RowFile* file);
 
 // Reads from the child again, from its start. (One with changed Params is rescanned when it is read.)
 void side_rescan(Side* side);
+
+// The session is over, in which kept rows were used.
+void side_reset_kept(Side* side);
 
 // Nothing more is read; before the child ends.
 void side_end(Side* side);

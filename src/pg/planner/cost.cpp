@@ -287,12 +287,6 @@ void spare_kept_source(const Path* probe, double kept, CostTerms* terms) {
     spare_kept_rows(probe, kept, {&cost[kReadProbeTerm], &cost[kEncodeProbeTerm], &cost[kTransferProbeTerm]});
 }
 
-// What computes the columns that are wanted lies above what reads the rows.
-const Path* strip_projection(const Path* path) {
-    while (IsA(path, ProjectionPath)) path = reinterpret_cast<const ProjectionPath*>(path)->subpath;
-    return path;
-}
-
 bool is_gathered_scan(const Path* path) {
     path = strip_projection(path);
     return IsA(path, GatherPath) &&
@@ -418,6 +412,11 @@ int participants(const JoinInputs& inputs) {
 double parallel_shares(int workers) {
     if (workers == 0) return 1;
     return workers + (parallel_leader_participation ? std::max(0.0, 1 - 0.3 * workers) : 0);
+}
+
+const Path* strip_projection(const Path* path) {
+    while (IsA(path, ProjectionPath)) path = reinterpret_cast<const ProjectionPath*>(path)->subpath;
+    return path;
 }
 
 Cost sorting_cost(double rows) {
