@@ -297,38 +297,40 @@ bool find_scale_of_constant(const Const* constant, int* scale) {
 
 bool find_scale_of_column(PlannerInfo* root, const Var* var, int* scale);
 
-// Of what one of the queries of a UNION ALL has for a column. One that is NULL has any.
-bool has_scale(PlannerInfo* root, const Node* value, int scale) {
-    int own;
-    if (value && IsA(value, Const)) {
-        const auto* constant = reinterpret_cast<const Const*>(value);
-        return constant->constisnull || (find_scale_of_constant(constant, &own) && own == scale);
-    }
-    return value && IsA(value, Var) &&
-           find_scale_of_column(root, reinterpret_cast<const Var*>(value), &own) && own == scale;
+// Of what one of the queries of a UNION ALL has for a column.
+bool find_scale_of_member(PlannerInfo* root, const Node* value, int* scale) {
+    if (!value) return false;
+    if (IsA(value, Const)) return find_scale_of_constant(reinterpret_cast<const Const*>(value), scale);
+    return IsA(value, Var) && find_scale_of_column(root, reinterpret_cast<const Var*>(value), scale);
 }
 
-// A column of a UNION ALL whose queries read tables: its typmod is the one that all of them have.
-bool is_of_union_with_scale(PlannerInfo* root, const Var* var, int scale) {
+bool is_null_constant(const Node* value) {
+    return value && IsA(value, Const) && reinterpret_cast<const Const*>(value)->constisnull;
+}
+
+// A column of a UNION ALL whose queries read tables: the scale that all of them have. What is NULL has any.
+bool find_scale_of_union(PlannerInfo* root, const Var* var, int* scale) {
     if (var->varlevelsup > 0 || var->varattno <= 0) return false;
     const RangeTblEntry* rte = planner_rt_fetch(var->varno, root);
     if (rte->rtekind != RTE_SUBQUERY || !rte->inh) return false;
-    bool has_any = false;
+    *scale = -1;
     ListCell* cell;
     foreach (cell, root->append_rel_list) {
         const auto* member = lfirst_node(AppendRelInfo, cell);
         if (member->parent_relid != static_cast<Index>(var->varno)) continue;
-        if (!has_scale(root, list_nth_node(Node, member->translated_vars, var->varattno - 1), scale))
-            return false;
-        has_any = true;
+        const auto* value = static_cast<Node*>(list_nth(member->translated_vars, var->varattno - 1));
+        int own;
+        if (is_null_constant(value)) continue;
+        if (!find_scale_of_member(root, value, &own) || (*scale >= 0 && own != *scale)) return false;
+        *scale = own;
     }
-    return has_any;
+    return *scale >= 0;
 }
 
 bool find_scale_of_column(PlannerInfo* root, const Var* var, int* scale) {
     check_stack_depth();
     *scale = decimal_scale(var->vartypmod);
-    return *scale >= 0 && (is_of_table(root, var) || is_of_union_with_scale(root, var, *scale));
+    return (*scale >= 0 && is_of_table(root, var)) || find_scale_of_union(root, var, scale);
 }
 
 bool is_integer_cast(Oid function) {
