@@ -29,7 +29,6 @@ constexpr uint16_t kShortWeightMask = 0x003F;
 
 constexpr int kBase = 10000;
 constexpr int kDigitsOfBase = 4;
-constexpr int kMaxScale = 18;
 constexpr int kMaxWeight = 4;          // 10^16 to 10^20
 constexpr int kMaxQuickPositions = 4;  // whose numbers have 64 bits
 constexpr int64 kPowers[] = {1, 10, 100, 1000};

@@ -8,6 +8,8 @@ extern "C" {
 
 namespace gpujoin {
 
+inline constexpr int kMaxScale = 18;  // of decimals
+
 // The number and its display scale. False for NaN, infinities, and what has more digits. Never allocates:
 // what is compressed or stored elsewhere has more.
 bool decimal_of(Datum value, int64* number, int* scale);

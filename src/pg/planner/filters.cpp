@@ -18,6 +18,7 @@
 #include "pg/allocate.h"
 #include "pg/decimal.h"
 #include "pg/overflow.h"
+#include "pg/planner/decimal_scales.h"
 #include "pg/planner/distances.h"
 #include "pg/error_free.h"
 #include "pg/planner/filter_operations.h"
@@ -46,7 +47,6 @@ using enum FilterOpcode;
 
 constexpr Oid kIntervalFamily = 1982;
 
-constexpr int kMaxScale = 18;  // of decimals
 
 int64 power_of_ten(int exponent) {
     int64 power = 1;
@@ -59,12 +59,6 @@ FilterOpcode opcode_of(Comparison comparison) {
     static_assert(static_cast<int>(Comparison::GreaterEqual) + 1 == std::size(kOpcodes));
     return kOpcodes[static_cast<int>(comparison)];
 }
-
-// Of the values of a decimal expression, by which arms of CASEs are taken.
-struct ScaleRange {
-    int low;
-    int high;
-};
 
 class Translator {
   public:
@@ -110,9 +104,6 @@ class Translator {
     bool find_operand(Node* node, Oid type, FilterSource* source, int* operand);
     bool find_value(Node* node, Oid type, FilterSource* source, int* operand);
     bool find_encoded(Node* node, const PlanValue& as, FilterSource* source, int* operand);
-    bool find_scales(Node* node, ScaleRange* range);
-    bool find_scales_of_arms(const CaseExpr* choice, ScaleRange* range);
-    bool find_scales_of_call(const FunctionCall& call, ScaleRange* range);
     bool put_decimal(Node* node, int scale);
     bool put_decimal_call(const FunctionCall& call, int scale);
     bool put_scaled(Node* node, int from, int to);
@@ -277,166 +268,15 @@ bool Translator::put_number_of_truth(Node* condition) {
                              [&](Node* arm) { return put_number(arm, INT4OID); });
 }
 
-Node* without_relabelling(Node* node) {
-    while (IsA(node, RelabelType)) node = reinterpret_cast<Node*>(reinterpret_cast<RelabelType*>(node)->arg);
-    return node;
-}
-
-// Where else a column is from, its typmod may be more than anybody has seen to.
-bool is_of_table(PlannerInfo* root, const Var* var) {
-    return var->varlevelsup == 0 && var->varattno > 0 &&
-           planner_rt_fetch(var->varno, root)->rtekind == RTE_RELATION &&
-           planner_rt_fetch(var->varno, root)->relkind != RELKIND_FOREIGN_TABLE &&
-           planner_rt_fetch(var->varno, root)->relkind != RELKIND_VIEW;
-}
-
-bool find_scale_of_constant(const Const* constant, int* scale) {
-    int64 value;
-    return !constant->constisnull && decimal_constant(constant->constvalue, &value, scale);
-}
-
-bool find_scale_of_column(PlannerInfo* root, const Var* var, int* scale);
-
-// Of what one of the queries of a UNION ALL has for a column.
-bool find_scale_of_member(PlannerInfo* root, const Node* value, int* scale) {
-    if (!value) return false;
-    if (IsA(value, Const)) return find_scale_of_constant(reinterpret_cast<const Const*>(value), scale);
-    return IsA(value, Var) && find_scale_of_column(root, reinterpret_cast<const Var*>(value), scale);
-}
-
-bool is_null_constant(const Node* value) {
-    return value && IsA(value, Const) && reinterpret_cast<const Const*>(value)->constisnull;
-}
-
-// A column of a UNION ALL whose queries read tables: the scale that all of them have. What is NULL has any.
-bool find_scale_of_union(PlannerInfo* root, const Var* var, int* scale) {
-    if (var->varlevelsup > 0 || var->varattno <= 0) return false;
-    const RangeTblEntry* rte = planner_rt_fetch(var->varno, root);
-    if (rte->rtekind != RTE_SUBQUERY || !rte->inh) return false;
-    *scale = -1;
-    ListCell* cell;
-    foreach (cell, root->append_rel_list) {
-        const auto* member = lfirst_node(AppendRelInfo, cell);
-        if (member->parent_relid != static_cast<Index>(var->varno)) continue;
-        const auto* value = static_cast<Node*>(list_nth(member->translated_vars, var->varattno - 1));
-        int own;
-        if (is_null_constant(value)) continue;
-        if (!find_scale_of_member(root, value, &own) || (*scale >= 0 && own != *scale)) return false;
-        *scale = own;
-    }
-    return *scale >= 0;
-}
-
-bool find_scale_of_column(PlannerInfo* root, const Var* var, int* scale) {
-    check_stack_depth();
-    *scale = decimal_scale(var->vartypmod);
-    return (*scale >= 0 && is_of_table(root, var)) || find_scale_of_union(root, var, scale);
-}
-
-bool is_integer_cast(Oid function) {
-    return function == F_NUMERIC_INT2 || function == F_NUMERIC_INT4 || function == F_NUMERIC_INT8;
-}
-
-// COALESCE(x, y) is CASE WHEN x IS NOT NULL THEN x ELSE y END. Others are what they are.
-Node* coalesce_as_case(Node* node) {
-    if (!IsA(node, CoalesceExpr)) return node;
-    const auto* coalesce = reinterpret_cast<const CoalesceExpr*>(node);
-    auto* choice = makeNode(CaseExpr);
-    choice->casetype = coalesce->coalescetype;
-    choice->casecollid = coalesce->coalescecollid;
-    choice->defresult = static_cast<Expr*>(llast(coalesce->args));
-    choice->location = -1;
-    ListCell* cell;
-    foreach (cell, coalesce->args) {
-        auto* argument = static_cast<Expr*>(lfirst(cell));
-        if (argument == choice->defresult) break;
-        auto* test = makeNode(NullTest);
-        test->arg = argument;
-        test->nulltesttype = IS_NOT_NULL;
-        test->location = -1;
-        auto* arm = makeNode(CaseWhen);
-        arm->expr = reinterpret_cast<Expr*>(test);
-        arm->result = argument;
-        arm->location = -1;
-        choice->args = lappend(choice->args, arm);
-    }
-    return reinterpret_cast<Node*>(choice);
-}
-
-Node* without_choice_of_names(Node* node) {
-    return coalesce_as_case(without_relabelling(node));
-}
-
-bool Translator::find_scales_of_arms(const CaseExpr* choice, ScaleRange* range) {
-    if (choice->arg || !choice->defresult || !find_scales(reinterpret_cast<Node*>(choice->defresult), range))
-        return false;
-    ListCell* cell;
-    foreach (cell, choice->args) {
-        ScaleRange arm;
-        if (!find_scales(reinterpret_cast<Node*>(lfirst_node(CaseWhen, cell)->result), &arm)) return false;
-        *range = {Min(range->low, arm.low), Max(range->high, arm.high)};
-    }
-    return true;
-}
-
-bool Translator::find_scales_of_call(const FunctionCall& call, ScaleRange* range) {
-    *range = {};
-    if (is_integer_cast(call.function)) return true;
-    ScaleRange scales[2] = {};
-    for (int i = 0; i < call.count; i++)
-        if (!find_scales(call.argument[i], &scales[i])) return false;
-    switch (call.function) {
-        case F_NUMERIC_UMINUS:
-        case F_NUMERIC_ABS:
-        case F_ABS_NUMERIC:
-            *range = scales[0];
-            return true;
-        case F_NUMERIC_ADD:
-        case F_NUMERIC_SUB:
-            *range = {Max(scales[0].low, scales[1].low), Max(scales[0].high, scales[1].high)};
-            return true;
-        case F_NUMERIC_MUL:
-            *range = {scales[0].low + scales[1].low, scales[0].high + scales[1].high};
-            return range->high <= kMaxScale;
-        default:
-            return false;
-    }
-}
-
-// The scales that PostgreSQL may give values of the expression. False where these depend on more than which
-// arms are taken, or the expression is none that decimals can be computed of.
-bool Translator::find_scales(Node* node, ScaleRange* range) {
-    check_stack_depth();
-    node = without_choice_of_names(node);
-    if (exprType(node) != NUMERICOID) return false;
-    int scale;
-    if (IsA(node, Const)) {
-        if (!find_scale_of_constant(reinterpret_cast<Const*>(node), &scale)) return false;
-        *range = {scale, scale};
-        return true;
-    }
-    if (IsA(node, Var)) {
-        if (!find_scale_of_column(sides_.root, reinterpret_cast<Var*>(node), &scale)) return false;
-        *range = {scale, scale};
-        return true;
-    }
-    if (IsA(node, CaseExpr)) return find_scales_of_arms(reinterpret_cast<CaseExpr*>(node), range);
-    FunctionCall call;
-    return take_call(node, &call) && find_scales_of_call(call, range);
-}
-
 // The one scale of all values.
 bool Translator::find_scale(Node* node, int* scale) {
-    ScaleRange range;
-    if (!find_scales(node, &range) || range.low != range.high) return false;
-    *scale = range.high;
-    return true;
+    return find_scale_of(sides_.root, node, scale);
 }
 
 // The largest scale that a value may have, in whose units all are computed.
 bool Translator::find_unit(Node* node, int* scale) {
     ScaleRange range;
-    if (!find_scales(node, &range)) return false;
+    if (!find_scales(sides_.root, node, &range)) return false;
     *scale = range.high;
     return true;
 }
@@ -450,7 +290,7 @@ bool Translator::put_scaled(Node* node, int from, int to) {
 
 // Leaves the expression in its own unit, of that scale.
 bool Translator::put_decimal(Node* node, int scale) {
-    node = without_choice_of_names(node);
+    node = as_choice(node);
     FunctionCall call;
     if (IsA(node, Const)) {
         int64 value;
@@ -901,10 +741,10 @@ bool find_two_scales(Translator* translator, Node* expression, DecimalScale* sca
     return true;
 }
 
-bool find_scale_of(Translator* translator, Node* expression, DecimalScale* scale) {
+bool find_all_scales(Translator* translator, Node* expression, DecimalScale* scale) {
     *scale = {};
     if (translator->find_scale(expression, &scale->scale)) return true;
-    expression = without_choice_of_names(expression);
+    expression = as_choice(expression);
     return IsA(expression, CaseExpr) && find_two_scales(translator, expression, scale);
 }
 
@@ -913,7 +753,7 @@ bool find_scale_of(Translator* translator, Node* expression, DecimalScale* scale
 bool add_decimal(JoinFilter* filter, Node* expression, const JoinSides& sides, DecimalScale* scale) {
     const JoinFilter before = *filter;
     Translator translator(filter, sides, true);
-    if (find_scale_of(&translator, expression, scale) &&
+    if (find_all_scales(&translator, expression, scale) &&
         translator.put_exact_decimal(expression, scale->scale) && translator.fits() &&
         is_valid(filter, false))
         return true;
