@@ -91,11 +91,14 @@ bool decimal_constant(Datum value, int64* number, int* scale) {
     return decimal_of(PointerGetDatum(PG_DETOAST_DATUM_PACKED(value)), number, scale);
 }
 
+int decimal_precision(int32 typmod) {
+    return (typmod - static_cast<int32>(VARHDRSZ)) >> 16 & 0xffff;
+}
+
 int decimal_scale(int32 typmod) {
     if (typmod < static_cast<int32>(VARHDRSZ)) return -1;
-    typmod -= static_cast<int32>(VARHDRSZ);
-    int precision = typmod >> 16 & 0xffff;
-    int scale = typmod & 0x7ff;  // from 1024 on negative ones
+    int precision = decimal_precision(typmod);
+    int scale = (typmod - static_cast<int32>(VARHDRSZ)) & 0x7ff;  // from 1024 on negative ones
     return precision <= kMaxScale && scale <= kMaxScale ? scale : -1;
 }
 

@@ -20,6 +20,8 @@ bool decimal_constant(Datum value, int64* number, int* scale);
 // The scale of a column of type numeric(p, s); -1: the type says none, or a negative one, or more than 18
 // digits.
 int decimal_scale(int32 typmod);
+// Its precision, if it has one.
+int decimal_precision(int32 typmod);
 
 // What stands for NaN, the one value of such a column that is no decimal.
 inline constexpr int64 kDecimalNaN = PG_INT64_MIN;

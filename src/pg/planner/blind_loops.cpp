@@ -24,6 +24,8 @@ namespace {
 
 // What takes less is over before it matters, and how it is planned is of less interest than its time.
 constexpr Cost kLeast = 1000;
+// Of what holds a disabled node, before PostgreSQL 18: its cost says nothing.
+constexpr Cost kDisabled = 1e10;
 // How much the other path may cost beyond the loop.
 constexpr double kHardly = 1.01;
 
@@ -39,8 +41,8 @@ bool has_equality(const List* restrictlist) {
 bool is_blind_loop(const Path* path) {
     if (!IsA(path, NestPath) || PATH_REQ_OUTER(path)) return false;
     const auto* loop = reinterpret_cast<const JoinPath*>(path);
-    return path->total_cost >= kLeast && !has_disabled_nodes(path) && !PATH_REQ_OUTER(loop->innerjoinpath) &&
-           has_equality(loop->joinrestrictinfo);
+    return path->total_cost >= kLeast && path->total_cost < kDisabled && !has_disabled_nodes(path) &&
+           !PATH_REQ_OUTER(loop->innerjoinpath) && has_equality(loop->joinrestrictinfo);
 }
 
 // Whether rows that nobody asks for are left to be found, by core's estimate.
@@ -101,7 +103,7 @@ bool add_hash_joins(RelOptInfo* joinrel, const List* paths, bool is_partial, con
     ListCell* cell;
     foreach (cell, paths) {
         auto* path = static_cast<Path*>(lfirst(cell));
-        if (!IsA(path, HashPath) || PATH_REQ_OUTER(path)) continue;
+        if (!IsA(path, HashPath) || PATH_REQ_OUTER(path) || has_disabled_nodes(path)) continue;
         if (path->total_cost + sorting > kHardly * loop->total_cost) continue;
         has_any = true;
         add(joinrel, path, is_partial);
@@ -137,7 +139,7 @@ void replace(const RelationNotes* notes, RelOptInfo* joinrel, bool is_partial) {
 
 void replace_blind_loops(RelOptInfo* joinrel) {
     const RelationNotes* notes = find_notes(joinrel);
-    if (!notes || joinrel->fdwroutine || !enable_nestloop) return;
+    if (!notes || joinrel->fdwroutine || !enable_nestloop || !enable_hashjoin) return;
     for (bool is_partial : {false, true}) replace(notes, joinrel, is_partial);
 }
 

@@ -12,8 +12,9 @@
 //   transfer    gpujoin.transfer_cost a megabyte, to the engine and back; of the columns that later stages
 //   and
 //               groups read, for rows that come so far (a GPU has all sent, which takes little)
-//   build       gpujoin.build_cost a row, times log2(rows) / 5 where a range needs it sorted
-//   probe       gpujoin.probe_cost a row, times the same where a range searches a tree. Several keys take more
+//   build       gpujoin.build_cost a row, kFar times that beyond kNearRows, times log2(rows) / 5 where a
+//   range needs it sorted probe       gpujoin.probe_cost a row, times the same where a range searches a tree.
+//   Several keys take more
 //               of both
 //   expansion   gpujoin.match_cost for each candidate; where only conditions tell which pairs match, all of
 //               them are tested, at gpujoin.pair_cost each on the CPU engine, and less on devices in the
@@ -37,8 +38,8 @@
 // core's workers.
 //
 // Rows whose columns are kept (docs/design.md) are neither read nor encoded: below aggregates they are
-// charged kKeptRow, whether they meet the conditions or not. Then probing is not hidden behind reading, and is
-// charged in full: measured were 7 ns a row for one key and 22 for three, where calibration finds 2.5.
+// charged kKeptRow, whether they meet the conditions or not. Then probing is not hidden behind reading, and
+// is charged in full: measured were 7 ns a row for one key and 22 for three, where calibration finds 2.5.
 //
 // In parallel plans a participant is charged for its part of the rows, but for all of the server's work: the
 // server is one for all, and each of them waits for it.
@@ -74,11 +75,13 @@ constexpr double kDirectReadShare = 0.35;  // of cpu_tuple_cost, for a row that 
 constexpr double kKeptRow = 0.0003;        // a row of a table whose columns are kept
 constexpr double kCopyCost = 10;           // a megabyte copied by the executor
 constexpr double kExposed = 0.25;          // of transfer and probing: the rest is hidden behind reading
-constexpr double kKeptExposed = 2;         // of probing with kept rows, which nothing hides
-constexpr double kMoreKeys = 0.75;         // of what a lookup takes by one key, for each further one
-constexpr double kComputing = 2;           // times what core charges an expression: a call and a value each
-constexpr double kTrustedFanout = 32;      // results an input row
-constexpr double kLevelsPerHash = 5;       // levels of a sort or a search that cost as much as a hash
+constexpr double kKeptExposed = 1;         // of probing with kept rows, which nothing hides
+constexpr double kNearRows = 65536;  // of a build side, up to which its table lies in the processor's caches
+constexpr double kFar = 4;           // times what building a row takes beyond
+constexpr double kMoreKeys = 0.75;   // of what a lookup takes by one key, for each further one
+constexpr double kComputing = 2;     // times what core charges an expression: a call and a value each
+constexpr double kTrustedFanout = 32;           // results an input row
+constexpr double kLevelsPerHash = 5;            // levels of a sort or a search that cost as much as a hash
 constexpr double kServerBytesPerBuildRow = 48;  // table or tree, at its peak while sealing
 // So many rows one process reads rather than core's workers, so that they are kept from now on. Larger tables
 // are when that pays (prospects.h).
@@ -212,6 +215,11 @@ double search_depth(const JoinInputs& inputs) {
 double width_of_keys(const JoinInputs& inputs) {
     if (!inputs.facts->clauses) return 1;
     return 1 + kMoreKeys * std::max(0, list_length(inputs.facts->clauses->equalities) - 1);
+}
+
+// So many rows in the caches take as long to build as these.
+double as_if_near(double rows) {
+    return rows + (kFar - 1) * std::max(0.0, rows - kNearRows);
 }
 
 // Times what probing is charged where all rows are read.
@@ -501,11 +509,12 @@ ChainCosts estimate_chain(PlannerInfo* root, const JoinInputs& inputs, const Eng
     terms[kReadBuildTerm] += read;
     terms[kEncodeBuildTerm] += encode;
     terms[kTransferBuildTerm] += transfer;
-    terms[kBuildTerm] += built_rows * engine.build_row * depth;
+    terms[kBuildTerm] += as_if_near(built_rows) * engine.build_row * depth;
     terms[kEncodeProbeTerm] += encode_cost(probe_rows, facts.probe_keys);
     terms[kTransferProbeTerm] += source_rows * facts.probe_keys.bytes * shares / kMegabyte * engine.megabyte;
     terms[kProbeTerm] += probe_rows * shares * engine.probe_row * depth * exposure(costs);
-    terms[kExpansionTerm] += costs.rows * shares * engine.match * exposure(costs) + tested_pairs(inputs, shares) * engine.pair;
+    terms[kExpansionTerm] +=
+        costs.rows * shares * engine.match * exposure(costs) + tested_pairs(inputs, shares) * engine.pair;
     costs.server_bytes += built_rows * (facts.build_keys.bytes + output.bytes + kServerBytesPerBuildRow);
     return costs;
 }

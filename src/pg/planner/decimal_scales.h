@@ -14,6 +14,7 @@ namespace gpujoin {
 struct ScaleRange {
     int low;
     int high;
+    int whole;  // digits before the point that a value may have
 };
 
 // The scales that PostgreSQL may give values of the expression. False where these depend on more than which

@@ -295,10 +295,13 @@ void add_distinct_path(const GroupCall& call, const GpuJoinPath* partial) {
     AggClauseCosts costs = {};
     get_agg_clause_costs(call.root, AGGSPLIT_FINAL_DESERIAL, &costs);
     List* clause = group_clause(call.root);
-    AggPath* combining =
-        create_agg_path(call.root, call.grouped, completing(partial), call.grouped->reltarget,
-                        clause == NIL ? AGG_PLAIN : AGG_HASHED, AGGSPLIT_FINAL_DESERIAL, clause,
-                        castNode(List, call.extra->havingQual), &costs, core->numGroups);
+    // Not by what is left of the clause: groups of no rows are none.
+    const AggStrategy strategy = call.root->parse->groupClause == NIL ? AGG_PLAIN
+                                 : clause == NIL                      ? AGG_SORTED
+                                                                      : AGG_HASHED;
+    AggPath* combining = create_agg_path(call.root, call.grouped, completing(partial),
+                                         call.grouped->reltarget, strategy, AGGSPLIT_FINAL_DESERIAL, clause,
+                                         castNode(List, call.extra->havingQual), &costs, core->numGroups);
     Path* path = make_distinct_path(combining, core);
     if (call.verdict) note_cost(call.verdict, false, path->startup_cost, path->total_cost);
     if (setting_force) call.grouped->pathlist = NIL;
@@ -435,10 +438,24 @@ void add_grouped_paths(const GroupCall& call, RelOptInfo* input) {
         add_parallel(call, input, partial_rel, &has_made_way);
 }
 
+// What is below core's own plan is planned twice, which subqueries and foreign scans are not made for.
+bool can_be_planned_twice(const PlannerInfo* root, Relids relids) {
+    for (int i = -1; (i = bms_next_member(relids, i)) >= 0;) {
+        const RelOptInfo* rel = root->simple_rel_array[i];
+        if (rel && (rel->subroot || rel->fdwroutine)) return false;
+    }
+    ListCell* cell;
+    foreach (cell, root->append_rel_list) {
+        const RelOptInfo* rel = root->simple_rel_array[lfirst_node(AppendRelInfo, cell)->child_relid];
+        if (rel && (rel->subroot || rel->fdwroutine)) return false;
+    }
+    return true;
+}
+
 // Core's node above must be able to hash. The other aggregates are looked at one by one, as ever.
 bool counts_distinct(const PlannerInfo* root, const GroupPathExtraData* extra) {
     return find_distinct_count(root, extra->targetList, extra->havingQual) && enable_hashagg &&
-           grouping_is_hashable(group_clause(root));
+           grouping_is_hashable(group_clause(root)) && can_be_planned_twice(root, root->all_baserels);
 }
 
 // What keeps us out of a grouping, whatever it computes.
@@ -488,8 +505,7 @@ void propose_groups(PlannerInfo* root, RelOptInfo* input, RelOptInfo* output,
     call.may_repeat =
         server.has_gpu || call.groups * kBytesOfGroup > static_cast<double>(server.host_memory) / 2;
     call.engine = engine_costs(server.rates);
-    if (call.distinct && call.may_repeat && !setting_force)
-        return refuse_whole(grouping, verdict);
+    if (call.distinct && call.may_repeat && !setting_force) return refuse_whole(grouping, verdict);
     add_grouped_paths(call, input);
 }
 
