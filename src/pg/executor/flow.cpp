@@ -135,8 +135,8 @@ bool send_probe_batch(GpuJoinState* state) {
             if (sent != KeptProbe::None) return sent == KeptProbe::Sent;
         }
         if (!side_is_empty(side)) return send_read_batch(state);
-        // The server may be asked what is kept of the next part.
-        if (probe->in_flight > 0 || !side_next_part(side)) return false;
+        if (side_may_keep_next(side) && probe->in_flight > 0) return false;
+        if (!side_next_part(side)) return false;
     }
 }
 

@@ -67,6 +67,7 @@ TupleTableSlot* next_row(Side* side) {
     slot = side->file ? next_file_row(side) : ExecProcNode(part_of(side)->plan);
     if (TupIsNull(slot)) {
         side->exhausted = true;
+        count_for_append(side, 0);
         return nullptr;
     }
     count_for_append(side, 1);
@@ -80,6 +81,7 @@ const RowSet* next_rows(Side* side) {
     if (side->exhausted) return nullptr;
     const RowSet* set = heap_scan_rows(part_of(side)->heap);
     side->exhausted = !set;
+    if (!set) count_for_append(side, 0);
     return set;
 }
 
@@ -181,6 +183,10 @@ void side_choose_source(Side* side) {
         side->parts[i].heap = heap_scan_create(side->parts[i].plan, side->wanted);
 }
 
+bool side_may_keep_next(const Side* side) {
+    return side->part + 1 < side->part_count && side->parts[side->part + 1].kept;
+}
+
 bool side_next_part(Side* side) {
     if (side->file || side->part + 1 >= side->part_count) return false;
     side->part++;
@@ -199,9 +205,14 @@ Fill side_fill_batch(Side* side, Client* client, const BatchGoal* goal) {
     BatchWriter* writer = &side->writer;
     if (!batch_begin(writer, client, goal->rows)) return Fill::NoBlock;
     if (goal->keep) probe_batch_begin(goal->keep, writer->capacity);
-    bool filled =
-        reads_pages(side) ? fill_from_pages(side, client, goal) : fill_from_slots(side, client, goal);
-    return filled ? Fill::Filled : Fill::NoBlock;
+    for (;;) {
+        bool filled =
+            reads_pages(side) ? fill_from_pages(side, client, goal) : fill_from_slots(side, client, goal);
+        if (!filled) return Fill::NoBlock;
+        // A part with little to read does not end the batch.
+        const bool has_room = side->exhausted && writer->rows < writer->capacity;
+        if (!has_room || side_may_keep_next(side) || !side_next_part(side)) return Fill::Filled;
+    }
 }
 
 TupleTableSlot* side_next_row(Side* side) {

@@ -56,6 +56,8 @@ inline SidePart* part_of(Side* side) {
 // True when the part has no (further) row. Reads ahead.
 bool side_is_empty(Side* side);
 
+// Whether some rows of the next part may be kept by the server, which must be asked first.
+bool side_may_keep_next(const Side* side);
 // Goes on to the next part. False when there is none.
 bool side_next_part(Side* side);
 
@@ -72,7 +74,7 @@ struct BatchGoal {
     const Patience* patience;  // nullptr: however long it takes
 };
 
-// Starts a batch and fills it from the child.
+// Starts a batch and fills it from the part, and those that follow it as far as nothing is kept of them.
 Fill side_fill_batch(Side* side, Client* client, const BatchGoal* goal);
 
 // The next row, for those who want it without a batch: what is wanted of it is in the slot. nullptr at the

@@ -12,10 +12,8 @@
 //   transfer    gpujoin.transfer_cost a megabyte, to the engine and back; of the columns that later stages
 //   and
 //               groups read, for rows that come so far (a GPU has all sent, which takes little)
-//   build       gpujoin.build_cost a row, kFar times that beyond kNearRows, times log2(rows) / 5 where a
-//   range needs it sorted probe       gpujoin.probe_cost a row, times the same where a range searches a tree.
-//   Several keys take more
-//               of both
+//   build       gpujoin.build_cost a row, times log2(rows) / 5 where a range needs it sorted
+//   probe       gpujoin.probe_cost a row, times the same where a range searches a tree
 //   expansion   gpujoin.match_cost for each candidate; where only conditions tell which pairs match, all of
 //               them are tested, at gpujoin.pair_cost each on the CPU engine, and less on devices in the
 //               measure that probing costs less there
@@ -38,8 +36,7 @@
 // core's workers.
 //
 // Rows whose columns are kept (docs/design.md) are neither read nor encoded: below aggregates they are
-// charged kKeptRow, whether they meet the conditions or not. Then probing is not hidden behind reading, and
-// is charged in full: measured were 7 ns a row for one key and 22 for three, where calibration finds 2.5.
+// charged kKeptRow, whether they meet the conditions or not.
 //
 // In parallel plans a participant is charged for its part of the rows, but for all of the server's work: the
 // server is one for all, and each of them waits for it.
@@ -75,13 +72,9 @@ constexpr double kDirectReadShare = 0.35;  // of cpu_tuple_cost, for a row that 
 constexpr double kKeptRow = 0.0003;        // a row of a table whose columns are kept
 constexpr double kCopyCost = 10;           // a megabyte copied by the executor
 constexpr double kExposed = 0.25;          // of transfer and probing: the rest is hidden behind reading
-constexpr double kKeptExposed = 1;         // of probing with kept rows, which nothing hides
-constexpr double kNearRows = 65536;  // of a build side, up to which its table lies in the processor's caches
-constexpr double kFar = 4;           // times what building a row takes beyond
-constexpr double kMoreKeys = 0.75;   // of what a lookup takes by one key, for each further one
-constexpr double kComputing = 2;     // times what core charges an expression: a call and a value each
-constexpr double kTrustedFanout = 32;           // results an input row
-constexpr double kLevelsPerHash = 5;            // levels of a sort or a search that cost as much as a hash
+constexpr double kComputing = 2;           // times what core charges an expression: a call and a value each
+constexpr double kTrustedFanout = 32;      // results an input row
+constexpr double kLevelsPerHash = 5;       // levels of a sort or a search that cost as much as a hash
 constexpr double kServerBytesPerBuildRow = 48;  // table or tree, at its peak while sealing
 // So many rows one process reads rather than core's workers, so that they are kept from now on. Larger tables
 // are when that pays (prospects.h).
@@ -209,22 +202,6 @@ double search_depth(const JoinInputs& inputs) {
     return inputs.facts->clauses && inputs.facts->clauses->ranges
                ? std::max(1.0, std::log2(inputs.build->rows + 2) / kLevelsPerHash)
                : 1.0;
-}
-
-// The same for several keys, which are hashed and compared together.
-double width_of_keys(const JoinInputs& inputs) {
-    if (!inputs.facts->clauses) return 1;
-    return 1 + kMoreKeys * std::max(0, list_length(inputs.facts->clauses->equalities) - 1);
-}
-
-// So many rows in the caches take as long to build as these.
-double as_if_near(double rows) {
-    return rows + (kFar - 1) * std::max(0.0, rows - kNearRows);
-}
-
-// Times what probing is charged where all rows are read.
-double exposure(const ChainCosts& costs) {
-    return 1 + costs.kept * (kKeptExposed / kExposed - 1);
 }
 
 // What the executor reads from pages rather than through the scan node: columns of a plain sequential scan.
@@ -470,7 +447,7 @@ Cost sum_of(const CostTerms& terms) {
 
 ChainCosts estimate_source(PlannerInfo* root, const Path* probe, int workers, const EngineCosts& engine) {
     ChainCosts costs = {};
-    costs.kept = uses_kept_sources(root) ? kept_share_of(root, probe) : 0;
+    costs.kept = uses_kept_sources(root) ? kept_share_of_source(root, probe) : 0;
     costs.source_rows = costs.rows = probe->rows;
     costs.terms.cost[kSetUpTerm] = setting_startup_cost;
     costs.terms.cost[kWorkersTerm] = workers > 0 ? set_up_cost(engine) : 0;
@@ -491,7 +468,7 @@ ChainCosts estimate_chain(PlannerInfo* root, const JoinInputs& inputs, const Eng
                     : inputs.builds_together         ? shares
                                                      : 1;
     double built_rows = build_rows * copies;
-    double depth = search_depth(inputs) * width_of_keys(inputs);
+    double depth = search_depth(inputs);
     bool is_first = !inputs.before;
 
     ChainCosts costs =
@@ -509,12 +486,11 @@ ChainCosts estimate_chain(PlannerInfo* root, const JoinInputs& inputs, const Eng
     terms[kReadBuildTerm] += read;
     terms[kEncodeBuildTerm] += encode;
     terms[kTransferBuildTerm] += transfer;
-    terms[kBuildTerm] += as_if_near(built_rows) * engine.build_row * depth;
+    terms[kBuildTerm] += built_rows * engine.build_row * depth;
     terms[kEncodeProbeTerm] += encode_cost(probe_rows, facts.probe_keys);
     terms[kTransferProbeTerm] += source_rows * facts.probe_keys.bytes * shares / kMegabyte * engine.megabyte;
-    terms[kProbeTerm] += probe_rows * shares * engine.probe_row * depth * exposure(costs);
-    terms[kExpansionTerm] +=
-        costs.rows * shares * engine.match * exposure(costs) + tested_pairs(inputs, shares) * engine.pair;
+    terms[kProbeTerm] += probe_rows * shares * engine.probe_row * depth;
+    terms[kExpansionTerm] += costs.rows * shares * engine.match + tested_pairs(inputs, shares) * engine.pair;
     costs.server_bytes += built_rows * (facts.build_keys.bytes + output.bytes + kServerBytesPerBuildRow);
     return costs;
 }

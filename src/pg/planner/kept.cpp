@@ -28,8 +28,12 @@ double kept_share_of_members(PlannerInfo* root, const AppendPath* path) {
 
 // These are asked for each pair of relations that a chain may begin with.
 double kept_share_of(PlannerInfo* root, const Path* path) {
-    if (IsA(path, AppendPath)) return kept_share_of_members(root, reinterpret_cast<const AppendPath*>(path));
     return path->pathtype == T_SeqScan ? kept_share_of_rel(root, path->parent) : 0;
+}
+
+double kept_share_of_source(PlannerInfo* root, const Path* path) {
+    if (IsA(path, AppendPath)) return kept_share_of_members(root, reinterpret_cast<const AppendPath*>(path));
+    return kept_share_of(root, path);
 }
 
 double kept_share_of_rel(PlannerInfo* root, RelOptInfo* rel) {
