@@ -50,6 +50,7 @@
 #include <numeric>
 
 #include "pg/planner/kept.h"
+#include "pg/planner/path_facts.h"
 #include "pg/planner/relation_notes.h"
 #include "pg/settings.h"
 
@@ -397,11 +398,6 @@ int participants(const JoinInputs& inputs) {
 double parallel_shares(int workers) {
     if (workers == 0) return 1;
     return workers + (parallel_leader_participation ? std::max(0.0, 1 - 0.3 * workers) : 0);
-}
-
-const Path* strip_projection(const Path* path) {
-    while (IsA(path, ProjectionPath)) path = reinterpret_cast<const ProjectionPath*>(path)->subpath;
-    return path;
 }
 
 Cost sorting_cost(double rows) {

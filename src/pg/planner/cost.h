@@ -92,9 +92,6 @@ struct GroupsShape {
 // A chain whose rows are aggregated.
 JoinEstimate estimate_groups(const Chain* chain, const GroupsShape& shape, const EngineCosts& engine);
 
-// What computes the columns that are wanted lies above what reads the rows.
-const Path* strip_projection(const Path* path);
-
 // Of so many rows, in memory.
 Cost sorting_cost(double rows);
 

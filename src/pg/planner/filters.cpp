@@ -47,7 +47,6 @@ using enum FilterOpcode;
 
 constexpr Oid kIntervalFamily = 1982;
 
-
 int64 power_of_ten(int exponent) {
     int64 power = 1;
     for (; exponent > 0; exponent--) power *= 10;

@@ -2,8 +2,8 @@
 // (executor/kept_source.h).
 #include "pg/planner/kept.h"
 
-#include "pg/planner/cost.h"
 #include "pg/planner/kept_facts.h"
+#include "pg/planner/path_facts.h"
 #include "pg/planner/prospects.h"
 
 namespace gpujoin {

@@ -133,6 +133,11 @@ PathFacts known_facts(const Path* path, const RelOptInfo* above) {
 
 }  // namespace
 
+const Path* strip_projection(const Path* path) {
+    while (IsA(path, ProjectionPath)) path = reinterpret_cast<const ProjectionPath*>(path)->subpath;
+    return path;
+}
+
 void add_facts(PathFacts* facts, const PathFacts& more) {
     facts->read = bms_union(facts->read, more.read);
     add_all_but_read(facts, more);

@@ -10,6 +10,9 @@ PathFacts facts_of(const Path* path);
 // All but what a path of several relations reads, which takes longest to find.
 PathFacts quick_facts_of(const Path* path);
 
+// What reads the rows, below what computes the columns that are wanted of them.
+const Path* strip_projection(const Path* path);
+
 // As of a path with both inputs.
 void add_facts(PathFacts* facts, const PathFacts& more);
 
