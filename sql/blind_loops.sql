@@ -8,7 +8,7 @@ CREATE FUNCTION joins_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE line text;
 BEGIN
     FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
-        line := substring(line FROM '(Nested Loop|Hash (?:\w+ )?Join|Merge (?:\w+ )?Join|GPU Join)');
+        line := regexp_replace(substring(line FROM '(Nested Loop|(?:Hash|Merge) (?:\w+ )*Join|GPU Join)'), '(Hash|Merge) .*', '\1 Join');
         IF line IS NOT NULL THEN RETURN NEXT line; END IF;
     END LOOP;
 END $$;

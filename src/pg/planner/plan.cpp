@@ -147,18 +147,16 @@ Node* relabelling_mutator(Node* node, void*) {
                                                    COERCE_IMPLICIT_CAST));
 }
 
-bool has_one_of(Node* node, void* expressions) {
-    if (!node) return false;
-    ListCell* cell;
-    foreach (cell, static_cast<List*>(expressions))
-        if (equal(lfirst(cell), node)) return true;
-    return walk_expression(node, has_one_of, expressions);
+// computed: what groups have a value of beyond what the children give. Elsewhere columns stay as they are: a child
+// may give no more of them than an expression.
+Node* computing_mutator(Node* node, void* computed) {
+    if (!node) return nullptr;
+    if (list_member(static_cast<List*>(computed), node)) return relabelling_mutator(node, nullptr);
+    return mutate_expression(node, computing_mutator, computed);
 }
 
-// computed: what groups have a value of beyond columns.
 List* relabelled(List* exprs, List* computed) {
-    auto* node = reinterpret_cast<Node*>(exprs);
-    return has_one_of(node, computed) ? reinterpret_cast<List*>(relabelling_mutator(node, nullptr)) : exprs;
+    return reinterpret_cast<List*>(computing_mutator(reinterpret_cast<Node*>(exprs), computed));
 }
 
 void relabel_what_is_computed(int child_entries, PlanParts* parts) {
