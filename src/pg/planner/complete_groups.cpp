@@ -37,6 +37,24 @@ const CustomPathMethods path_methods = {
 
 }  // namespace
 
+CustomPath* make_path_above(List* paths, const CustomPathMethods* methods) {
+    const auto* core = static_cast<const Path*>(linitial(paths));
+    auto* path = zeroed<CustomPath>();
+    path->path.type = T_CustomPath;
+    path->path.pathtype = T_CustomScan;
+    path->path.parent = core->parent;
+    path->path.pathtarget = core->pathtarget;
+    path->path.rows = core->rows;
+    path->path.startup_cost = core->startup_cost;
+    path->path.total_cost = core->total_cost;
+    path->path.pathkeys = core->pathkeys;
+    path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+    path->methods = methods;
+    path->custom_paths = paths;
+    add_disabled_nodes(&path->path, core);
+    return path;
+}
+
 // Setrefs makes references to the columns of what is below of all that is one of them.
 CustomScan* make_node_above(const CustomPath* path, AboveGroups does, List* tlist, List* custom_plans) {
     CustomScan* scan = makeNode(CustomScan);
@@ -58,15 +76,8 @@ Path* make_complete_groups_path(PlannerInfo* root, Path* input, const FinalGroup
     AggPath* combining =
         create_agg_path(root, groups.grouped, input, groups.target, AGG_HASHED, AGGSPLIT_FINAL_DESERIAL,
                         groups.clause, groups.having, groups.costs, groups.count);
-    auto* path = zeroed<CustomPath>();
-    path->path.type = T_CustomPath;
-    path->path.pathtype = T_CustomScan;
-    path->path.parent = groups.grouped;
+    CustomPath* path = make_path_above(list_make1(combining), &path_methods);
     path->path.pathtarget = groups.grouped->reltarget;
-    path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
-    path->methods = &path_methods;
-    path->custom_paths = list_make1(combining);
-    add_disabled_nodes(&path->path, input);
 
     QualCost having;
     cost_qual_eval(&having, groups.having, root);

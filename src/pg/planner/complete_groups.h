@@ -23,6 +23,9 @@ struct FinalGroups {
     double count;
 };
 
+// A path above the first of these, which is core's node's: its rows, in their order, for its costs.
+CustomPath* make_path_above(List* paths, const CustomPathMethods* methods);
+
 // The node above core's, which is the first of these plans: what it passes on is found in that one's
 // target list. Owns no conditions so far.
 CustomScan* make_node_above(const CustomPath* path, AboveGroups does, List* tlist, List* custom_plans);

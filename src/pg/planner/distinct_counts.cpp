@@ -146,19 +146,7 @@ AggPath* cheapest_own_path(const RelOptInfo* grouped) {
 }
 
 Path* make_distinct_path(AggPath* combining, AggPath* core) {
-    auto* path = zeroed<CustomPath>();
-    path->path.type = T_CustomPath;
-    path->path.pathtype = T_CustomScan;
-    path->path.parent = combining->path.parent;
-    path->path.pathtarget = combining->path.pathtarget;
-    path->path.rows = combining->path.rows;
-    path->path.startup_cost = combining->path.startup_cost;
-    path->path.total_cost = combining->path.total_cost;
-    path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
-    path->methods = &path_methods;
-    path->custom_paths = list_make2(combining, core);
-    add_disabled_nodes(&path->path, &combining->path);
-    return &path->path;
+    return &make_path_above(list_make2(combining, core), &path_methods)->path;
 }
 
 }  // namespace gpujoin

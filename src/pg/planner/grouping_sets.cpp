@@ -85,20 +85,7 @@ Path* make_sets_path(PlannerInfo* root, const GroupingSetsPath* model, Path* par
         partial = reinterpret_cast<Path*>(
             create_sort_path(root, partial->parent, partial, root->group_pathkeys, -1.0));
     Path* combining = group_by_sets(root, grouped, partial, model, costs);
-    auto* path = zeroed<CustomPath>();
-    path->path.type = T_CustomPath;
-    path->path.pathtype = T_CustomScan;
-    path->path.parent = grouped;
-    path->path.pathtarget = combining->pathtarget;
-    path->path.rows = combining->rows;
-    path->path.pathkeys = combining->pathkeys;
-    path->path.startup_cost = combining->startup_cost;
-    path->path.total_cost = combining->total_cost;
-    path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
-    path->methods = &path_methods;
-    path->custom_paths = list_make1(combining);
-    add_disabled_nodes(&path->path, combining);
-    return &path->path;
+    return &make_path_above(list_make1(combining), &path_methods)->path;
 }
 
 }  // namespace gpujoin
