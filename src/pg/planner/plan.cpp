@@ -147,8 +147,8 @@ Node* relabelling_mutator(Node* node, void*) {
                                                    COERCE_IMPLICIT_CAST));
 }
 
-// computed: what groups have a value of beyond what the children give. Elsewhere columns stay as they are: a child
-// may give no more of them than an expression.
+// computed: what groups have a value of beyond what the children give. Elsewhere columns stay as they are: a
+// child may give no more of them than an expression.
 Node* computing_mutator(Node* node, void* computed) {
     if (!node) return nullptr;
     if (list_member(static_cast<List*>(computed), node)) return relabelling_mutator(node, nullptr);
