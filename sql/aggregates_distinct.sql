@@ -71,15 +71,6 @@ SET enable_material = off;
 SET enable_memoize = off;
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;
-CREATE FUNCTION compare_once(query text, OUT same boolean, OUT result text) LANGUAGE plpgsql AS $$
-DECLARE core text;
-BEGIN
-    PERFORM set_config('gpujoin.enabled', 'off', true);
-    EXECUTE query INTO core;
-    PERFORM set_config('gpujoin.enabled', 'on', true);
-    EXECUTE query INTO result;
-    same := result = core;
-END $$;
 CREATE VIEW repeated AS SELECT * FROM unnest(ARRAY[
     'SELECT string_agg(n || '':'' || c || '':'' || t, '' '' ORDER BY n) FROM (SELECT n, count(*) AS c, sum(s) AS t FROM generate_series(1, 3) AS n LEFT JOIN (SELECT k, count(DISTINCT x) AS s, sum(p) FROM fact GROUP BY k) AS g ON g.s % 3 <> n GROUP BY n) AS s',
     'SELECT string_agg(n || '':'' || c, '' '' ORDER BY n) FROM (SELECT n, sum(s) AS c FROM generate_series(1, 3) AS n LEFT JOIN (SELECT count(DISTINCT x) AS s, sum(p) FROM fact) AS g ON g.s % 7 <> n GROUP BY n) AS s',
@@ -115,4 +106,3 @@ SELECT count(*) FROM plan_of('SELECT k, count(DISTINCT x) FROM fact GROUP BY k')
 RESET enable_hashagg;
 DROP TABLE fact, dim, nothing;
 DROP VIEW queries, repeated;
-DROP FUNCTION compare_once;

@@ -37,3 +37,14 @@ CREATE OR REPLACE FUNCTION compare_all(queries text[]) RETURNS TABLE (n bigint, 
     "rows" integer, missing bigint, extra bigint, error text, other_error text) LANGUAGE sql AS $$
 SELECT q.n, c.* FROM unnest(queries) WITH ORDINALITY AS q (query, n), compare_nodes(q.query) AS c ORDER BY q.n
 $$;
+
+-- The same once, for a query of one text: which plan of ours is made is up to the caller.
+CREATE OR REPLACE FUNCTION compare_once(query text, OUT same boolean, OUT result text) LANGUAGE plpgsql AS $$
+DECLARE core text;
+BEGIN
+    PERFORM set_config('gpujoin.enabled', 'off', true);
+    EXECUTE query INTO core;
+    PERFORM set_config('gpujoin.enabled', 'on', true);
+    EXECUTE query INTO result;
+    same := result = core;
+END $$;

@@ -46,12 +46,12 @@ CompleteGroupsState* state_of(CustomScanState* node) {
 void begin_node(CustomScanState* node, EState* estate, int eflags) {
     auto* state = state_of(node);
     auto* plan = castNode(CustomScan, node->ss.ps.plan);
-    state->combining = ExecInitNode(linitial_node(Plan, plan->custom_plans), estate,
+    state->combining = ExecInitNode(static_cast<Plan*>(linitial(plan->custom_plans)), estate,
                                     eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
     node->custom_ps = list_make1(state->combining);
     if (state->does == AboveGroups::PassesOn) return;
     if (state->does == AboveGroups::Chooses) {
-        state->other = ExecInitNode(lsecond_node(Plan, plan->custom_plans), estate,
+        state->other = ExecInitNode(static_cast<Plan*>(lsecond(plan->custom_plans)), estate,
                                     eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
         node->custom_ps = lappend(node->custom_ps, state->other);
     }

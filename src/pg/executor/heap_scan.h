@@ -42,7 +42,7 @@ void heap_scan_read_too(HeapScan* scan, const uint8_t* blocks);
 
 // The node, and the table's attribute behind an attribute of its slot.
 PlanState* heap_scan_node(const HeapScan* scan);
-// 0: there is none, but a constant.
+// 0: there is none, but a constant, which is nullptr otherwise.
 AttrNumber heap_scan_attribute(const HeapScan* scan, AttrNumber attribute);
 Const* heap_scan_constant(const HeapScan* scan, AttrNumber attribute);
 Relation heap_scan_relation(const HeapScan* scan);

@@ -1,8 +1,8 @@
 // See blind_loops.h. Core expects a row or two of what it has no statistics of, such as the rows of a common
 // table expression that meet three conditions, and then chooses a loop to save the hash table of a row. Where
-// a thousand rows come the inner side is read a thousand times; a join of four such relations has taken
-// minutes where hash joins take as long as it takes to read them. So of two paths of about the same cost the
-// one is taken that takes no longer than that however wrong the estimates are.
+// a thousand rows come the inner side is read a thousand times; a join of four such relations has taken more
+// than a minute where hash joins take as long as it takes to read them. So of two paths of about the same
+// cost the one is taken that takes no longer than that however wrong the estimates are.
 //
 // Loops over an index are not meant: each run of their inner side reads few rows.
 #include "pg/planner/blind_loops.h"
@@ -122,11 +122,11 @@ Path* find_blind_loop(const List* paths, const List* but) {
 
 // Of the loops of one kind. Adding a path may free others of the list, so that it is searched anew each time.
 void replace(const RelationNotes* notes, RelOptInfo* joinrel, bool is_partial) {
-    List* kept = NIL;
+    List* judged = NIL;
     List*& paths = is_partial ? joinrel->partial_pathlist : joinrel->pathlist;
-    while (Path* loop = find_blind_loop(paths, kept)) {
+    while (Path* loop = find_blind_loop(paths, judged)) {
         const JoinPair* pair = pair_of(notes, reinterpret_cast<JoinPath*>(loop));
-        kept = lappend(kept, loop);
+        judged = lappend(judged, loop);
         if (!pair || is_cut_short(pair->root, joinrel)) continue;
         const PathLists made = paths_without_loops(*pair);
         paths = list_delete_ptr(paths, loop);

@@ -22,7 +22,7 @@ constexpr Cost kGroupCost = 0.01;
 
 // HAVING, which core has put in order, is tested above.
 Plan* make_plan(PlannerInfo*, RelOptInfo*, CustomPath* path, List* tlist, List*, List* custom_plans) {
-    auto* combining = linitial_node(Plan, custom_plans);
+    auto* combining = static_cast<Plan*>(linitial(custom_plans));
     CustomScan* scan = make_node_above(path, AboveGroups::Finishes, tlist, custom_plans);
     scan->scan.plan.qual = combining->qual;
     combining->qual = NIL;
@@ -62,7 +62,7 @@ CustomScan* make_node_above(const CustomPath* path, AboveGroups does, List* tlis
     scan->flags = path->flags;
     scan->custom_plans = custom_plans;
     scan->custom_scan_tlist =
-        static_cast<List*>(copyObjectImpl(linitial_node(Plan, custom_plans)->targetlist));
+        static_cast<List*>(copyObjectImpl(static_cast<Plan*>(linitial(custom_plans))->targetlist));
     scan->custom_private = list_make1_int(static_cast<int>(does));
     scan->methods = &complete_groups_methods;
     return scan;

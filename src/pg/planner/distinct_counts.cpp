@@ -83,7 +83,7 @@ List* counting_values(List* expressions) {
 // Above, the aggregates are those of the query.
 Plan* make_plan(PlannerInfo*, RelOptInfo*, CustomPath* path, List* tlist, List*, List* custom_plans) {
     CustomScan* scan = make_node_above(path, AboveGroups::Chooses, tlist, custom_plans);
-    auto* combining = linitial_node(Plan, custom_plans);
+    auto* combining = static_cast<Plan*>(linitial(custom_plans));
     combining->targetlist = counting_values(combining->targetlist);
     combining->qual = counting_values(combining->qual);
     return &scan->scan.plan;

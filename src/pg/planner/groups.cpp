@@ -129,7 +129,7 @@ PathTarget* partial_target(const GroupCall& call) {
         if (!IsA(lfirst(cell), Aggref)) continue;
         const auto* aggref = lfirst_node(Aggref, cell);
         auto* partial = makeNode(Aggref);
-        *partial = is_distinct_count(lfirst_node(Node, cell)) ? *count_of_values(aggref) : *aggref;
+        *partial = is_distinct_count(static_cast<Node*>(lfirst(cell))) ? *count_of_values(aggref) : *aggref;
         mark_partial_aggref(partial, AGGSPLIT_INITIAL_SERIAL);
         lfirst(cell) = partial;
     }
@@ -156,7 +156,7 @@ GroupsInput* collect_groups(const GroupCall& call, const Chain* chain) {
     if (grouped_by != list_length(call.clause)) return nullptr;
     foreach (cell, call.target->exprs) {
         auto* expression = static_cast<Node*>(lfirst(cell));
-        const auto* final = list_nth_node(Node, call.final->exprs, foreach_current_index(cell));
+        const auto* final = static_cast<Node*>(list_nth(call.final->exprs, foreach_current_index(cell)));
         bool done = is_distinct_count(final)  ? collector.add_presence(reinterpret_cast<Aggref*>(expression))
                     : IsA(expression, Aggref) ? collector.add_aggregate(reinterpret_cast<Aggref*>(expression))
                                               : collector.add_any(expression);
