@@ -35,6 +35,14 @@ struct KeptColumn {
                 return as<int64_t>()[row];
         }
     }
+    GPUJOIN_HD bool passes(const KeptCondition& condition, uint64_t row) const {
+        if (!is_valid(row)) return condition.null_passes != 0;
+        if (condition.test >= KeptTest::Same)
+            return has_bytes(condition, row) == (condition.test == KeptTest::Same);
+        const uint64_t distance =
+            static_cast<uint64_t>(integer(row)) - static_cast<uint64_t>(condition.interval.low);
+        return (distance <= condition.interval.span) == (condition.test == KeptTest::Inside);
+    }
     GPUJOIN_HD uint32_t start(uint64_t row) const { return row > 0 ? as<uint32_t>()[row - 1] : 0; }
     GPUJOIN_HD uint32_t length(uint64_t row) const { return as<uint32_t>()[row] - start(row); }
 
@@ -44,6 +52,13 @@ struct KeptColumn {
     }
 
   private:
+    GPUJOIN_HD bool has_bytes(const KeptCondition& condition, uint64_t row) const {
+        if (length(row) != condition.length) return false;
+        const auto* bytes = reinterpret_cast<const char*>(data) + start(row);
+        for (uint32_t i = 0; i < condition.length; i++)
+            if (bytes[i] != condition.bytes[i]) return false;
+        return true;
+    }
     template <typename Signed, typename Unsigned>
     GPUJOIN_HD int64_t extend(uint64_t row) const {
         return is_signed ? int64_t{as<Signed>()[row]} : int64_t{as<Unsigned>()[row]};
@@ -91,15 +106,13 @@ struct KeptBatch {
         const uint32_t stretch = stretch_of(row);
         const uint64_t of_chunk = row_of_chunk(stretch, row);
         if (!stretches[stretch].wants(of_chunk)) return false;
-        for (uint32_t i = 0; i < condition_count; i++) {
-            const KeptCondition& condition = conditions[i];
-            const KeptColumn& tested = column(stretch, condition.column);
-            if (!tested.is_valid(of_chunk)) return false;
-            const uint64_t distance =
-                static_cast<uint64_t>(tested.integer(of_chunk)) - static_cast<uint64_t>(condition.low);
-            if ((distance <= condition.span) == (condition.outside != 0)) return false;
+        uint32_t next = condition_count > 0 ? 0 : kRowIsWanted;
+        while (next < kRowIsWanted) {
+            const KeptCondition& condition = conditions[next];
+            const bool passes = column(stretch, condition.column).passes(condition, of_chunk);
+            next = passes ? condition.if_passed : condition.if_failed;
         }
-        return true;
+        return next == kRowIsWanted;
     }
 };
 

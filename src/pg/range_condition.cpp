@@ -231,8 +231,12 @@ bool find_range_condition(const Node* clause, bool wants_numerics, RangeConditio
     return is_range_type(encoding.left_type) && is_range_type(encoding.right_type);
 }
 
+bool is_integer_column(Oid type) {
+    return type == NUMERICOID || (is_range_type(type) && type != FLOAT4OID && type != FLOAT8OID);
+}
+
 bool has_integers(const RangeCondition* condition) {
-    return condition->column_type != FLOAT4OID && condition->column_type != FLOAT8OID;
+    return is_integer_column(condition->column_type);
 }
 
 ValueRange range_of(const RangeCondition* condition, Datum constant) {

@@ -27,6 +27,9 @@ struct RangeCondition {
 // where wants_numerics.
 bool find_range_condition(const Node* clause, bool wants_numerics, RangeCondition* found);
 
+// Whether columns of a type have values that are integers so, if numerics have a scale.
+bool is_integer_column(Oid type);
+
 // Whether the column's values are integers as they are encoded: all but floats.
 bool has_integers(const RangeCondition* condition);
 

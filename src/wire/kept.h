@@ -35,14 +35,41 @@ struct ChunkColumn {
     uint32_t reserved;
 };
 
-// value of a column, as a signed integer, is between low and low + span; or, `outside`, is not. NULL never
-// passes.
-struct KeptCondition {
+// What a condition asks of a value.
+enum class KeptTest : uint8_t {
+    Inside,   // as a signed integer, whether it is between low and low + span
+    Outside,  // or is not
+    Same,     // whether its bytes are these
+    Other,    // or are others
+};
+
+struct KeptInterval {
     int64_t low;
     uint64_t span;
+};
+inline constexpr uint32_t kMaxKeptBytes = sizeof(KeptInterval);  // that values are compared with
+
+// Where a row goes on: at a later condition, by its number, or one of these.
+inline constexpr uint8_t kRowIsWanted = 254;
+inline constexpr uint8_t kRowIsUnwanted = 255;
+static_assert(kMaxKeptConditions < kRowIsWanted);
+
+// A test of a column's value. Each row begins at the first condition, and goes on as its test came out: so
+// that conditions are connected by AND and OR.
+struct KeptCondition {
+    union {
+        KeptInterval interval;      // Inside, Outside
+        char bytes[kMaxKeptBytes];  // Same, Other
+    };
     uint16_t column;  // of those that were asked for
-    uint8_t outside;
-    uint8_t reserved[5];
+    KeptTest test;
+    uint8_t length;       // Same, Other: of the bytes
+    uint8_t null_passes;  // 0 or 1
+    uint8_t if_passed;
+    uint8_t if_failed;
+    uint8_t reserved;
+
+    bool is_of_bytes() const { return test >= KeptTest::Same; }
 };
 
 // What columns that are kept together must have in common is the version; of `since` the least counts.

@@ -121,7 +121,7 @@ void use_kept(const Message& message) {
     for (const ChunkColumn& column : message.kept_columns)
         sum = sum + column.identity[15] + static_cast<uint64_t>(column.spec.type) + column.reserved;
     for (const KeptCondition& condition : message.conditions)
-        sum = sum + condition.span + condition.column + condition.reserved[4];
+        sum = sum + condition.interval.span + condition.column + condition.reserved;
     for (uint32_t block = 0; message.map && block < kChunkBlocks; block++)
         sum = sum + message.map->has(block);
     require(message.kept_columns.size() <= kMaxKeptColumns &&

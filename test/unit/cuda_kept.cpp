@@ -103,7 +103,7 @@ TEST_P(CudaKept, GivesTheRowsOfTheMapsBlocks) {
     expect_same(kept, 3);
 }
 
-TEST_P(CudaKept, TestsConditionsOfAllWidths) {
+TEST_P(CudaKept, TestsConditionsOfAllKinds) {
     Kept kept(all_columns(), 300, 50, &kept_memory_, 2);
     std::mt19937_64 random(3);
     size_t some = 0;
@@ -134,7 +134,7 @@ TEST_P(CudaKept, WidensIntegers) {
 TEST_P(CudaKept, ReadersShareTheRows) {
     Kept kept({kept_column(ColumnType::Fixed4), kept_column(ColumnType::Bytes, ValueOrder::Bytes)}, 4000, 225,
               &kept_memory_, 5);
-    kept.conditions.push_back({-100, 200, 0, 1, {}});
+    add_condition(kept.conditions, interval_condition(-100, 200, 0, KeptTest::Outside));
     const std::vector<ColumnSpec> source = kept.source(2);
     const KeptScan scan = kept.scan();
     KeptPosition position;

@@ -85,7 +85,7 @@ TEST(KeptBuild, LanesAppendEachRowOnce) {
               &ledger, 1);
     ASSERT_GT(kept.rows.size(), 3u * kTargetBatchRows);
     for (uint64_t threads : {1u, 4u}) expect_all(kept, build(kept, threads, &ledger));
-    kept.conditions.push_back({-1000, 70000, 0, 1, {}});
+    add_condition(kept.conditions, interval_condition(-1000, 70000, 0, KeptTest::Outside));
     expect_all(kept, build(kept, 4, &ledger));
     for (ChunkMap& map : kept.maps) map = {};
     expect_all(kept, build(kept, 4, &ledger));

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <string_view>
 
+#include "kept_conditions.h"
 #include "kept_rows.h"
 
 namespace gpujoin::test {
@@ -77,15 +79,38 @@ struct Kept {
         return specs;
     }
 
-    // On the first eight columns, which are of integers.
+    // On the columns of integers, or of strings.
+    KeptCondition random_condition(std::mt19937_64& random) const {
+        const uint64_t drawn = random() % 9;
+        const auto column = static_cast<uint16_t>(drawn < 8 ? drawn : 9);
+        const KeptValue& value = rows[random() % rows.size()][column];
+        KeptCondition made = {};
+        made.column = column;
+        made.null_passes = random() % 4 == 0;
+        if (column == 9) {
+            const std::string bytes = value.value_or("").substr(0, kMaxKeptBytes);
+            made.test = random() % 2 == 0 ? KeptTest::Same : KeptTest::Other;
+            made.length = static_cast<uint8_t>(bytes.size());
+            memcpy(made.bytes, bytes.data(), bytes.size());
+            return made;
+        }
+        const uint64_t spans[] = {0, 1, 100, 40000, uint64_t{1} << 40, UINT64_MAX, INT64_MAX};
+        made.interval = {value ? integer_of(*value, columns[column].spec) : INT64_MIN, spans[random() % 7]};
+        made.test = random() % 2 == 0 ? KeptTest::Inside : KeptTest::Outside;
+        return made;
+    }
+    // Some connected by AND, and behind them some that lead to any later one.
     void choose_conditions(std::mt19937_64& random) {
         conditions.clear();
-        for (uint64_t i = 0; i <= random() % 3; i++) {
-            const auto column = static_cast<uint16_t>(random() % 8);
-            const KeptValue& value = rows[random() % rows.size()][column];
-            const int64_t low = value ? integer_of(*value, columns[column].spec) : INT64_MIN;
-            const uint64_t spans[] = {0, 1, 100, 40000, uint64_t{1} << 40, UINT64_MAX, INT64_MAX};
-            conditions.push_back({low, spans[random() % 7], column, static_cast<uint8_t>(random() % 2), {}});
+        for (uint64_t left = random() % 3; left > 0; left--)
+            add_condition(conditions, random_condition(random));
+        const size_t first = conditions.size();
+        for (uint64_t left = random() % 5; left > 0; left--) conditions.push_back(random_condition(random));
+        if (first > 0 && conditions.size() > first)
+            conditions[first - 1].if_passed = static_cast<uint8_t>(first);
+        for (size_t i = first; i < conditions.size(); i++) {
+            conditions[i].if_passed = random_end(i, random);
+            conditions[i].if_failed = random_end(i, random);
         }
     }
 
@@ -116,16 +141,26 @@ struct Kept {
             row.push_back(random() % 10 == 0 ? KeptValue() : KeptValue(bytes));
         }
     }
+    uint8_t random_end(size_t number, std::mt19937_64& random) const {
+        const size_t later = number + 1 + random() % 3;
+        if (later < conditions.size()) return static_cast<uint8_t>(later);
+        return random() % 2 == 0 ? kRowIsWanted : kRowIsUnwanted;
+    }
+    bool meets(const KeptRow& row, const KeptCondition& condition) const {
+        const KeptValue& value = row[condition.column];
+        if (!value) return condition.null_passes != 0;
+        const std::string_view bytes(condition.bytes, condition.length);
+        if (condition.test == KeptTest::Same) return *value == bytes;
+        if (condition.test == KeptTest::Other) return *value != bytes;
+        const uint64_t distance = static_cast<uint64_t>(integer_of(*value, columns[condition.column].spec)) -
+                                  static_cast<uint64_t>(condition.interval.low);
+        return (distance <= condition.interval.span) == (condition.test == KeptTest::Inside);
+    }
     bool passes(const KeptRow& row) const {
-        for (const KeptCondition& condition : conditions) {
-            const KeptValue& value = row[condition.column];
-            if (!value) return false;
-            const uint64_t distance =
-                static_cast<uint64_t>(integer_of(*value, columns[condition.column].spec)) -
-                static_cast<uint64_t>(condition.low);
-            if ((distance <= condition.span) == (condition.outside != 0)) return false;
-        }
-        return true;
+        size_t next = conditions.empty() ? kRowIsWanted : 0;
+        while (next < kRowIsWanted)
+            next = meets(row, conditions[next]) ? conditions[next].if_passed : conditions[next].if_failed;
+        return next == kRowIsWanted;
     }
 };
 

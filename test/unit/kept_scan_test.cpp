@@ -38,7 +38,7 @@ TEST(KeptScan, GivesTheRowsOfTheMapsBlocks) {
     expect_same(kept, 3, &ledger);
 }
 
-TEST(KeptScan, TestsConditionsOfAllWidths) {
+TEST(KeptScan, TestsConditionsOfAllKinds) {
     Ledger ledger(1u << 26);
     Kept kept(all_columns(), 300, 50, &ledger, 2);
     std::mt19937_64 random(3);
@@ -80,7 +80,7 @@ TEST(KeptScan, GivesMoreRowsThanABatchHas) {
               &ledger, 5);
     ASSERT_GT(kept.rows.size(), 130000u);
     expect_same(kept, 2, &ledger);
-    kept.conditions.push_back({-100, 200, 0, 1, {}});
+    add_condition(kept.conditions, interval_condition(-100, 200, 0, KeptTest::Outside));
     expect_same(kept, 2, &ledger);
 }
 
@@ -134,11 +134,25 @@ TEST(KeptScan, RefusesWhatIsNotThere) {
     source = {{ColumnType::Fixed8, ValueOrder::Unsigned, 1, 0}};
     EXPECT_STREQ(refusal_of(kept, source), "08P01");
     for (uint32_t column : {8u, 9u, 10u, 65535u}) {
-        kept.conditions = {{0, 1, static_cast<uint16_t>(column), 0, {}}};
+        kept.conditions = {interval_condition(0, 1, column)};
         EXPECT_STREQ(refusal_of(kept, {}), "08P01") << column;
     }
-    kept.conditions = {{0, 1, 7, 0, {}}};
+    kept.conditions = {interval_condition(0, 1, 7)};
     EXPECT_STREQ(refusal_of(kept, {}), "00000");
+    kept.conditions[0].test = KeptTest::Same;  // of integers
+    EXPECT_STREQ(refusal_of(kept, {}), "08P01");
+    kept.conditions[0].column = 9;
+    EXPECT_STREQ(refusal_of(kept, {}), "00000");
+    kept.conditions[0].length = kMaxKeptBytes + 1;
+    EXPECT_STREQ(refusal_of(kept, {}), "08P01");
+    kept.conditions = {interval_condition(0, 1, 7)};
+    kept.conditions[0].test = static_cast<KeptTest>(4);
+    EXPECT_STREQ(refusal_of(kept, {}), "08P01");
+    for (uint8_t next : {uint8_t{0}, uint8_t{1}, uint8_t{253}}) {
+        kept.conditions = {interval_condition(0, 1, 7)};
+        kept.conditions[0].if_failed = next;  // itself, and what is not there
+        EXPECT_STREQ(refusal_of(kept, {}), "08P01") << int{next};
+    }
 }
 
 }  // namespace gpujoin::test

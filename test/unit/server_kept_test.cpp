@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "kept_conditions.h"
 #include "server_test_client.h"
 
 namespace gpujoin::test {
@@ -181,8 +182,9 @@ TEST(ServerKept, RowsThatAreKeptArePiped) {
         EXPECT_EQ(counts_of(client, found.handle, map_of({3})),
                   (TestClient::Counts{{100, 1}, {101, 1}, {200, 1}}));
         EXPECT_EQ(counts_of(client, found.handle, map_of({4, 6})), TestClient::Counts{});
-        EXPECT_EQ(counts_of(client, found.handle, kMap, {{2, 0, 0, 0, {}}}), (TestClient::Counts{{200, 2}}));
-        EXPECT_EQ(counts_of(client, found.handle, kMap, {{2, 0, 0, 1, {}}}),
+        EXPECT_EQ(counts_of(client, found.handle, kMap, {interval_condition(2, 0, 0)}),
+                  (TestClient::Counts{{200, 2}}));
+        EXPECT_EQ(counts_of(client, found.handle, kMap, {interval_condition(2, 0, 0, KeptTest::Outside)}),
                   (TestClient::Counts{{100, 1}, {101, 1}}));
         // Proven anew, it keeps the rows of all blocks for who holds it.
         const RenewKeptBody renewal{kKey, 77, 78, map_of({5, 9}), {}};
@@ -242,7 +244,7 @@ TEST(ServerKept, WrongHandlesEndTheSession) {
         [](TestClient& client, uint32_t, uint32_t making) { probe(client, making); },
         [](TestClient& client, uint32_t, uint32_t) { probe(client, UINT32_MAX); },
         [](TestClient& client, uint32_t found, uint32_t) {
-            probe(client, found, kMap, {{0, 1, 1, 0, {}}});
+            probe(client, found, kMap, {interval_condition(0, 1, 1)});
         },
     };
     for (const Wrong& wrong : wrongs) {
@@ -409,13 +411,13 @@ TEST(ServerKept, BuildSidesAreMadeOfKeptRows) {
         TestClient all = open_to_build(&server);
         EXPECT_EQ(build_kept(all, find_pairs(all)), 4u);
         all.append_and_wait({{2, int_payload(1)}}, ColumnType::Fixed8, 0);
-        EXPECT_EQ(build_kept(all, find_pairs(all), {{7, 0, 1, 0, {}}}), 1u);
+        EXPECT_EQ(build_kept(all, find_pairs(all), {interval_condition(7, 0, 1)}), 1u);
         all.seal(0);
         EXPECT_EQ(probed_with(all, {2, 1, 7, 1}), (TestClient::Counts{{200, 2}, {100, 3}}));
         EXPECT_EQ(all.stats(0).join.build_rows, 6u);
         TestClient some = open_to_build(&server);
-        EXPECT_EQ(build_kept(some, find_pairs(some), {{2, 0, 0, 0, {}}}), 2u);
-        EXPECT_EQ(build_kept(some, find_pairs(some), {{99, 0, 0, 0, {}}}), 0u);
+        EXPECT_EQ(build_kept(some, find_pairs(some), {interval_condition(2, 0, 0)}), 2u);
+        EXPECT_EQ(build_kept(some, find_pairs(some), {interval_condition(99, 0, 0)}), 0u);
         some.seal(0);
         EXPECT_EQ(probed_with(some, {2, 1, 7}), (TestClient::Counts{{200, 2}}));
     }
@@ -484,7 +486,8 @@ TEST(ServerKept, BuildSidesThatCannotBeMadeOfKeptRows) {
     refuses([](TestClient& client) { send_build(client, 0); });
     refuses([](TestClient& client) { send_build(client, 9); });
     refuses([](TestClient& client) { send_build(client, ask(client, MessageType::FindKept).handle); });
-    refuses([](TestClient& client) { send_build(client, find_pairs(client), {{0, 1, 2, 0, {}}}); });
+    refuses(
+        [](TestClient& client) { send_build(client, find_pairs(client), {interval_condition(0, 1, 2)}); });
     refuses([](TestClient& client) {
         client.seal(0);
         send_build(client, find_pairs(client));

@@ -182,13 +182,15 @@ void check_scan_of_kept_rows(MessageType type) {
     chunks[1].map.add(kChunkBlocks - 1);
     for (uint32_t count : {0u, 1u, kMaxKeptConditions, kMaxKeptConditions + 1}) {
         std::vector<std::byte> tail;
-        tail << std::vector<KeptCondition>(count, {-5, 10, 3, 1, {}}) << chunks;
+        KeptCondition condition = {};
+        condition.interval = {-5, 10};
+        tail << std::vector<KeptCondition>(count, condition) << chunks;
         ScanKeptBody body{count, 2};
         Message message = decoded(type, &body, tail);
         ASSERT_EQ(message.header != nullptr, count <= kMaxKeptConditions) << count;
         if (!message.header) continue;
         ASSERT_EQ(message.conditions.size(), count);
-        for (const KeptCondition& condition : message.conditions) EXPECT_EQ(condition.low, -5);
+        for (const KeptCondition& each : message.conditions) EXPECT_EQ(each.interval.low, -5);
         ASSERT_EQ(message.scanned.size(), 2u);
         EXPECT_EQ(message.scanned[0].handle, 4u);
         EXPECT_TRUE(message.scanned[1].map.has(kChunkBlocks - 1));

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/kept/kept_conditions.h"
+
 namespace gpujoin {
 
 namespace {
@@ -24,51 +26,12 @@ Status out_of_memory_for_scan() {
         .with_hint("Increase gpujoin.host_memory, or set gpujoin.enabled to off for this query.");
 }
 
-bool has_integers(const ColumnSpec& spec) {
-    return spec.type <= ColumnType::Fixed8 &&
-           (spec.order == ValueOrder::Signed || spec.order == ValueOrder::Unsigned);
-}
-
 // Integers may be kept narrower than they are wanted.
 bool can_give(const ColumnSpec& kept, const ColumnSpec& wanted) {
     if (kept.nullable && !wanted.nullable) return false;
     if (kept.type == wanted.type) return true;
     return kept.order == ValueOrder::Signed && wanted.order == ValueOrder::Signed &&
            wanted.type <= ColumnType::Fixed8 && kept.type < wanted.type;
-}
-
-// Calls visit with a value of the type that a fixed column's values are read as.
-template <typename Visit>
-void with_integer(const ColumnSpec& spec, const Visit& visit) {
-    const bool is_signed = spec.order == ValueOrder::Signed;
-    switch (spec.type) {
-        case ColumnType::Fixed1:
-            return is_signed ? visit(int8_t{}) : visit(uint8_t{});
-        case ColumnType::Fixed2:
-            return is_signed ? visit(int16_t{}) : visit(uint16_t{});
-        case ColumnType::Fixed4:
-            return is_signed ? visit(int32_t{}) : visit(uint32_t{});
-        default:
-            return visit(int64_t{});
-    }
-}
-
-template <typename Integer>
-uint32_t test(const KeptValues& values, const KeptCondition& condition, uint32_t* rows, uint32_t count) {
-    const auto* value = values.values.as<Integer>();
-    const uint8_t* validity = values.validity_bits();
-    const bool outside = condition.outside != 0;
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t row = rows[i];
-        const uint64_t distance =
-            static_cast<uint64_t>(static_cast<int64_t>(value[row])) - static_cast<uint64_t>(condition.low);
-        bool passes = (distance <= condition.span) != outside;
-        if (validity) passes = passes && (validity[row >> 3] >> (row & 7) & 1);
-        rows[kept] = row;
-        kept += passes;
-    }
-    return kept;
 }
 
 template <typename From, typename To>
@@ -114,8 +77,9 @@ Status validate_part(const KeptView& view, std::span<const KeptCondition> condit
         if (!can_give(columns[i]->column.spec, source[i]))
             return malformed_scan("A column is not what its source has.");
     for (const KeptCondition& condition : conditions)
-        if (condition.column >= columns.size() || !has_integers(columns[condition.column]->column.spec))
-            return malformed_scan("A condition is not on a column of integers.");
+        if (condition.column >= columns.size() ||
+            !can_test(condition, columns[condition.column]->column.spec))
+            return malformed_scan("A condition is not on a column of its kind.");
     return {};
 }
 
@@ -147,6 +111,7 @@ uint32_t KeptScan::rows_within(uint64_t bytes, size_t columns, uint32_t most_row
 }
 
 Status validate_kept_scan(const KeptScan& scan, std::span<const ColumnSpec> source) {
+    if (!are_sound(scan.conditions)) return malformed_scan("A condition does not lead on.");
     for (const KeptPart& part : scan.parts)
         GPUJOIN_RETURN_IF_FAILED(validate_part(part.view, scan.conditions, source));
     return {};
@@ -179,7 +144,7 @@ bool KeptRows::has_room(uint64_t bytes) const {
 
 // For as many rows at a time as there is memory for.
 Status KeptRows::set_aside() {
-    uint64_t row_bytes = sizeof(uint32_t);
+    uint64_t row_bytes = sizeof(uint32_t) + sizeof(uint8_t);  // numbers and places
     for (const ColumnSpec& spec : source_)
         row_bytes += 1 + (spec.type == ColumnType::Bytes ? sizeof(uint32_t) : fixed_width(spec.type));
     const uint32_t most = scan_.rows_within(kMostBytes, source_.size(), most_rows_, kFewestRows);
@@ -189,6 +154,7 @@ Status KeptRows::set_aside() {
     capacity_ = rows;
     rows_at_a_time_ = std::min(capacity_, kRowsAtATime);
     selected_.resize(rows_at_a_time_);
+    places_.resize(rows_at_a_time_);
     for (Output& output : outputs_) {
         output.validity.resize(validity_bytes(capacity_));
         if (output.spec.type == ColumnType::Bytes)
@@ -220,14 +186,7 @@ uint32_t KeptRows::select(const KeptPart& part, uint64_t first, uint64_t end) {
         for (uint32_t i = 0; i < count; i++) selected_[i] = static_cast<uint32_t>(first) + i;
     else
         count = select_wanted(part, first, end);
-    for (const KeptCondition& condition : scan_.conditions) {
-        if (count == 0) break;
-        const KeptValues& values = *part.view.columns[condition.column];
-        with_integer(values.column.spec, [&](auto integer) {
-            count = test<decltype(integer)>(values, condition, selected_.data(), count);
-        });
-    }
-    return count;
+    return select_passing(part.view, scan_.conditions, selected_.data(), count, places_.data());
 }
 
 void KeptRows::gather_validity(Output& output, const KeptValues& values, uint32_t count) const {

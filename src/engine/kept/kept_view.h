@@ -44,8 +44,8 @@ struct KeptScan {
     uint32_t rows_within(uint64_t bytes, size_t columns, uint32_t most_rows, uint32_t fewest) const;
 };
 
-// 08P01 where a condition is on a column that is not there or has no integers, or the first columns of a part
-// cannot be given as those of the source.
+// 08P01 where a condition is not sound, or is on a column that is not there or of another kind, or the first
+// columns of a part cannot be given as those of the source.
 Status validate_kept_scan(const KeptScan& scan, std::span<const ColumnSpec> source);
 
 // How far those have come who share the rows of a scan among themselves.
@@ -111,6 +111,7 @@ class KeptRows final : public KeptReader {
     uint32_t rows_at_a_time_ = 0;
     uint32_t rows_ = 0;  // in the batch
     std::vector<uint32_t> selected_;
+    std::vector<uint8_t> places_;
     std::vector<Output> outputs_;
     std::vector<ColumnView> views_;
 };

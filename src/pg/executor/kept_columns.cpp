@@ -9,9 +9,12 @@
 #include "pg/compat.h"
 #include "pg/executor/encoders.h"
 #include "pg/executor/output_column.h"
+#include "pg/executor/kept_proof.h"
 #include "pg/kept_expression.h"
+#include "pg/kept_tables.h"
 
 extern "C" {
+#include "access/parallel.h"
 #include "access/sysattr.h"
 #include "access/tupdesc.h"
 #include "access/tupdesc_details.h"
@@ -32,17 +35,6 @@ KeyEncoding narrow(KeyEncoding encoding, Oid declared_type) {
     bool is_integer = declared_type == INT2OID || declared_type == INT4OID;
     if (!is_integer || (encoding != KeyEncoding::Int32 && encoding != KeyEncoding::Int64)) return encoding;
     return declared_type == INT2OID ? KeyEncoding::Int16 : KeyEncoding::Int32;
-}
-
-KeptForm encoded_form(AttrNumber attribute, KeyEncoding encoding, Oid declared_type, int scale) {
-    KeptForm form = {};
-    form.attribute = attribute;
-    form.encoding = narrow(encoding, declared_type);
-    form.declared_type = declared_type;
-    form.scale = scale;
-    form.spec = column_of(form.encoding);
-    form.encoder = find_encoder(form.encoding, declared_type);
-    return form;
 }
 
 // Everything that the bytes of a kept column depend on. Tables of another database may come by the same
@@ -157,10 +149,28 @@ bool is_same(const ChunkColumn* a, const ChunkColumn* b) {
     return memcmp(a->identity, b->identity, sizeof a->identity) == 0;
 }
 
+// Parallel workers leave it to their leader.
+void note_computed(Relation relation, const KeptForm* form, KeptColumns* columns) {
+    if (!form->expression || IsParallelWorker()) return;
+    const uint64 hash = hash_of_expression(chunk_key(relation, 0), form->expression);
+    columns->has_news |= !note_expression_to_keep(hash);
+}
+
 }  // namespace
 
 KeptColumns make_kept_columns(int most) {
-    return {0, zeroed<KeptForm>(most + 1), zeroed<ChunkColumn>(most + 1)};
+    return {0, false, zeroed<KeptForm>(most + 1), zeroed<ChunkColumn>(most + 1)};
+}
+
+KeptForm encoded_form(AttrNumber attribute, KeyEncoding encoding, Oid declared_type, int scale) {
+    KeptForm form = {};
+    form.attribute = attribute;
+    form.encoding = narrow(encoding, declared_type);
+    form.declared_type = declared_type;
+    form.scale = scale;
+    form.spec = column_of(form.encoding);
+    form.encoder = find_encoder(form.encoding, declared_type);
+    return form;
 }
 
 bool kept_form(const InputColumn* sent, AttrNumber attribute, Node* expression, KeptForm* form) {
@@ -181,15 +191,13 @@ bool kept_form(const InputColumn* sent, AttrNumber attribute, Node* expression, 
     return true;
 }
 
-bool kept_form_of_condition(const RangeCondition* condition, KeptForm* form) {
+KeptForm kept_form_of_range(const RangeCondition* condition) {
     Oid type = condition->column_type;
-    if (!has_integers(condition)) return false;
     KeyEncoding encoding = type == NUMERICOID      ? KeyEncoding::Decimal64
                            : type == OIDOID        ? KeyEncoding::Oid32
                            : get_typlen(type) == 8 ? KeyEncoding::Int64
                                                    : KeyEncoding::Int32;
-    *form = encoded_form(condition->attribute, encoding, type, condition->scale);
-    return true;
+    return encoded_form(condition->attribute, encoding, type, condition->scale);
 }
 
 KeptForm kept_form_of_truth(Node* expression) {
@@ -212,6 +220,7 @@ int add_kept_column(KeptColumns* columns, Relation relation, const KeptForm* for
     identify(relation, form, &column);
     for (int i = 0; i < columns->count; i++)
         if (is_same(&columns->columns[i], &column)) return i;
+    note_computed(relation, form, columns);
     columns->forms[columns->count] = *form;
     columns->columns[columns->count] = column;
     return columns->count++;

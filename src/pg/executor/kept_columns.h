@@ -28,6 +28,7 @@ struct KeptForm {
 
 struct KeptColumns {
     int count;
+    bool has_news;  // something is computed that was not wanted before
     KeptForm* forms;
     ChunkColumn* columns;  // what the server knows of each
 };
@@ -38,15 +39,18 @@ KeptColumns make_kept_columns(int most);
 // The column that is kept for one that is sent, whose values are of an attribute of the table, or are an
 // expression over its attributes; false where none is.
 bool kept_form(const InputColumn* sent, AttrNumber attribute, Node* expression, KeptForm* form);
-// The one for a condition; false where the server does not test it.
-bool kept_form_of_condition(const RangeCondition* condition, KeptForm* form);
+// The one of an attribute, of the type that the encoding's operator reads it as.
+KeptForm encoded_form(AttrNumber attribute, KeyEncoding encoding, Oid declared_type, int scale);
+// The one for a condition on integers.
+KeptForm kept_form_of_range(const RangeCondition* condition);
 // The one that says whether a condition is true.
 KeptForm kept_form_of_truth(Node* expression);
 
 // The table's attributes that a column is made of, added to `attributes`.
 Bitmapset* attributes_of_form(const KeptForm* form, Bitmapset* attributes);
 
-// Adds a column, unless it is there; its number.
+// Adds a column, unless it is there; its number. What is computed is kept when it is wanted for the second
+// time.
 int add_kept_column(KeptColumns* columns, Relation relation, const KeptForm* form);
 
 }  // namespace gpujoin

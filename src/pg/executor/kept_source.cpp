@@ -7,12 +7,12 @@
 #include "pg/allocate.h"
 #include "pg/compat.h"
 #include "pg/executor/kept_columns.h"
+#include "pg/executor/kept_conditions.h"
 #include "pg/executor/kept_lookup.h"
 #include "pg/executor/kept_maker.h"
 #include "pg/executor/kept_share.h"
 #include "pg/kept_expression.h"
 #include "pg/kept_tables.h"
-#include "pg/range_condition.h"
 #include "pg/server_state.h"
 #include "pg/settings.h"
 
@@ -28,13 +28,6 @@ namespace {
 constexpr BlockNumber kFewestBlocks = 128;  // of a table whose columns are kept
 constexpr uint64 kLackingShare = 64;        // that a chunk lacks at least of what could be kept, or it stays
 constexpr uint32 kShareOfChunks = 8;        // that one process takes at once, of those that are left
-
-// A condition of the scan, and the kept column that it is on.
-struct ScanCondition {
-    RangeCondition condition;
-    ExprState* constant;  // nullptr: the column says whether it is true
-    int column;
-};
 
 struct UsableChunk {
     uint32 handle;  // 0: it is of no use
@@ -56,9 +49,7 @@ struct KeptSource {
     const EState* estate;
     MemoryContext context;
     KeptColumns columns;
-    int condition_count;
-    ScanCondition* scan_conditions;
-    bool has_news;     // something is computed that was not wanted before
+    KeptConditions* conditions;
     KeptMaker* maker;  // nullptr: not needed so far
     uint32 capacity;   // of the share in dynamic shared memory
 
@@ -70,7 +61,6 @@ struct KeptSource {
     const SharedChunk* taken;  // is to be made when all results are received; or nullptr
     uint8* read_too;           // blocks of chunks that could not be made; nullptr: none
     UsableChunks usable;       // the next scan's
-    KeptCondition* conditions;
     bool has_run;
     KeptFigures figures;
 };
@@ -95,13 +85,6 @@ Node* over_table(HeapScan* scan, const InputColumn* sent) {
     return canonical_expression(attribute_mutator(reinterpret_cast<Node*>(sent->expression->expr), scan));
 }
 
-// What is computed is kept when it is wanted for the second time.
-void note_computed(KeptSource* source, Node* expression) {
-    if (IsParallelWorker()) return;  // the leader has
-    ChunkKey table = chunk_key(heap_scan_relation(source->scan), 0);
-    source->has_news |= !note_expression_to_keep(hash_of_expression(table, expression));
-}
-
 bool add_columns(KeptSource* source, const BatchWriter* writer) {
     Relation relation = heap_scan_relation(source->scan);
     int constants = 0;
@@ -111,75 +94,11 @@ bool add_columns(KeptSource* source, const BatchWriter* writer) {
         AttrNumber attribute = sent->attribute > 0 ? heap_scan_attribute(source->scan, sent->attribute) : 0;
         Node* expression = attribute > 0 ? nullptr : over_table(source->scan, sent);
         if (!kept_form(sent, attribute, expression, &form)) return false;
-        if (expression) note_computed(source, expression);
         if (expression && IsA(expression, Const)) form.copy = constants++;
         // The source's come first, in their order.
         if (add_kept_column(&source->columns, relation, &form) != i) return false;
     }
     return true;
-}
-
-bool add_conditions(KeptSource* source) {
-    PlanState* node = heap_scan_node(source->scan);
-    List* qual = node->plan->qual;
-    if (list_length(qual) > int{kMaxKeptConditions}) return false;
-    source->scan_conditions = zeroed<ScanCondition>(list_length(qual) + 1);
-    ListCell* cell;
-    foreach (cell, qual) {
-        ScanCondition* test = &source->scan_conditions[source->condition_count++];
-        auto* clause = static_cast<Node*>(lfirst(cell));
-        KeptForm form;
-        if (find_range_condition(clause, true, &test->condition) &&
-            kept_form_of_condition(&test->condition, &form)) {
-            test->constant = ExecInitExpr(test->condition.constant, node);
-        } else {
-            if (!may_keep_expression(clause)) return false;
-            form = kept_form_of_truth(canonical_expression(clause));
-            note_computed(source, form.expression);
-        }
-        test->column = add_kept_column(&source->columns, heap_scan_relation(source->scan), &form);
-    }
-    return true;
-}
-
-// A subquery's result, before anybody has asked for it.
-bool is_not_known_yet(const Expr* constant, const EState* estate) {
-    while (IsA(constant, RelabelType)) constant = reinterpret_cast<const RelabelType*>(constant)->arg;
-    if (!IsA(constant, Param)) return false;
-    const auto* param = reinterpret_cast<const Param*>(constant);
-    return param->paramkind == PARAM_EXEC && estate->es_param_exec_vals[param->paramid].execPlan;
-}
-
-// The server gets all conditions at once. Core asks for a constant when the conditions before have left a
-// row: only that of the first is sure to be asked for.
-bool may_ask_for_constants(const KeptSource* source) {
-    for (int i = 1; i < source->condition_count; i++)
-        if (source->scan_conditions[i].constant &&
-            is_not_known_yet(source->scan_conditions[i].condition.constant, source->estate))
-            return false;
-    return true;
-}
-
-// What no value passes is a range that all are outside of.
-KeptCondition make_condition(const ScanCondition* test, ExprContext* context) {
-    if (!test->constant) return {1, 0, static_cast<uint16>(test->column), 0, {}};
-    ResetExprContext(context);
-    bool isnull;
-    Datum value = ExecEvalExprSwitchContext(test->constant, context, &isnull);
-    ValueRange range = {0, 0, false, true};
-    if (!isnull) {
-        MemoryContext caller = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
-        range = range_of(&test->condition, value);
-        MemoryContextSwitchTo(caller);
-    }
-    if (range.never) range = {0, PG_UINT64_MAX, true, true};
-    return {range.low, range.span, static_cast<uint16>(test->column), static_cast<uint8>(range.outside), {}};
-}
-
-void ask_for_constants(KeptSource* source) {
-    ExprContext* context = heap_scan_node(source->scan)->ps_ExprContext;
-    for (int i = 0; i < source->condition_count; i++)
-        source->conditions[i] = make_condition(&source->scan_conditions[i], context);
 }
 
 std::span<const ChunkColumn> wanted_columns(const KeptSource* source) {
@@ -253,7 +172,7 @@ void decide(KeptSource* source, Client* client) {
     KeptShare* share = source->share;
     share->blocks = heap_scan_start(source->scan);
     share->chunks = chunks_of_blocks(share->blocks);
-    bool may_use = share->may_be_used && may_ask_for_constants(source);
+    bool may_use = share->may_be_used && may_ask_for_constants(source->conditions, source->estate);
     uint32 chunks = may_use ? Min(share->chunks, share->capacity) : 0;
     share->may_make = chunks > 0 && note_scan_to_keep(chunk_key(heap_scan_relation(source->scan), 0));
     decide_chunks(source, client, chunks);
@@ -279,7 +198,7 @@ void open(KeptSource* source, Client* client) {
     if (!share || !share->is_decided || share->count == 0) return;
     BlockNumber covered = Min(share->chunks, share->capacity) * kChunkBlocks;
     heap_scan_pass_over(source->scan, kept_share_map(share, 0)->bits, covered);
-    ask_for_constants(source);
+    ask_for_constants(source->conditions);
 }
 
 // Blocks that all pass over are read by who has taken their chunk, where nothing that is kept stands for
@@ -384,8 +303,7 @@ KeptProbe next_chunks(KeptSource* source, Client* client, bool may_make) {
 }
 
 KeptScanView scan_of(const KeptSource* source) {
-    return {{source->conditions, static_cast<size_t>(source->condition_count)},
-            {source->usable.chunks, source->usable.count}};
+    return {known_conditions(source->conditions), {source->usable.chunks, source->usable.count}};
 }
 
 }  // namespace
@@ -402,11 +320,11 @@ KeptSource* kept_source_create(HeapScan* scan, const BatchWriter* writer, EState
     source->estate = estate;
     source->context = CurrentMemoryContext;
     source->columns = make_kept_columns(writer->column_count + int{kMaxKeptConditions});
-    if (!add_columns(source, writer) || !add_conditions(source) || source->columns.count == 0 ||
-        source->columns.count > int{kMaxKeptColumns} ||
-        (has_hints && source->has_news && !is_table_wanted(chunk_key(relation, 0))))
+    if (!add_columns(source, writer)) return nullptr;
+    source->conditions = make_kept_conditions(heap_scan_node(scan), relation, &source->columns);
+    if (!source->conditions || source->columns.count == 0 || source->columns.count > int{kMaxKeptColumns} ||
+        (has_hints && source->columns.has_news && !is_table_wanted(chunk_key(relation, 0))))
         return nullptr;
-    source->conditions = zeroed<KeptCondition>(source->condition_count + 1);
     return source;
 }
 

@@ -1,14 +1,12 @@
 // See kept_facts.h.
 #include "pg/planner/kept_facts.h"
 
-#include <algorithm>
-
 #include "pg/allocate.h"
 #include "pg/compat.h"
+#include "pg/kept_condition.h"
 #include "pg/kept_expression.h"
 #include "pg/kept_tables.h"
 #include "pg/planner/relation_notes.h"
-#include "pg/range_condition.h"
 #include "pg/server_state.h"
 
 extern "C" {
@@ -17,6 +15,7 @@ extern "C" {
 #include "nodes/pathnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/restrictinfo.h"
 #include "parser/parsetree.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -26,16 +25,16 @@ namespace gpujoin {
 
 namespace {
 
-enum class Tested { Never, OnceComputed, Now };
-
-// Conditions that are not ranges of columns are tested on what has been computed of them.
-Tested tested_on_kept_columns(const ChunkKey& table, Node* clause) {
-    RangeCondition found;
-    if (find_range_condition(clause, true, &found) && has_integers(&found)) return Tested::Now;
-    if (!may_keep_expression(clause)) return Tested::Never;
-    return is_expression_noted(hash_of_expression(table, canonical_expression(clause)))
-               ? Tested::Now
-               : Tested::OnceComputed;
+// Calls visit with what is computed to test the relation's conditions on kept columns. False where they are
+// not tested so.
+template <typename Visit>
+bool visit_computed(PlannerInfo* root, const RelOptInfo* rel, const Visit& visit) {
+    const Oid table = planner_rt_fetch(rel->relid, root)->relid;
+    const KeptFormula* formula =
+        make_kept_formula(table, extract_actual_clauses(rel->baserestrictinfo, false));
+    for (int i = 0; formula && i < formula->count; i++)
+        if (Node* expression = formula->leaves[i].expression) visit(expression);
+    return formula != nullptr;
 }
 
 // What a scan gives may have been wanted for a join that was removed since.
@@ -96,16 +95,13 @@ void find_kept_facts(PlannerInfo* root, const RelOptInfo* rel, KeptFacts* facts)
     facts->may_be_kept = is_of_kept_kind(relation);
     table_close(relation, NoLock);
     facts->table = {files.database, files.tablespace, files.number, 0};
-    Tested tested = read_attributes(rel, &facts->attributes) ? Tested::Now : Tested::Never;
-    ListCell* cell;
-    foreach (cell, rel->baserestrictinfo) {
-        auto* clause = reinterpret_cast<Node*>(lfirst_node(RestrictInfo, cell)->clause);
-        const Tested how = tested_on_kept_columns(facts->table, clause);
-        if (how == Tested::OnceComputed) facts->computing += cost_of_condition(root, clause);
-        tested = std::min(tested, how);
-    }
-    facts->is_tested_by_kept = tested != Tested::Never;
-    if (tested == Tested::Now) facts->share = expected_kept_share(facts->table, facts->attributes);
+    facts->is_tested_by_kept =
+        read_attributes(rel, &facts->attributes) && visit_computed(root, rel, [&](Node* expression) {
+            if (!is_expression_noted(hash_of_expression(facts->table, expression)))
+                facts->computing += cost_of_condition(root, expression);
+        });
+    if (facts->is_tested_by_kept && facts->computing == 0)
+        facts->share = expected_kept_share(facts->table, facts->attributes);
 }
 
 }  // namespace
@@ -123,12 +119,10 @@ const KeptFacts* kept_facts(PlannerInfo* root, RelOptInfo* rel) {
 void want_kept(PlannerInfo* root, RelOptInfo* rel) {
     const KeptFacts* facts = kept_facts(root, rel);
     want_table_kept(facts->table);
-    ListCell* cell;
-    foreach (cell, rel->baserestrictinfo) {
-        auto* clause = reinterpret_cast<Node*>(lfirst_node(RestrictInfo, cell)->clause);
-        if (tested_on_kept_columns(facts->table, clause) == Tested::OnceComputed)
-            note_expression_to_keep(hash_of_expression(facts->table, canonical_expression(clause)));
-    }
+    visit_computed(root, rel, [&](Node* expression) {
+        const uint64 hash = hash_of_expression(facts->table, expression);
+        if (!is_expression_noted(hash)) note_expression_to_keep(hash);
+    });
 }
 
 }  // namespace gpujoin

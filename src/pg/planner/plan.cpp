@@ -187,7 +187,7 @@ PlanData plan_data_of(PlannerInfo* root, const GpuJoinPath* path, const List* ch
     PlanData data = {};
     data.estimated_probe_rows = static_cast<Path*>(linitial(path->path.custom_paths))->rows *
                                 (chain->sharing == Sharing::OneBuild ? parallel_shares(chain->workers) : 1);
-    data.has_dear_conditions = tests_dear_conditions(root, probe);
+    data.has_dear_conditions = !path->groups && tests_dear_conditions(root, probe);
     data.may_carry = setting_carry && chain->length == 1 && !path->groups;
     data.is_bounded = !path->groups && is_bounded(root);
     data.costs = path->costs;

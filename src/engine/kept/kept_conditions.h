@@ -1,0 +1,36 @@
+// Conditions of a scan of kept columns (wire/kept.h), tested on the processor column by column.
+#pragma once
+
+#include <span>
+
+#include "engine/kept/kept_view.h"
+
+namespace gpujoin {
+
+// Calls visit with a value of the type that a fixed column's values are read as.
+template <typename Visit>
+void with_integer(const ColumnSpec& spec, const Visit& visit) {
+    const bool is_signed = spec.order == ValueOrder::Signed;
+    switch (spec.type) {
+        case ColumnType::Fixed1:
+            return is_signed ? visit(int8_t{}) : visit(uint8_t{});
+        case ColumnType::Fixed2:
+            return is_signed ? visit(int16_t{}) : visit(uint16_t{});
+        case ColumnType::Fixed4:
+            return is_signed ? visit(int32_t{}) : visit(uint32_t{});
+        default:
+            return visit(int64_t{});
+    }
+}
+
+// Whether each leads on to a later condition, or to the end.
+bool are_sound(std::span<const KeptCondition> conditions);
+// Whether values of the column can be asked for what the condition asks.
+bool can_test(const KeptCondition& condition, const ColumnSpec& spec);
+
+// Of so many rows of the view, ascending, leaves those that are wanted in front, and returns how many.
+// places: room for a byte a row. The conditions are sound, and can be tested.
+uint32_t select_passing(const KeptView& view, std::span<const KeptCondition> conditions, uint32_t* rows,
+                        uint32_t count, uint8_t* places);
+
+}  // namespace gpujoin
