@@ -141,6 +141,15 @@ inline void explain_query(Query* query, int options, IntoClause* into, ExplainSt
 #endif
 }
 
+// Whether the current user may read what the statement reads.
+inline bool may_read_tables_of(const PlannedStmt* statement) {
+#if PG_VERSION_NUM >= 160000
+    return ExecCheckPermissions(statement->rtable, statement->permInfos, false);
+#else
+    return ExecCheckRTPerms(statement->rtable, false);
+#endif
+}
+
 // Vars and PlaceHolderVars tell of the outer joins below them.
 constexpr bool kTellsNulling = PG_VERSION_NUM >= 160000;
 

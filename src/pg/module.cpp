@@ -4,6 +4,7 @@
 #include "pg/compat.h"
 #include "pg/entry_points.h"
 #include "pg/join_hook.h"
+#include "pg/keep_requests.h"
 #include "pg/kept_tables.h"
 #include "pg/query_end.h"
 #include "pg/running_joins.h"
@@ -41,6 +42,7 @@ void _PG_init(void) {
     if (!process_shared_preload_libraries_in_progress) return;
     install_shared_state();
     install_kept_tables();
+    install_keep_requests();
     install_prospects();
     install_running_joins();
     if (!IsBinaryUpgrade) register_supervisor();

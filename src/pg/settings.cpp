@@ -15,6 +15,7 @@ bool setting_force = false;
 bool setting_chain = true;
 bool setting_aggregate = true;
 bool setting_carry = false;
+bool setting_keep_in_background = true;
 int setting_algorithm = static_cast<int>(Algorithm::Auto);
 char* setting_device = nullptr;
 int setting_device_memory = 0;
@@ -105,6 +106,10 @@ void define_planner_settings() {
     DefineCustomBoolVariable(
         "gpujoin.aggregate", "Lets aggregates run in the engine, above joins and tables.", nullptr,
         &setting_aggregate, setting_aggregate, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+    DefineCustomBoolVariable(
+        "gpujoin.keep_in_background",
+        "Lets a process of its own read tables whose columns are to be kept, rather than queries.", nullptr,
+        &setting_keep_in_background, setting_keep_in_background, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     DefineCustomBoolVariable("gpujoin.carry",
                              "Sends wanted probe columns through joins rather than keeping them.",
                              "For measurements and tests.", &setting_carry, setting_carry, PGC_USERSET,

@@ -43,10 +43,11 @@ sub make_node
 	my ($name, @settings) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 	$node->init(allows_streaming => 1);
-	# Rows of joins come back, few of which are wanted: what most tests are about.
+	# Rows of joins come back, few of which are wanted: what most tests are about. What is kept does not depend on when
+	# another process comes.
 	$node->append_conf('postgresql.conf', "$_\n")
 	  for ("shared_preload_libraries = 'gpujoin'", "gpujoin.device = 'cpu'", 'gpujoin.aggregate = off',
-		"gpujoin.staging_memory = '64MB'", @settings);
+		"gpujoin.staging_memory = '64MB'", 'gpujoin.keep_in_background = off', @settings);
 	return $node;
 }
 

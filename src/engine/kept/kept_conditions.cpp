@@ -98,11 +98,9 @@ bool can_test(const KeptCondition& condition, const ColumnSpec& spec) {
     return condition.is_of_bytes() ? spec.type == ColumnType::Bytes : has_integers(spec);
 }
 
-uint32_t select_passing(const KeptView& view, std::span<const KeptCondition> conditions, uint32_t* rows,
-                        uint32_t count, uint8_t* places) {
-    auto values_of = [&](size_t number) -> const KeptValues& {
-        return *view.columns[conditions[number].column];
-    };
+uint32_t select_passing(std::span<const KeptValues* const> columns, std::span<const KeptCondition> conditions,
+                        uint32_t* rows, uint32_t count, uint8_t* places) {
+    auto values_of = [&](size_t number) -> const KeptValues& { return *columns[conditions[number].column]; };
     size_t number = 0;
     for (; number < conditions.size() && leads_on_only_if_passed(conditions, number); number++)
         count = leave_out(values_of(number), conditions[number], rows, count);

@@ -186,7 +186,7 @@ uint32_t KeptRows::select(const KeptPart& part, uint64_t first, uint64_t end) {
         for (uint32_t i = 0; i < count; i++) selected_[i] = static_cast<uint32_t>(first) + i;
     else
         count = select_wanted(part, first, end);
-    return select_passing(part.view, scan_.conditions, selected_.data(), count, places_.data());
+    return select_passing(part.view.columns, scan_.conditions, selected_.data(), count, places_.data());
 }
 
 void KeptRows::gather_validity(Output& output, const KeptValues& values, uint32_t count) const {

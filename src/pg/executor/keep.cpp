@@ -5,12 +5,8 @@
 
 #include "pg/allocate.h"
 #include "pg/client/inquiry.h"
-#include "pg/client/kept_client.h"
 #include "pg/compat.h"
-#include "pg/decimal.h"
-#include "pg/executor/kept_columns.h"
-#include "pg/executor/kept_lookup.h"
-#include "pg/executor/kept_maker.h"
+#include "pg/executor/keeping.h"
 #include "pg/executor/kept_share.h"
 #include "pg/extension_version.h"
 #include "pg/kept_tables.h"
@@ -25,13 +21,11 @@ extern "C" {
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
-#include "executor/executor.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
-#include "utils/typcache.h"
 
 SQL_FUNCTION(gpujoin_keep);
 }
@@ -40,7 +34,6 @@ namespace gpujoin {
 
 namespace {
 
-constexpr int kAttempts = 3;  // to make a chunk of a table that is being vacuumed
 constexpr long kReportMs = 10000;
 
 struct Progress {
@@ -91,11 +84,7 @@ void require_kind(Relation relation) {
 
 // As scans ask; there the outcome is that nothing is kept.
 void require_transaction(Relation relation) {
-    EState* estate = CreateExecutorState();
-    estate->es_snapshot = GetActiveSnapshot();
-    const bool may = may_use_kept_columns(relation, estate);
-    FreeExecutorState(estate);
-    if (may) return;
+    if (may_keep_now(relation)) return;
     ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
             errmsg("columns of \"%s\" cannot be kept at present", RelationGetRelationName(relation)),
             errdetail("The transaction has made or locked the table or is serializable, PostgreSQL is in "
@@ -112,25 +101,6 @@ void require_privileges(Relation relation, const Bitmapset* attributes) {
 }
 
 // --- Which columns, and how
-
-// Encoded as what groups and conditions ask for. False where nobody asks for values of the type.
-bool natural_form(Form_pg_attribute attribute, KeptForm* form) {
-    InputColumn sent = {};
-    const int scale = attribute->atttypid == NUMERICOID ? decimal_scale(attribute->atttypmod) : -1;
-    OperatorEncoding found;
-    if (scale >= 0) {
-        sent.encoding = KeyEncoding::Decimal64;
-        sent.declared_type = NUMERICOID;
-        sent.scale = scale;
-    } else {
-        const Oid equality = lookup_type_cache(attribute->atttypid, TYPECACHE_EQ_OPR)->eq_opr;
-        if (!OidIsValid(equality) || !find_operator_encoding(equality, attribute->attcollation, &found))
-            return false;
-        sent.encoding = found.encoding;
-        sent.declared_type = found.left_type;
-    }
-    return kept_form(&sent, attribute->attnum, nullptr, form);
-}
 
 // By name, as the caller has them.
 Bitmapset* named_attributes(Relation relation, ArrayType* names) {
@@ -189,16 +159,6 @@ KeptColumns* next_columns(Relation relation, const Bitmapset* attributes, int* l
 
 // --- Keeping them
 
-// A session needs a fragment: this one counts rows, of which none come.
-Client* open_client(FragmentSpec* spec) {
-    spec->sink = SinkKind::Groups;
-    spec->aggregates = 1;
-    spec->aggregate[0] = {AggregateFunction::Count, 0, kNoNumber, kNoNumber};
-    spec->estimated_groups = 1;
-    const FragmentView fragment = {spec, {}};
-    return client_open(CurrentMemoryContext, &fragment, nullptr);
-}
-
 void report_progress(Progress* progress) {
     const TimestampTz now = GetCurrentTimestamp();
     if (!TimestampDifferenceExceeds(progress->reported_at, now, kReportMs)) return;
@@ -207,33 +167,14 @@ void report_progress(Progress* progress) {
                            progress->done, progress->chunks));
 }
 
-// How many blocks of a chunk are kept in the end.
-uint64 keep_chunk(KeptMaker* maker, Client* client, Relation relation, const KeptColumns* columns,
-                  uint32 chunk, Progress* progress) {
-    const std::span<const ChunkColumn> wanted(columns->columns, columns->count);
-    const auto blocks = static_cast<BlockNumber>(progress->blocks);
-    uint64 lacked = 0;  // what still lacks after it was made cannot be kept
-    for (int attempt = 0;; attempt++) {
-        FoundProof proof;
-        look_up_chunks(relation, client, wanted, chunk, 1, blocks, &proof);
-        if (!proof.is_proven || count_blocks(proof.page.map) == 0) return 0;
-        const uint64 lacks = proof.is_usable ? count_lacking_blocks(&proof) : blocks;
-        if (proof.is_usable && (lacks == 0 || lacks == lacked || attempt == kAttempts))
-            return count_blocks(proven_blocks(&proof));
-        if (attempt == kAttempts) break;
-        lacked = lacks;
-        make_chunk(maker, client, chunk, proof.page, proof.chunk);
-    }
-    progress->failed++;
-    return 0;
-}
-
 void keep_columns(Relation relation, Client* client, const KeptColumns* columns, Progress* progress) {
     KeptMaker* maker = make_kept_maker(relation, columns);
     progress->kept = progress->done = 0;
     for (uint32 chunk = 0; chunk < progress->chunks; chunk++, progress->done++) {
         report_progress(progress);
-        progress->kept += keep_chunk(maker, client, relation, columns, chunk, progress);
+        uint64 kept = 0;
+        if (!keep_chunk(maker, client, relation, columns, chunk, progress->blocks, &kept)) progress->failed++;
+        progress->kept += kept;
     }
 }
 
@@ -263,7 +204,7 @@ uint64 keep(Relation relation, const Bitmapset* attributes) {
     progress.blocks = progress.kept = blocks;
     progress.chunks = chunks_of_blocks(blocks);
     progress.reported_at = GetCurrentTimestamp();
-    Client* client = open_client(zeroed<FragmentSpec>());
+    Client* client = open_to_keep(zeroed<FragmentSpec>());
     uint64 fewest = blocks;
     for (int last = -1; last != -2 && !bms_is_empty(attributes);) {
         KeptColumns* columns = next_columns(relation, attributes, &last);

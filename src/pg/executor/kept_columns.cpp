@@ -7,6 +7,7 @@
 
 #include "pg/allocate.h"
 #include "pg/compat.h"
+#include "pg/decimal.h"
 #include "pg/executor/encoders.h"
 #include "pg/executor/output_column.h"
 #include "pg/executor/kept_proof.h"
@@ -24,6 +25,7 @@ extern "C" {
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
+#include "utils/typcache.h"
 }
 
 namespace gpujoin {
@@ -173,7 +175,22 @@ KeptForm encoded_form(AttrNumber attribute, KeyEncoding encoding, Oid declared_t
     return form;
 }
 
-bool kept_form(const InputColumn* sent, AttrNumber attribute, Node* expression, KeptForm* form) {
+bool natural_form(Form_pg_attribute attribute, KeptForm* form) {
+    const int scale = attribute->atttypid == NUMERICOID ? decimal_scale(attribute->atttypmod) : -1;
+    if (scale >= 0) {
+        *form = encoded_form(attribute->attnum, KeyEncoding::Decimal64, NUMERICOID, scale);
+        return true;
+    }
+    const Oid equality = lookup_type_cache(attribute->atttypid, TYPECACHE_EQ_OPR)->eq_opr;
+    OperatorEncoding found;
+    if (!OidIsValid(equality) || !find_operator_encoding(equality, attribute->attcollation, &found))
+        return false;
+    *form = encoded_form(attribute->attnum, found.encoding, found.left_type, 0);
+    return true;
+}
+
+bool kept_form(const InputColumn* sent, TupleDesc desc, AttrNumber attribute, Node* expression,
+               KeptForm* form) {
     if ((attribute <= 0 && !expression) || sent->may_overflow || sent->hash || sent->shift || sent->bound)
         return false;
     if (expression && !may_keep_expression(expression)) return false;
@@ -182,6 +199,9 @@ bool kept_form(const InputColumn* sent, AttrNumber attribute, Node* expression, 
         form->expression = expression;
         return true;
     }
+    if (attribute > 0 && natural_form(TupleDescAttr(desc, attribute - 1), form) &&
+        holds_value(form->encoding, sent->type_length))
+        return true;  // the same bytes
     *form = {};
     form->attribute = attribute;
     form->expression = expression;

@@ -36,9 +36,12 @@ struct KeptColumns {
 // Room for so many, in the current memory context.
 KeptColumns make_kept_columns(int most);
 
-// The column that is kept for one that is sent, whose values are of an attribute of the table, or are an
-// expression over its attributes; false where none is.
-bool kept_form(const InputColumn* sent, AttrNumber attribute, Node* expression, KeptForm* form);
+// The column that is kept for one that is sent, whose values are of an attribute of the table (desc), or are
+// an expression over its attributes; false where none is.
+bool kept_form(const InputColumn* sent, TupleDesc desc, AttrNumber attribute, Node* expression,
+               KeptForm* form);
+// The one of an attribute that groups and conditions ask for. False where nobody asks for values of the type.
+bool natural_form(Form_pg_attribute attribute, KeptForm* form);
 // The one of an attribute, of the type that the encoding's operator reads it as.
 KeptForm encoded_form(AttrNumber attribute, KeyEncoding encoding, Oid declared_type, int scale);
 // The one for a condition on integers.

@@ -11,6 +11,7 @@
 #include "pg/executor/kept_lookup.h"
 #include "pg/executor/kept_maker.h"
 #include "pg/executor/kept_share.h"
+#include "pg/executor/requested_columns.h"
 #include "pg/kept_expression.h"
 #include "pg/kept_tables.h"
 #include "pg/server_state.h"
@@ -93,7 +94,7 @@ bool add_columns(KeptSource* source, const BatchWriter* writer) {
         const InputColumn* sent = &writer->columns[i];
         AttrNumber attribute = sent->attribute > 0 ? heap_scan_attribute(source->scan, sent->attribute) : 0;
         Node* expression = attribute > 0 ? nullptr : over_table(source->scan, sent);
-        if (!kept_form(sent, attribute, expression, &form)) return false;
+        if (!kept_form(sent, RelationGetDescr(relation), attribute, expression, &form)) return false;
         if (expression && IsA(expression, Const)) form.copy = constants++;
         // The source's come first, in their order.
         if (add_kept_column(&source->columns, relation, &form) != i) return false;
@@ -135,13 +136,37 @@ bool could_be_renewed(const KeptSource* source, uint32 chunk, const FoundProof* 
     return proof->is_usable && lacks_blocks(proof) && is_worth_making(source, chunk, &proof->page);
 }
 
+bool is_to_be_made(const KeptSource* source, uint32 chunk, const FoundProof* proof, bool is_time_to_renew) {
+    if (proof->is_usable) return is_time_to_renew && could_be_renewed(source, chunk, proof);
+    return proof->is_proven && is_worth_making(source, chunk, &proof->page);
+}
+
 void decide_chunk(KeptSource* source, uint32 chunk, const FoundProof* proof, bool is_time_to_renew) {
-    if (proof->is_usable && !(is_time_to_renew && could_be_renewed(source, chunk, proof))) {
+    if (source->share->may_make && is_to_be_made(source, chunk, proof, is_time_to_renew)) {
+        kept_share_add(source->share, {chunk, 0, 0}, &proof->page.map);
+    } else if (proof->is_usable) {
         ChunkMap map = proven_blocks(proof);
         kept_share_add(source->share, {chunk, proof->chunk.handle, proof->chunk.rows}, &map);
-    } else if (proof->is_proven && source->share->may_make && is_worth_making(source, chunk, &proof->page)) {
-        kept_share_add(source->share, {chunk, 0, 0}, &proof->page.map);
     }
+}
+
+bool is_any_to_be_made(const KeptSource* source, const FoundProof* proofs, uint32 count,
+                       bool is_time_to_renew) {
+    for (uint32 i = 0; source->share->may_make && i < count; i++)
+        if (is_to_be_made(source, i, &proofs[i], is_time_to_renew)) return true;
+    return false;
+}
+
+bool ask_keeper(const KeptSource* source) {
+    KeepRequest* request = request_columns(heap_scan_relation(source->scan), &source->columns);
+    const bool is_taken = hand_to_keeper(request);
+    pfree(request);
+    return is_taken;
+}
+
+// The keeper makes them rather than this scan, which then has nothing to say of what is kept.
+bool are_left_to_keeper(const KeptSource* source) {
+    return setting_keep_in_background && ask_keeper(source);
 }
 
 // Whether it is time to make those of the chunks again that blocks could be added to.
@@ -163,6 +188,8 @@ void decide_chunks(KeptSource* source, Client* client, uint32 chunks) {
     auto* proofs = unset<FoundProof>(chunks);
     look_up(source, client, 0, chunks, proofs);
     const bool is_time = is_time_to_renew(source, proofs, chunks);
+    if (is_any_to_be_made(source, proofs, chunks, is_time) && are_left_to_keeper(source))
+        source->share->may_make = false;
     for (uint32 chunk = 0; chunk < chunks; chunk++) decide_chunk(source, chunk, &proofs[chunk], is_time);
     pfree(proofs);
 }
@@ -322,9 +349,10 @@ KeptSource* kept_source_create(HeapScan* scan, const BatchWriter* writer, EState
     source->columns = make_kept_columns(writer->column_count + int{kMaxKeptConditions});
     if (!add_columns(source, writer)) return nullptr;
     source->conditions = make_kept_conditions(heap_scan_node(scan), relation, &source->columns);
-    if (!source->conditions || source->columns.count == 0 || source->columns.count > int{kMaxKeptColumns} ||
-        (has_hints && source->columns.has_news && !is_table_wanted(chunk_key(relation, 0))))
+    if (!source->conditions || source->columns.count == 0 || source->columns.count > int{kMaxKeptColumns})
         return nullptr;
+    if (is_asking_keeper) ask_keeper(source);
+    if (has_hints && source->columns.has_news && !is_table_wanted(chunk_key(relation, 0))) return nullptr;
     return source;
 }
 

@@ -20,25 +20,6 @@ struct Walk {
     const Plan* gate;  // a Result with a condition on no table, if the node below it is next
 };
 
-// The plans below a node, but for those of its expressions.
-List* children_of(const Plan* plan) {
-    List* children = NIL;
-    if (plan->lefttree) children = lappend(children, plan->lefttree);
-    if (plan->righttree) children = lappend(children, plan->righttree);
-    switch (nodeTag(plan)) {
-        case T_Append:
-            return list_concat(children, reinterpret_cast<const Append*>(plan)->appendplans);
-        case T_MergeAppend:
-            return list_concat(children, reinterpret_cast<const MergeAppend*>(plan)->mergeplans);
-        case T_SubqueryScan:
-            return lappend(children, reinterpret_cast<const SubqueryScan*>(plan)->subplan);
-        case T_CustomScan:
-            return list_concat(children, reinterpret_cast<const CustomScan*>(plan)->custom_plans);
-        default:
-            return children;
-    }
-}
-
 // Of a node that reads a relation: its entry in the range table; else 0.
 int relation_read_by(const Plan* plan) {
     switch (nodeTag(plan)) {
@@ -239,6 +220,24 @@ void walk_plan(Walk* walk, const Plan* plan, bool is_partial) {
 }
 
 }  // namespace
+
+List* children_of(const Plan* plan) {
+    List* children = NIL;
+    if (plan->lefttree) children = lappend(children, plan->lefttree);
+    if (plan->righttree) children = lappend(children, plan->righttree);
+    switch (nodeTag(plan)) {
+        case T_Append:
+            return list_concat(children, reinterpret_cast<const Append*>(plan)->appendplans);
+        case T_MergeAppend:
+            return list_concat(children, reinterpret_cast<const MergeAppend*>(plan)->mergeplans);
+        case T_SubqueryScan:
+            return lappend(children, reinterpret_cast<const SubqueryScan*>(plan)->subplan);
+        case T_CustomScan:
+            return list_concat(children, reinterpret_cast<const CustomScan*>(plan)->custom_plans);
+        default:
+            return children;
+    }
+}
 
 PlannedJoins joins_of(const PlannedStmt* statement) {
     Walk walk = {};

@@ -27,6 +27,9 @@ struct PlannedJoins {
     bool has_limit;
 };
 
+// The plans below a node, but for those of its expressions.
+List* children_of(const Plan* plan);
+
 PlannedJoins joins_of(const PlannedStmt* statement);
 
 }  // namespace gpujoin

@@ -8,7 +8,9 @@
 #include "pg/allocate.h"
 #include "pg/compat.h"
 #include "pg/entry_points.h"
+#include "pg/keep_requests.h"
 #include "pg/kept_tables.h"
+#include "pg/planner/asked_plans.h"
 #include "pg/planner/kept_facts.h"
 #include "pg/planner/relation_notes.h"
 #include "pg/server_state.h"
@@ -59,7 +61,9 @@ constexpr int kPlans = 16;
 // The queries of a statement that there is something to be kept of.
 struct Queries {
     bool is_only_explained;
-    bool is_generic;  // a plan for all values of parameters, which may only be compared with others
+    bool is_generic;    // a plan for all values of parameters, which may only be compared with others
+    bool may_be_asked;  // the keeper, for what the plan would use if it were kept
+    bool is_asked;      // the plan serves that alone
     int count;
     KeptRun run[kMostQueries];
 };
@@ -155,8 +159,9 @@ void look_at(PlannerInfo* root, Prospect* prospect) {
         advise_on_kept(prospect->number, has_more ? prospect->making : 0, !planned->is_only_explained);
     note_query(prospect, has_more);
     if (prospect->advice != KeptAdvice::Pretend || planned->is_only_explained) return;
+    planned->is_asked |= planned->may_be_asked && call_keeper();
     for (int i = -1; (i = bms_next_member(prospect->tables, i)) >= 0;)
-        want_kept(root, root->simple_rel_array[i]);
+        if (!planned->is_asked) want_kept(root, root->simple_rel_array[i]);
 }
 
 const Prospect* find_prospect(PlannerInfo* root) {
@@ -204,20 +209,43 @@ void note_plan(const PlannedStmt* statement, const Queries& queries) {
 }
 
 // Queries of functions that are evaluated meanwhile are planned within.
-PlannedStmt* plan(Query* query, const char* text, int options, ParamListInfo parameters) {
+PlannedStmt* plan_noting(Query* query, const char* text, int options, ParamListInfo parameters,
+                         Queries* queries) {
     Queries* const outer = planned;
-    const bool keeps = setting_enabled && server_keep_memory() > 0;
-    Queries own = {};
-    own.is_only_explained = !outer && is_next_only_explained;
-    own.is_generic = keeps && !parameters && has_external_param(reinterpret_cast<Node*>(query), nullptr);
     PlannedStmt* statement = nullptr;
-    planned = keeps ? &own : nullptr;
+    planned = queries;
     PG_TRY();
     { statement = plan_as_ever(query, text, options, parameters); }
     PG_FINALLY();
     { planned = outer; }
     PG_END_TRY();
+    return statement;
+}
+
+// Where the keeper can be asked, a plan that was made as if all were kept tells what to ask for, and another
+// one is run. The planner leaves nothing of the query that it was given.
+PlannedStmt* plan_that_may_keep(Query* query, const char* text, int options, ParamListInfo parameters) {
+    Queries own = {};
+    own.is_only_explained = !planned && is_next_only_explained;
+    own.is_generic = !parameters && has_external_param(reinterpret_cast<Node*>(query), nullptr);
+    own.may_be_asked =
+        setting_keep_in_background && !own.is_only_explained && !own.is_generic && !IsParallelWorker();
+    Query* copy = own.may_be_asked ? static_cast<Query*>(copyObjectImpl(query)) : nullptr;
+    PlannedStmt* statement = plan_noting(query, text, options, parameters, &own);
+    if (own.is_asked) {
+        ask_keeper_for(statement, text, parameters);
+        own = {};
+        statement = plan_noting(copy, text, options, parameters, &own);
+    }
     note_plan(statement, own);
+    return statement;
+}
+
+PlannedStmt* plan(Query* query, const char* text, int options, ParamListInfo parameters) {
+    if (setting_enabled && server_keep_memory() > 0)
+        return plan_that_may_keep(query, text, options, parameters);
+    PlannedStmt* statement = plan_noting(query, text, options, parameters, nullptr);
+    note_plan(statement, {});
     return statement;
 }
 

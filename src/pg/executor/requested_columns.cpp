@@ -1,0 +1,87 @@
+// See requested_columns.h. Whoever asks holds a lock on the table, but gives it up before the keeper looks:
+// what is named is compared with what is there.
+#include "pg/executor/requested_columns.h"
+
+#include "pg/compat.h"
+#include "pg/executor/kept_proof.h"
+#include "pg/executor/output_column.h"
+#include "pg/kept_expression.h"
+
+extern "C" {
+#include "nodes/nodeFuncs.h"
+#include "nodes/primnodes.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+bool is_as_it_was(TupleDesc desc, AttrNumber number, Oid type, int32 modifier) {
+    if (number <= 0 || number > desc->natts) return false;
+    const auto* attribute = TupleDescAttr(desc, number - 1);
+    return !attribute->attisdropped && attribute->atttypid == type && attribute->atttypmod == modifier;
+}
+
+bool has_other_column(Node* node, void* desc) {
+    if (!node) return false;
+    if (!IsA(node, Var)) return walk_expression(node, has_other_column, desc);
+    const auto* var = reinterpret_cast<const Var*>(node);
+    return !is_as_it_was(static_cast<TupleDesc>(desc), var->varattno, var->vartype, var->vartypmod);
+}
+
+bool find_computed(const KeepRequest* request, const WantedColumn* wanted, Relation relation,
+                   KeptForm* form) {
+    auto* expression = static_cast<Node*>(stringToNode(request->text + wanted->text));
+    fix_opfuncids(expression);
+    if (!may_keep_expression(expression) || has_other_column(expression, RelationGetDescr(relation)))
+        return false;
+    *form = encoded_form(0, wanted->encoding, wanted->declared_type, wanted->scale);
+    form->expression = expression;
+    form->copy = wanted->copy;
+    return true;
+}
+
+bool find_form(const KeepRequest* request, const WantedColumn* wanted, Relation relation, KeptForm* form) {
+    if (wanted->attribute == 0) return find_computed(request, wanted, relation, form);
+    TupleDesc desc = RelationGetDescr(relation);
+    if (!is_as_it_was(desc, wanted->attribute, wanted->type, wanted->modifier)) return false;
+    Form_pg_attribute attribute = TupleDescAttr(desc, wanted->attribute - 1);
+    if (wanted->encoding != KeyEncoding::None) {
+        *form = encoded_form(wanted->attribute, wanted->encoding, wanted->declared_type, wanted->scale);
+        return true;
+    }
+    InputColumn sent = {};
+    init_output_column(&sent, attribute);
+    return kept_form(&sent, desc, wanted->attribute, nullptr, form);
+}
+
+}  // namespace
+
+KeepRequest* request_columns(Relation relation, const KeptColumns* columns) {
+    KeepRequest* request = make_keep_request(relation, chunk_key(relation, 0));
+    for (int i = 0; i < columns->count; i++) {
+        const KeptForm* form = &columns->forms[i];
+        WantedColumn wanted = {};
+        wanted.attribute = form->expression ? AttrNumber{0} : form->attribute;
+        wanted.encoding = form->encoding;
+        wanted.declared_type = form->declared_type;
+        wanted.scale = form->scale;
+        wanted.copy = form->copy;
+        add_wanted_column(request, relation, wanted, form->expression);
+        if (form->expression && form->encoding == KeyEncoding::None) request->cannot_be_asked = 1;
+    }
+    return request;
+}
+
+bool find_requested(const KeepRequest* request, Relation relation, KeptColumns* columns) {
+    if (chunk_key(relation, 0) != request->files) return false;
+    *columns = make_kept_columns(static_cast<int>(request->count));
+    for (uint32 i = 0; i < request->count; i++) {
+        KeptForm form;
+        if (!find_form(request, &request->columns[i], relation, &form)) return false;
+        add_kept_column(columns, relation, &form);
+    }
+    return columns->count > 0;
+}
+
+}  // namespace gpujoin

@@ -1,0 +1,293 @@
+// See keep_requests.h. A request that was dealt with stays in its place until another one needs it, so that
+// what could not be kept is not asked for by every scan.
+#include "pg/keep_requests.h"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "pg/allocate.h"
+#include "pg/compat.h"
+#include "wire/build.h"
+
+extern "C" {
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "nodes/nodes.h"
+#include "postmaster/bgworker.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "utils/timestamp.h"
+}
+
+namespace gpujoin {
+
+bool is_asking_keeper = false;
+
+namespace {
+
+uint64 asked_plans = 0;  // by this process
+
+constexpr int kPlaces = 16;
+constexpr int kKeepers = 8;  // at once, each of a database
+constexpr const char* kLockName = "gpujoin_keep_requests";
+constexpr long kStartMs = 30000;    // for a keeper to come; then another one is started
+constexpr long kAgainMs = 2000;     // the same is not asked for again so soon
+constexpr long kFailedMs = 120000;  // nor what could not be kept
+
+enum class Stage : uint8 { Free, Waiting, Taken, Kept, Failed };
+
+struct Place {
+    Stage stage;
+    uint64 number;  // by which the request is known
+    uint64 batch;
+    TimestampTz since;
+    KeepRequest request;
+};
+
+struct Keeper {
+    Oid database;  // InvalidOid: the place is free
+    int pid;       // 0: has not come yet
+    TimestampTz since;
+};
+
+struct KeepRequests {
+    uint64 build;
+    Keeper keepers[kKeepers];
+    Place places[kPlaces];
+};
+
+KeepRequests* requests = nullptr;
+LWLock* lock = nullptr;
+shmem_request_hook_type previous_request_hook = nullptr;
+shmem_startup_hook_type previous_startup_hook = nullptr;
+
+void on_shmem_request() {
+    if (previous_request_hook) previous_request_hook();
+    RequestAddinShmemSpace(MAXALIGN(sizeof(KeepRequests)));
+    RequestNamedLWLockTranche(kLockName, 1);
+}
+
+void on_shmem_startup() {
+    if (previous_startup_hook) previous_startup_hook();
+    bool found;
+    LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+    requests =
+        static_cast<KeepRequests*>(ShmemInitStruct("gpujoin keep requests", sizeof(KeepRequests), &found));
+    if (!found) {
+        memset(static_cast<void*>(requests), 0, sizeof *requests);
+        requests->build = kBuildId;
+    }
+    if (requests->build != kBuildId) requests = nullptr;  // where processes load the library anew
+    lock = &GetNamedLWLockTranche(kLockName)->lock;
+    LWLockRelease(AddinShmemInitLock);
+}
+
+static_assert(std::has_unique_object_representations_v<WantedColumn>, "requests are compared as bytes");
+
+Size used_bytes(const KeepRequest* request) {
+    return offsetof(KeepRequest, text) + request->text_bytes;
+}
+
+uint64 number_of(const KeepRequest* request) {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(request);
+    return hash_bytes_extended(bytes, static_cast<int>(used_bytes(request)), 1);
+}
+
+// What a scan asks for that runs stands alone.
+uint64 next_batch() {
+    if (!is_asking_keeper) asked_plans++;
+    return static_cast<uint64>(MyProcPid) << 32 | asked_plans;
+}
+
+// --- With the lock held
+
+bool is_over(const Place& place) {
+    return place.stage != Stage::Waiting && place.stage != Stage::Taken;
+}
+
+// Whether there is nothing to be done about a request of the number.
+bool is_known(uint64 number, TimestampTz now) {
+    for (const Place& place : requests->places) {
+        if (place.stage == Stage::Free || place.number != number) continue;
+        const long wait = place.stage == Stage::Failed ? kFailedMs : kAgainMs;
+        if (!is_over(place) || !TimestampDifferenceExceeds(place.since, now, static_cast<int>(wait)))
+            return true;
+    }
+    return false;
+}
+
+// The one that was dealt with first; nullptr: all wait.
+Place* find_room() {
+    Place* room = nullptr;
+    for (Place& place : requests->places) {
+        if (place.stage == Stage::Free) return &place;
+        if (is_over(place) && (!room || place.since < room->since)) room = &place;
+    }
+    return room;
+}
+
+// The one that has waited longest.
+Place* find_waiting(Oid database) {
+    Place* first = nullptr;
+    for (Place& place : requests->places)
+        if (place.stage == Stage::Waiting && place.request.database == database &&
+            (!first || place.since < first->since))
+            first = &place;
+    return first;
+}
+
+Keeper* find_keeper(Oid database) {
+    for (Keeper& keeper : requests->keepers)
+        if (keeper.database == database) return &keeper;
+    return nullptr;
+}
+
+bool has_come_or_will(const Keeper* keeper, TimestampTz now) {
+    return keeper && (keeper->pid != 0 || !TimestampDifferenceExceeds(keeper->since, now, kStartMs));
+}
+
+void leave(Oid database) {
+    if (Keeper* keeper = find_keeper(database)) *keeper = {};
+}
+
+// --- Keepers come and go
+
+bool start_keeper(Oid database) {
+    BackgroundWorker worker = {};
+    strlcpy(worker.bgw_name, "gpujoin keeper", BGW_MAXLEN);
+    strlcpy(worker.bgw_type, "gpujoin keeper", BGW_MAXLEN);
+    worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+    worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+    worker.bgw_restart_time = BGW_NEVER_RESTART;
+    worker.bgw_main_arg = ObjectIdGetDatum(database);
+    strlcpy(worker.bgw_library_name, "gpujoin", sizeof worker.bgw_library_name);
+    strlcpy(worker.bgw_function_name, "gpujoin_keeper_main", sizeof worker.bgw_function_name);
+    return RegisterDynamicBackgroundWorker(&worker, nullptr);
+}
+
+// With the lock held.
+bool is_there_or_starts(Oid database, TimestampTz now) {
+    Keeper* keeper = find_keeper(database);
+    if (has_come_or_will(keeper, now)) return true;
+    if (!keeper) keeper = find_keeper(InvalidOid);
+    if (!keeper || !start_keeper(database)) return false;
+    *keeper = {database, 0, now};
+    return true;
+}
+
+// What it was about when it was ended by an error is not tried again soon.
+void on_exit(int, Datum database) {
+    LWLockAcquire(lock, LW_EXCLUSIVE);
+    leave(DatumGetObjectId(database));
+    for (Place& place : requests->places)
+        if (place.stage == Stage::Taken && place.request.database == DatumGetObjectId(database))
+            place.stage = Stage::Failed;
+    LWLockRelease(lock);
+}
+
+}  // namespace
+
+void begin_asking_keeper() {
+    is_asking_keeper = true;
+    asked_plans++;
+}
+
+void install_keep_requests() {
+    previous_request_hook = shmem_request_hook;
+    shmem_request_hook = on_shmem_request;
+    previous_startup_hook = shmem_startup_hook;
+    shmem_startup_hook = on_shmem_startup;
+}
+
+KeepRequest* make_keep_request(Relation relation, const ChunkKey& files) {
+    auto* request = zeroed<KeepRequest>();
+    request->database = MyDatabaseId;
+    request->table = RelationGetRelid(relation);
+    request->files = files;
+    return request;
+}
+
+void add_wanted_column(KeepRequest* request, Relation relation, WantedColumn column, Node* expression) {
+    if (column.attribute > 0) {
+        Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(relation), column.attribute - 1);
+        column.type = attribute->atttypid;
+        column.modifier = attribute->atttypmod;
+    }
+    const char* text = expression ? nodeToString(expression) : nullptr;
+    const Size bytes = text ? strlen(text) + 1 : 0;
+    if (request->count == kMaxKeptColumns || bytes > KeepRequest::kTextBytes - request->text_bytes) {
+        request->cannot_be_asked = 1;
+        return;
+    }
+    column.text = request->text_bytes;
+    if (text) memcpy(request->text + request->text_bytes, text, bytes);
+    request->text_bytes += static_cast<uint32>(bytes);
+    request->columns[request->count++] = column;
+}
+
+bool call_keeper() {
+    if (!requests) return false;
+    LWLockAcquire(lock, LW_EXCLUSIVE);
+    const bool comes = is_there_or_starts(MyDatabaseId, GetCurrentTimestamp());
+    LWLockRelease(lock);
+    return comes;
+}
+
+bool hand_to_keeper(const KeepRequest* request) {
+    if (!requests || request->cannot_be_asked != 0) return false;
+    const uint64 number = number_of(request);
+    const TimestampTz now = GetCurrentTimestamp();
+    LWLockAcquire(lock, LW_EXCLUSIVE);
+    bool is_taken = is_known(number, now);
+    Place* room = is_taken ? nullptr : find_room();
+    if (room && is_there_or_starts(request->database, now)) {
+        *room = {Stage::Waiting, number, next_batch(), now, {}};
+        memcpy(static_cast<void*>(&room->request), request, used_bytes(request));
+        is_taken = true;
+    }
+    LWLockRelease(lock);
+    return is_taken;
+}
+
+void enter_keepers(Oid database) {
+    if (!requests) proc_exit(0);
+    before_shmem_exit(on_exit, ObjectIdGetDatum(database));
+    LWLockAcquire(lock, LW_EXCLUSIVE);
+    Keeper* keeper = find_keeper(database);
+    if (keeper) keeper->pid = MyProcPid;
+    LWLockRelease(lock);
+    if (!keeper) proc_exit(0);  // it has taken too long to come
+}
+
+const KeepRequest* take_keep_request(Oid database, uint64* batch) {
+    LWLockAcquire(lock, LW_EXCLUSIVE);
+    Place* first = find_waiting(database);
+    if (first) {
+        first->stage = Stage::Taken;
+        *batch = first->batch;
+    }
+    LWLockRelease(lock);
+    return first ? &first->request : nullptr;
+}
+
+bool leave_keepers(Oid database) {
+    LWLockAcquire(lock, LW_EXCLUSIVE);
+    const bool leaves = !find_waiting(database);
+    if (leaves) leave(database);
+    LWLockRelease(lock);
+    return leaves;
+}
+
+void end_keep_request(const KeepRequest* request, bool is_kept) {
+    LWLockAcquire(lock, LW_EXCLUSIVE);
+    for (Place& place : requests->places)
+        if (&place.request == request) {
+            place.stage = is_kept ? Stage::Kept : Stage::Failed;
+            place.since = GetCurrentTimestamp();
+        }
+    LWLockRelease(lock);
+}
+
+}  // namespace gpujoin

@@ -1,0 +1,71 @@
+// What backends ask to be kept: columns of tables that a process of its own, the keeper of a database, reads
+// for them (executor/keeper), so that no query pays for it. A few requests have places in shared memory.
+// Nothing relies on them: one that is lost is made again by a later scan.
+#pragma once
+
+#include "pg/key_encoding.h"
+#include "wire/kept.h"
+
+extern "C" {
+#include "postgres.h"
+#include "utils/rel.h"
+}
+
+namespace gpujoin {
+
+// A column that is wanted, of an attribute as it was then, or computed.
+struct WantedColumn {
+    AttrNumber attribute;  // 0: computed
+    KeyEncoding encoding;  // None: as an output column
+    uint8 reserved;
+    Oid declared_type;
+    int32 scale;
+    int32 copy;
+    Oid type;        // of the attribute
+    int32 modifier;  // of its type
+    uint32 text;     // where the expression begins, canonical and as a text
+};
+
+struct KeepRequest {
+    static constexpr uint32 kTextBytes = 24576;
+
+    Oid database;
+    Oid table;
+    ChunkKey files;  // that the table had
+    uint32 count;
+    uint32 text_bytes;
+    uint32 cannot_be_asked;  // not 0: it is too large, or has a column that requests have no form for
+    WantedColumn columns[kMaxKeptColumns];
+    char text[kTextBytes];
+};
+
+// Asks for shared memory. While shared_preload_libraries are loaded only.
+void install_keep_requests();
+
+// A request without columns, in the current memory context.
+KeepRequest* make_keep_request(Relation relation, const ChunkKey& files);
+// Its type is filled in where it is of an attribute. The expression may be nullptr.
+void add_wanted_column(KeepRequest* request, Relation relation, WantedColumn column, Node* expression);
+
+// Has the keeper of this database come, for requests that follow at once. False where there can be none.
+bool call_keeper();
+
+// True: the keeper sees to it, or did so a short time ago; false where there can be none.
+bool hand_to_keeper(const KeepRequest* request);
+
+// While a plan is started that is not to be run: its scans ask for what they would use if it were kept.
+extern bool is_asking_keeper;
+void begin_asking_keeper();
+
+// --- For the keeper of a database
+
+// It is there. Before it takes a request; it leaves at the latest when the process ends.
+void enter_keepers(Oid database);
+// The next request of its database; nullptr: there is none. Valid until it is ended. batch: the same for
+// those of a plan.
+const KeepRequest* take_keep_request(Oid database, uint64* batch);
+// False where there is a request.
+bool leave_keepers(Oid database);
+void end_keep_request(const KeepRequest* request, bool is_kept);
+
+}  // namespace gpujoin

@@ -1,0 +1,65 @@
+// See asked_plans.h. What a scan wants depends on the nodes above it, which say so when they are started:
+// the plan is started and ended.
+#include "pg/planner/asked_plans.h"
+
+#include <cstring>
+
+#include "pg/compat.h"
+#include "pg/entry_points.h"
+#include "pg/keep_requests.h"
+#include "pg/planner/planned_joins.h"
+
+extern "C" {
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "utils/snapmgr.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+bool is_of_others(const Plan* plan) {
+    if (IsA(plan, ForeignScan) || IsA(plan, ModifyTable)) return true;
+    if (!IsA(plan, CustomScan)) return false;
+    const CustomScanMethods* methods = reinterpret_cast<const CustomScan*>(plan)->methods;
+    return methods != &scan_methods && methods != &group_methods && methods != &complete_groups_methods;
+}
+
+bool reads_tables_alone(const Plan* plan) {
+    if (!plan) return true;
+    check_stack_depth();
+    if (is_of_others(plan)) return false;
+    ListCell* cell;
+    foreach (cell, children_of(plan))
+        if (!reads_tables_alone(static_cast<const Plan*>(lfirst(cell)))) return false;
+    return true;
+}
+
+bool may_be_started(const PlannedStmt* statement) {
+    if (statement->commandType != CMD_SELECT || statement->hasModifyingCTE || !ActiveSnapshotSet() ||
+        !may_read_tables_of(statement) || !reads_tables_alone(statement->planTree))
+        return false;
+    ListCell* cell;
+    foreach (cell, statement->subplans)
+        if (!reads_tables_alone(static_cast<const Plan*>(lfirst(cell)))) return false;
+    return true;
+}
+
+}  // namespace
+
+void ask_keeper_for(PlannedStmt* statement, const char* text, ParamListInfo parameters) {
+    if (!may_be_started(statement)) return;
+    QueryDesc* query = CreateQueryDesc(statement, text, GetActiveSnapshot(), InvalidSnapshot, None_Receiver,
+                                       parameters, nullptr, 0);
+    begin_asking_keeper();
+    PG_TRY();
+    { standard_ExecutorStart(query, 0); }
+    PG_FINALLY();
+    { is_asking_keeper = false; }
+    PG_END_TRY();
+    standard_ExecutorEnd(query);
+    FreeQueryDesc(query);
+}
+
+}  // namespace gpujoin

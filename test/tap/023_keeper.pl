@@ -1,0 +1,99 @@
+# The keeper of a database: what scans or plans would use if it were kept is kept by a process of its own, which leaves when
+# nobody asks any more, is in nobody's way, and may be missing.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use GpuJoinTest;
+
+my $node = make_node('keeper', 'autovacuum = off', 'gpujoin.aggregate = on', 'gpujoin.keep_memory = 64MB', 'gpujoin.keep_in_background = on',
+	'max_parallel_workers_per_gather = 0');
+start_ready($node);
+
+sub make_table
+{
+	my ($database, $table, $rows) = @_;
+	$node->safe_psql($database, "CREATE TABLE $table AS SELECT i, i % 40 AS k, 't' || i % 9 AS t, repeat('x', 60) AS pad FROM generate_series(1, $rows) i");
+	$node->safe_psql($database, "VACUUM ANALYZE $table");
+}
+sub kept_chunks { return $node->safe_psql($_[0], "SELECT coalesce(sum(chunks), 0) FROM gpujoin_kept WHERE relation = '$_[1]'::regclass"); }
+sub keepers { return $node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'gpujoin keeper'"); }
+# In a session of its own: the last line is what the query gives.
+sub forced { return $node->safe_psql($_[0], "SET gpujoin.force = on; SELECT '1', coalesce(sum(c), 0), coalesce(sum(s), 0) FROM ($_[1]) AS q"); }
+sub core { return $node->safe_psql($_[0], "SET gpujoin.enabled = off; SELECT '1', coalesce(sum(c), 0), coalesce(sum(s), 0) FROM ($_[1]) AS q"); }
+
+# Scans ask the second time. What is computed is kept, too.
+make_table('postgres', 'sale', 900000);
+my $query = "SELECT k, count(*) AS c, sum(i) AS s FROM sale WHERE k < 30 OR t = 't3' OR t LIKE '%4' GROUP BY k";
+my $rows = core('postgres', $query);
+for my $run (1 .. 4) { is(forced('postgres', $query), $rows, "run $run gives core's rows"); }
+ok(wait_until(sub { kept_chunks('postgres', 'sale') eq '2' }), 'the keeper keeps what scans ask for');
+ok(wait_until(sub { keepers() eq '0' }), 'and leaves');
+is(forced('postgres', $query), $rows, "with kept columns the rows are core's");
+like($node->safe_psql('postgres', "SET gpujoin.force = on; EXPLAIN (ANALYZE) $query"), qr/Kept: 2 of 2 chunks, blocks read 0/, 'which are used');
+
+# So does a query that core's plan is cheaper for, when its runs have come to what it takes.
+make_table('postgres', 'visit', 900000);
+$node->safe_psql('postgres', 'CREATE INDEX ON visit (k); SET statement_timeout = 0');
+$query = 'SELECT k, count(*) AS c, sum(i) AS s FROM visit WHERE k < 9 GROUP BY k';
+$rows = core('postgres', $query);
+my $different = 0;
+ok( wait_until(
+		sub {
+			$different++ if $node->safe_psql('postgres', "SET gpujoin.encode_cost = 1; SELECT '1', sum(c), sum(s) FROM ($query) AS q") ne $rows;
+			return kept_chunks('postgres', 'visit') eq '2';
+		}),
+	'it is asked for what a plan would use');
+is($different, 0, 'whose rows are the same meanwhile');
+like($node->safe_psql('postgres', "SET gpujoin.encode_cost = 1; EXPLAIN (ANALYZE) $query"), qr/Kept: 2 of 2 chunks, blocks read 0/, 'and uses it');
+
+# The table is not what it was when the keeper comes to it, or is gone.
+for my $change ('ALTER TABLE sale ALTER k TYPE text', 'ALTER TABLE sale DROP i, ADD i bigint DEFAULT 5', 'TRUNCATE sale', 'DROP TABLE sale')
+{
+	$node->safe_psql('postgres', 'DROP TABLE IF EXISTS sale; SELECT gpujoin_forget()');
+	make_table('postgres', 'sale', 100000);
+	$node->safe_psql('postgres', "SET gpujoin.force = on; SELECT k, sum(i) FROM sale GROUP BY k; SELECT k, sum(i) FROM sale GROUP BY k; $change");
+	ok(wait_until(sub { keepers() eq '0' }), "the keeper ends after $change");
+	next if $change =~ /DROP TABLE/;
+	my $all = 'SELECT k, count(*) AS c, sum(i) AS s FROM sale GROUP BY k';
+	$rows = core('postgres', $all);
+	for my $run (1 .. 3) { is(forced('postgres', $all), $rows, "run $run then gives core's rows"); }
+}
+
+# Who drops the database need not wait until it is done.
+$node->safe_psql('postgres', 'CREATE DATABASE other');
+$node->safe_psql('other', 'CREATE EXTENSION gpujoin');
+make_table('other', 'theirs', 1000000);
+$node->safe_psql('other', 'SET gpujoin.force = on; SELECT k, sum(i) FROM theirs GROUP BY k; SELECT k, sum(i) FROM theirs GROUP BY k');
+is($node->psql('postgres', 'DROP DATABASE other'), 0, 'a database can be dropped while its tables are being kept');
+
+# It is ended by somebody.
+make_table('postgres', 'sold', 1000000);
+$node->safe_psql('postgres', "SET gpujoin.force = on; SELECT k, sum(i) FROM sold GROUP BY k; SELECT k, sum(i) FROM sold GROUP BY k;
+	SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'gpujoin keeper'");
+ok(wait_until(sub { keepers() eq '0' }), 'the keeper can be terminated');
+$query = 'SELECT k, count(*) AS c, sum(i) AS s FROM sold GROUP BY k';
+is(forced('postgres', $query), core('postgres', $query), "and rows are core's");
+
+# There is no room: it is not tried again by every scan.
+$node->append_conf('postgresql.conf', "gpujoin.keep_memory = '4MB'\n");
+$node->restart;
+wait_until_ready($node) or die 'gpujoin is not ready';
+for my $run (1 .. 3) { is(forced('postgres', $query), core('postgres', $query), "run $run without room gives core's rows"); }
+ok(wait_until(sub { keepers() eq '0' }), 'the keeper leaves');
+forced('postgres', $query);
+is(keepers(), '0', 'and is not called again at once');
+
+# There is no place for one more process: scans keep what they read, as they do where they are told to.
+for my $setting ("max_worker_processes = 2", "max_worker_processes = 8\ngpujoin.keep_in_background = off")
+{
+	$node->append_conf('postgresql.conf', "gpujoin.keep_memory = '64MB'\n$setting\n");
+	$node->restart;
+	wait_until_ready($node) or die 'gpujoin is not ready';
+	for my $run (1 .. 2) { forced('postgres', $query); }
+	is(kept_chunks('postgres', 'sold'), '2', "the second scan keeps with $setting");
+}
+unlike(slurp_file($node->logfile), qr/(PANIC|FATAL:  (?!terminating|the database system)|TRAP)/, 'nothing went wrong');
+$node->stop;
+done_testing();
