@@ -97,6 +97,15 @@ TEST(KeptScan, LongValuesMakeShortBatches) {
     EXPECT_EQ(joins.used(), 0u);
 }
 
+// As of a column that is NULL in all rows: nothing is copied, from nowhere to nowhere.
+TEST(KeptScan, ValuesMayHaveNoBytesAtAll) {
+    Ledger ledger(1u << 26);
+    Kept kept({kept_column(ColumnType::Fixed4), kept_column(ColumnType::Bytes, ValueOrder::Bytes)}, 90, 60,
+              &ledger, 9, 1);
+    ASSERT_EQ(kept.chunks[0]->columns()[1].data.as<std::byte>(), nullptr);
+    expect_same(kept, 2, &ledger);
+}
+
 TEST(KeptScan, MakesDoWithLittleMemory) {
     Ledger ledger(1u << 28);
     Kept kept({kept_column(ColumnType::Fixed8), kept_column(ColumnType::Bytes, ValueOrder::Bytes)}, 500, 60,

@@ -215,7 +215,8 @@ Status KeptRows::gather_bytes(Output& output, const KeptValues& values, uint32_t
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t from = start(selected_[i]);
         const uint32_t length = ends[selected_[i]] - from;
-        memcpy(output.data.data() + at, values.data.as<std::byte>() + from, length);
+        // Where no value of a column has any bytes, neither side has memory for them.
+        if (length > 0) memcpy(output.data.data() + at, values.data.as<std::byte>() + from, length);
         output.offsets[rows_ + i + 1] = at += length;
     }
     return {};
