@@ -30,6 +30,8 @@ bool is_known_as_error_free(Oid function) {
         case F_LOWER_ANYRANGE:
         case F_UPPER_ANYRANGE:
         case F_ISEMPTY_ANYRANGE:
+        case F_NUMERIC_EQ:
+        case F_NUMERIC_NE:
         case F_NUMERIC_LT:
         case F_NUMERIC_LE:
         case F_NUMERIC_GE:

@@ -14,6 +14,7 @@ bool setting_enabled = true;
 bool setting_force = false;
 bool setting_chain = true;
 bool setting_aggregate = true;
+bool setting_decorrelate = true;
 bool setting_carry = false;
 bool setting_keep_in_background = true;
 int setting_algorithm = static_cast<int>(Algorithm::Auto);
@@ -106,6 +107,10 @@ void define_planner_settings() {
     DefineCustomBoolVariable(
         "gpujoin.aggregate", "Lets aggregates run in the engine, above joins and tables.", nullptr,
         &setting_aggregate, setting_aggregate, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+    DefineCustomBoolVariable("gpujoin.decorrelate",
+                             "Lets correlated subqueries be planned as joins with all their results.",
+                             nullptr, &setting_decorrelate, setting_decorrelate, PGC_USERSET, GUC_EXPLAIN,
+                             nullptr, nullptr, nullptr);
     DefineCustomBoolVariable(
         "gpujoin.keep_in_background",
         "Lets a process of its own read tables whose columns are to be kept, rather than queries.", nullptr,

@@ -4,6 +4,7 @@
 #include "pg/planner/prospects.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "pg/allocate.h"
 #include "pg/compat.h"
@@ -11,6 +12,7 @@
 #include "pg/keep_requests.h"
 #include "pg/kept_tables.h"
 #include "pg/planner/asked_plans.h"
+#include "pg/planner/decorrelation.h"
 #include "pg/planner/kept_facts.h"
 #include "pg/planner/relation_notes.h"
 #include "pg/server_state.h"
@@ -222,31 +224,53 @@ PlannedStmt* plan_noting(Query* query, const char* text, int options, ParamListI
     return statement;
 }
 
+struct Planned {
+    PlannedStmt* statement;
+    Queries queries;
+};
+
 // Where the keeper can be asked, a plan that was made as if all were kept tells what to ask for, and another
 // one is run. The planner leaves nothing of the query that it was given.
-PlannedStmt* plan_that_may_keep(Query* query, const char* text, int options, ParamListInfo parameters) {
-    Queries own = {};
+Planned plan_that_may_keep(Query* query, const char* text, int options, ParamListInfo parameters) {
+    Planned made = {nullptr, {}};
+    Queries& own = made.queries;
     own.is_only_explained = !planned && is_next_only_explained;
     own.is_generic = !parameters && has_external_param(reinterpret_cast<Node*>(query), nullptr);
     own.may_be_asked =
         setting_keep_in_background && !own.is_only_explained && !own.is_generic && !IsParallelWorker();
     Query* copy = own.may_be_asked ? static_cast<Query*>(copyObjectImpl(query)) : nullptr;
-    PlannedStmt* statement = plan_noting(query, text, options, parameters, &own);
+    made.statement = plan_noting(query, text, options, parameters, &own);
     if (own.is_asked) {
-        ask_keeper_for(statement, text, parameters);
+        ask_keeper_for(made.statement, text, parameters);
         own = {};
-        statement = plan_noting(copy, text, options, parameters, &own);
+        made.statement = plan_noting(copy, text, options, parameters, &own);
     }
-    note_plan(statement, own);
-    return statement;
+    return made;
+}
+
+Planned plan_once(Query* query, const char* text, int options, ParamListInfo parameters) {
+    if (setting_enabled && server_keep_memory() > 0)
+        return plan_that_may_keep(query, text, options, parameters);
+    return {plan_noting(query, text, options, parameters, nullptr), {}};
+}
+
+// A run of one plan counts for what the other would use, too.
+void add_queries(const Queries& others, Queries* queries) {
+    for (int i = 0; i < others.count && queries->count < kMostQueries; i++)
+        queries->run[queries->count++] = others.run[i];
 }
 
 PlannedStmt* plan(Query* query, const char* text, int options, ParamListInfo parameters) {
-    if (setting_enabled && server_keep_memory() > 0)
-        return plan_that_may_keep(query, text, options, parameters);
-    PlannedStmt* statement = plan_noting(query, text, options, parameters, nullptr);
-    note_plan(statement, {});
-    return statement;
+    Query* joined =
+        setting_enabled && setting_decorrelate && server_is_ready() ? decorrelated(query) : nullptr;
+    Planned best = plan_once(query, text, options, parameters);
+    if (joined && has_dear_subplans(best.statement)) {
+        Planned other = plan_once(joined, text, options, parameters);
+        if (is_clearly_cheaper(other.statement, best.statement)) std::swap(best, other);
+        add_queries(other.queries, &best.queries);
+    }
+    note_plan(best.statement, best.queries);
+    return best.statement;
 }
 
 void run(QueryDesc* query, ScanDirection direction, uint64 count RUN_ONCE_PARAMETER) {

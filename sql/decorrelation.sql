@@ -1,0 +1,124 @@
+-- Correlated subqueries that compare with an aggregate, as joins with all its results: the same rows as core's, which runs them for each
+-- row; and those that have to stay as they are.
+\set ECHO none
+\i sql/include/nodes.sql
+\set ECHO all
+SET max_parallel_workers_per_gather = 0;
+CREATE TABLE part (p integer, kind text, size integer, w bigint, c char(6), f float8, z integer);
+CREATE TABLE line (p integer, q numeric(10, 2), price numeric(12, 2), kind text, n integer, w bigint, c char(6), f float8, d date, z integer);
+INSERT INTO part SELECT i % 350, 'k' || i % 40, i % 30, i % 700, 'c' || i % 50, i / 7.0, i % 9 FROM generate_series(1, 700) AS i;
+INSERT INTO line SELECT (i * 7) % 330, i % 113 / 4.0, i % 977, 'k' || i % 45, i % 1000 - 500, (i % 900), 'c' || i % 60, i / 3.0, '2024-01-01'::date + i % 90, i % 11
+FROM generate_series(1, 1800) AS i;
+UPDATE part SET p = NULL, kind = NULL WHERE z = 3;
+UPDATE line SET p = NULL WHERE n % 40 = 0;
+UPDATE line SET q = NULL WHERE n % 7 = 0 OR p BETWEEN 100 AND 110;
+UPDATE line SET kind = NULL WHERE n % 9 = 0;
+VACUUM ANALYZE part, line;
+
+-- is_joined: no subquery is left that runs for rows.
+CREATE FUNCTION compare_joined(query text, OUT is_joined boolean, OUT "rows" integer, OUT missing bigint, OUT extra bigint) LANGUAGE plpgsql AS $$
+DECLARE
+    lines text := 'SELECT coalesce(array_agg(q::text), ''{}'') FROM (' || query || ') AS q';
+    core text[];
+    ours text[];
+BEGIN
+    PERFORM set_config('gpujoin.enabled', 'off', true);
+    EXECUTE lines INTO core;
+    PERFORM set_config('gpujoin.enabled', 'on', true);
+    EXECUTE lines INTO ours;
+    SELECT NOT bool_or(line ~ 'SubPlan') INTO is_joined FROM plan_of(query) AS line;
+    "rows" := cardinality(core);
+    SELECT count(*) INTO missing FROM (SELECT unnest(core) EXCEPT ALL SELECT unnest(ours)) AS difference;
+    SELECT count(*) INTO extra FROM (SELECT unnest(ours) EXCEPT ALL SELECT unnest(core)) AS difference;
+END $$;
+
+SELECT q.n, r.* FROM unnest(ARRAY[
+    'SELECT l.* FROM line l, part x WHERE l.p = x.p AND l.q < (SELECT 0.2 * avg(q) FROM line WHERE line.p = x.p)',
+    'SELECT * FROM line l WHERE q > (SELECT avg(q) FROM line i WHERE i.kind = l.kind)',
+    'SELECT * FROM line l WHERE 1.1 * (SELECT avg(q) FROM line i WHERE l.kind = i.kind) < q AND n > 0',
+    'SELECT * FROM line l WHERE q = (SELECT min(q) FROM line i WHERE i.p = l.p AND i.z = l.z)',
+    'SELECT p, kind FROM part WHERE size > (SELECT sum(n) FROM line WHERE line.p = part.p AND line.d >= ''2024-02-01'')',
+    'SELECT p FROM part WHERE w < (SELECT max(line.w) FROM line WHERE line.c = part.c AND line.n BETWEEN -100 AND 100)',
+    'SELECT p FROM part WHERE w < (SELECT max(line.w) FROM line JOIN part o USING (p) WHERE line.c = part.c)',
+    'SELECT p FROM part WHERE w < (SELECT max(line.w) FROM line, part o WHERE line.p = o.p AND line.c = part.c AND o.size < 9)',
+    'SELECT p FROM part WHERE (SELECT count(*) FROM line WHERE line.p = part.p) > 2',
+    'SELECT p FROM part WHERE 0 < (SELECT count(q) FROM line WHERE line.p = part.p)',
+    'SELECT p FROM part WHERE (SELECT count(*) FROM line WHERE (line.p = part.p AND q < 3) OR (line.p = part.p AND n > 400)) > 1',
+    'SELECT p FROM part WHERE 2 < (SELECT count(DISTINCT kind) FILTER (WHERE q > 2) FROM line WHERE line.p = part.p)',
+    'SELECT size, count(*), sum(w) FROM part WHERE w > (SELECT avg(n) FROM line WHERE line.p = part.p) GROUP BY size HAVING count(*) > 3',
+    'SELECT p FROM part WHERE p IN (SELECT l.p FROM line l WHERE l.q > (SELECT 1.5 * avg(i.q) FROM line i WHERE i.p = l.p AND i.z = l.z))',
+    'SELECT p FROM part WHERE EXISTS (SELECT FROM line l WHERE l.p = part.p AND l.q > (SELECT 1.5 * avg(i.q) FROM line i WHERE i.p = l.p))',
+    'WITH t AS (SELECT p, kind, sum(q) AS s FROM line GROUP BY p, kind) SELECT * FROM t a WHERE a.s > (SELECT 1.2 * avg(s) FROM t b WHERE b.kind = a.kind)',
+    'WITH t AS (SELECT * FROM line l WHERE q > (SELECT avg(q) FROM line i WHERE i.kind = l.kind)) SELECT kind, count(*) FROM t GROUP BY kind',
+    'SELECT x.p, l.n FROM part x LEFT JOIN line l ON l.p = x.p WHERE l.q < (SELECT avg(q) FROM line i WHERE i.kind = l.kind)',
+    'SELECT p FROM part WHERE w > (SELECT avg(n) FROM line WHERE line.p = part.p) AND size < (SELECT max(z) FROM line WHERE line.kind = part.kind)',
+    'SELECT p FROM part WHERE NOT (w <= (SELECT avg(n) FROM line WHERE line.p = part.p))',
+    'SELECT p FROM part WHERE size > (SELECT avg(line.w) FROM line WHERE line.w = part.p)',
+    'SELECT p FROM part ORDER BY p LIMIT 3',
+    'SELECT * FROM (SELECT p, size FROM part WHERE w > (SELECT avg(n) FROM line WHERE line.p = part.p)) AS x UNION ALL SELECT p, n FROM line l WHERE q > (SELECT avg(q) FROM line i WHERE i.kind = l.kind)'
+]) WITH ORDINALITY AS q (query, n), compare_joined(q.query) AS r ORDER BY q.n;
+
+-- Those that stay: true without rows, more than equalities between columns, what may fail, what is more than an aggregate of tables.
+SELECT q.n, r.* FROM unnest(ARRAY[
+    'SELECT p FROM part WHERE (SELECT count(*) FROM line WHERE line.p = part.p) < 2',
+    'SELECT p FROM part WHERE (SELECT count(*) FROM line WHERE line.p = part.p) = 0',
+    'SELECT p FROM part WHERE size < (SELECT count(*) FROM line WHERE line.p = part.p)',
+    'SELECT p FROM part WHERE 5 > (SELECT coalesce(max(z), 0) FROM line WHERE line.p = part.p)',
+    'SELECT p FROM part WHERE (SELECT max(z) FROM line WHERE line.p = part.p) IS NULL',
+    'SELECT p FROM part WHERE coalesce((SELECT max(z) FROM line WHERE line.p = part.p), 1) = 1',
+    'SELECT p FROM part WHERE size < 3 OR w > (SELECT avg(n) FROM line WHERE line.p = part.p)',
+    'SELECT p, (SELECT avg(n) FROM line WHERE line.p = part.p) FROM part WHERE size < 3',
+    'SELECT p FROM part WHERE w > (SELECT avg(n) FROM line WHERE line.p < part.p) AND size < 3',
+    'SELECT p FROM part WHERE w > (SELECT avg(n + part.size) FROM line WHERE line.p = part.p)',
+    'SELECT p FROM part WHERE w > (SELECT avg(n) FROM line WHERE line.p + 1 = part.p)',
+    'SELECT p FROM part WHERE w > (SELECT sum(line.f) FROM line WHERE line.p = part.p)',
+    'SELECT p FROM part WHERE w > (SELECT 100 / (count(*) + 1) FROM line WHERE line.p = part.p AND n > 600)',
+    'SELECT p FROM part WHERE w > (SELECT avg(100 / nullif(n, 3)) FROM line WHERE line.p = part.p AND n <> 0)',
+    'SELECT p FROM part WHERE 100 / (size + 1) > (SELECT max(n) FROM line WHERE line.p = part.p)',
+    'SELECT p FROM part WHERE w > (SELECT avg(n) FROM line WHERE line.p = part.p AND random() >= 0)',
+    'SELECT p FROM part WHERE w > (SELECT n FROM line WHERE line.p = part.p ORDER BY n LIMIT 1)',
+    'SELECT p FROM part WHERE w > (SELECT avg(n) FROM line WHERE line.p = part.p GROUP BY line.p)',
+    'SELECT p FROM part WHERE w > (SELECT avg(n) FROM line WHERE line.p = part.p HAVING count(*) > 2)',
+    'SELECT p FROM part WHERE w > (SELECT avg(n) FROM (SELECT * FROM line LIMIT 500) AS line WHERE line.p = part.p)',
+    'SELECT p FROM part WHERE w > (SELECT avg(n) FROM line WHERE line.p = part.p AND line.z = (SELECT max(o.z) FROM part o WHERE o.p = part.p))',
+    'SELECT p FROM part WHERE part.f > (SELECT max(n) FROM line LEFT JOIN part o ON o.p = part.p WHERE line.p = part.p)',
+    'SELECT p FROM part WHERE part.kind > (SELECT string_agg(kind, '','') FROM line WHERE line.p = part.p)',
+    'SELECT p FROM part WHERE size < 5 AND (SELECT count(*) > 1 FROM line WHERE line.p = part.p) IS NOT TRUE'
+]) WITH ORDINALITY AS q (query, n), compare_joined(q.query) AS r ORDER BY q.n;
+
+-- Equal under a collation, but not the same bytes; and types that compare, but are grouped otherwise.
+CREATE COLLATION ignoring_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE TABLE word AS SELECT (ARRAY['a', 'A', 'b', 'B', 'c'])[1 + i % 5] COLLATE ignoring_case AS t, i % 37 AS n, (i % 8)::numeric / 2 AS x FROM generate_series(1, 1000) AS i;
+UPDATE word SET x = x + 0.000 WHERE n % 2 = 0;
+ANALYZE word;
+SELECT q.n, r.* FROM unnest(ARRAY[
+    'SELECT * FROM word w WHERE n > (SELECT avg(n) FROM word i WHERE i.t = w.t)',
+    'SELECT n, t FROM word w WHERE n > (SELECT avg(n) FROM word i WHERE i.x = w.x)']) WITH ORDINALITY AS q (query, n), compare_joined(q.query) AS r ORDER BY q.n;
+
+-- Prepared, with parameters; rows that are locked; not at all.
+PREPARE dear (integer) AS SELECT count(*), sum(n) FROM line l WHERE q > (SELECT avg(q) FROM line i WHERE i.kind = l.kind AND i.z < $1) AND z <> $1;
+EXECUTE dear(7);
+SET gpujoin.decorrelate = off;
+EXECUTE dear(7);
+SELECT bool_or(line ~ 'SubPlan') AS loops FROM plan_of('SELECT * FROM line l WHERE q > (SELECT avg(q) FROM line i WHERE i.kind = l.kind)') AS line;
+RESET gpujoin.decorrelate;
+SELECT bool_or(line ~ 'SubPlan') AS loops FROM plan_of('SELECT * FROM line l WHERE q > (SELECT avg(q) FROM line i WHERE i.kind = l.kind) FOR UPDATE') AS line;
+
+-- Where an index finds a key's rows, only what is clearly cheaper is a join.
+CREATE INDEX ON line (p);
+SELECT bool_or(line ~ 'SubPlan') AS loops FROM plan_of('SELECT * FROM part WHERE w > (SELECT avg(n) FROM line WHERE line.p = part.p)') AS line;
+
+-- Row security holds within the subquery.
+CREATE ROLE gpujoin_reader;
+GRANT SELECT ON part, line TO gpujoin_reader;
+ALTER TABLE line ENABLE ROW LEVEL SECURITY;
+CREATE POLICY seen ON line USING (z < 4);
+SET ROLE gpujoin_reader;
+SELECT count(*), sum(n) FROM line l WHERE q > (SELECT avg(q) FROM line i WHERE i.kind = l.kind);
+SET gpujoin.decorrelate = off;
+SELECT count(*), sum(n) FROM line l WHERE q > (SELECT avg(q) FROM line i WHERE i.kind = l.kind);
+RESET ROLE;
+DROP FUNCTION compare_joined, compare_once, compare_all, compare_nodes, rows_or_error;
+DROP TABLE part, line, word;
+DROP COLLATION ignoring_case;
+DROP ROLE gpujoin_reader;

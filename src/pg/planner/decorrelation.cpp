@@ -1,0 +1,567 @@
+// See decorrelation.h. Queries are as the rewriter leaves them: conditions are neither flattened nor folded.
+#include "pg/planner/decorrelation.h"
+
+#include "pg/compat.h"
+#include "pg/error_free.h"
+#include "pg/overflow.h"
+#include "pg/planner/planned_joins.h"
+
+extern "C" {
+#include "access/transam.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/prep.h"
+#include "parser/parse_oper.h"
+#include "rewrite/rewriteManip.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+// --- What is looked for in expressions
+
+template <typename T>
+T* as(Node* node) {
+    return reinterpret_cast<T*>(node);
+}
+
+Node* copy_of(const void* node) {
+    return static_cast<Node*>(copyObjectImpl(node));
+}
+
+// Something of a query further out than `depth` levels above.
+struct OuterReference {
+    int depth;
+};
+
+bool has_outer_reference(Node* node, void* context) {
+    if (!node) return false;
+    auto* search = static_cast<OuterReference*>(context);
+    switch (nodeTag(node)) {
+        case T_Var:
+            return static_cast<int>(as<Var>(node)->varlevelsup) > search->depth;
+        case T_Aggref:
+            if (static_cast<int>(as<Aggref>(node)->agglevelsup) > search->depth) return true;
+            break;
+        case T_GroupingFunc:
+        case T_PlaceHolderVar:
+            return true;
+        case T_RangeTblEntry:
+            return false;
+        case T_Query: {
+            OuterReference within = {search->depth + 1};
+            return walk_query(as<Query>(node), has_outer_reference, &within);
+        }
+        default:
+            break;
+    }
+    return walk_expression(node, has_outer_reference, context);
+}
+
+bool refers_to_outer_queries(Node* node) {
+    OuterReference search = {0};
+    return has_outer_reference(node, &search);
+}
+
+// The subqueries of an expression, but not those within them.
+bool collect_sublinks(Node* node, void* found) {
+    if (!node) return false;
+    if (IsA(node, SubLink)) {
+        auto** list = static_cast<List**>(found);
+        *list = lappend(*list, node);
+        return false;
+    }
+    return walk_expression(node, collect_sublinks, found);
+}
+
+List* sublinks_of(Node* node) {
+    List* found = NIL;
+    collect_sublinks(node, &found);
+    return found;
+}
+
+// Numerics overflow only where values have more than a hundred thousand digits.
+bool overflows_soon(Oid function, void*) {
+    return may_overflow(function) && get_func_rettype(function) != NUMERICOID;
+}
+
+bool calls_what_overflows(Node* node, void* context) {
+    if (!node) return false;
+    if (check_functions_in_node(node, overflows_soon, nullptr)) return true;
+    return walk_expression(node, calls_what_overflows, context);
+}
+
+// Constants are to be converted first, as the planner does.
+bool is_harmless(Node* expression) {
+    Node* folded = eval_const_expressions(nullptr, expression);
+    return cannot_fail(folded) && !calls_what_overflows(folded, nullptr) &&
+           !contain_volatile_functions(folded);
+}
+
+bool are_harmless(List* expressions) {
+    ListCell* cell;
+    foreach (cell, expressions)
+        if (!is_harmless(static_cast<Node*>(lfirst(cell)))) return false;
+    return true;
+}
+
+const Var* as_column(Node* node, Index level) {
+    while (IsA(node, RelabelType)) node = reinterpret_cast<Node*>(as<RelabelType>(node)->arg);
+    return IsA(node, Var) && as<Var>(node)->varlevelsup == level && as<Var>(node)->varattno > 0
+               ? as<Var>(node)
+               : nullptr;
+}
+
+// --- Aggregates
+
+bool adds_up_without_error(const Aggref* aggregate) {
+    switch (linitial_oid(aggregate->aggargtypes)) {
+        case INT2OID:
+        case INT4OID:
+        case INT8OID:
+        case NUMERICOID:
+            return true;
+        default:
+            return false;
+    }
+}
+
+bool is_known_aggregate(const Aggref* aggregate) {
+    if (aggregate->aggfnoid >= FirstNormalObjectId || aggregate->aggdirectargs || aggregate->aggorder)
+        return false;
+    const char* name = get_func_name(aggregate->aggfnoid);
+    auto is = [name](const char* one) { return name && strcmp(name, one) == 0; };
+    if (is("count")) return true;
+    if (list_length(aggregate->aggargtypes) != 1) return false;
+    return is("min") || is("max") || ((is("sum") || is("avg")) && adds_up_without_error(aggregate));
+}
+
+bool has_harmless_arguments(const Aggref* aggregate) {
+    ListCell* cell;
+    foreach (cell, aggregate->args)
+        if (!is_harmless(reinterpret_cast<Node*>(lfirst_node(TargetEntry, cell)->expr))) return false;
+    return !aggregate->aggfilter || is_harmless(reinterpret_cast<Node*>(aggregate->aggfilter));
+}
+
+bool has_other_aggregate(Node* node, void* context) {
+    if (!node) return false;
+    if (!IsA(node, Aggref)) return walk_expression(node, has_other_aggregate, context);
+    return !is_known_aggregate(as<Aggref>(node)) || !has_harmless_arguments(as<Aggref>(node));
+}
+
+// What an aggregate gives without rows.
+Node* result_of_nothing(const Aggref* aggregate) {
+    const char* name = get_func_name(aggregate->aggfnoid);
+    if (strcmp(name, "count") == 0)
+        return reinterpret_cast<Node*>(
+            makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(0), false, FLOAT8PASSBYVAL));
+    return reinterpret_cast<Node*>(makeNullConst(aggregate->aggtype, -1, aggregate->aggcollid));
+}
+
+Node* without_rows(Node* node, void* context) {
+    if (!node) return nullptr;
+    if (IsA(node, Aggref)) return result_of_nothing(as<Aggref>(node));
+    return mutate_expression(node, without_rows, context);
+}
+
+// Aggregates' results as values of which nothing is known.
+Node* with_any_results(Node* node, void* context) {
+    if (!node) return nullptr;
+    if (!IsA(node, Aggref)) return mutate_expression(node, with_any_results, context);
+    Param* any = makeNode(Param);
+    any->paramkind = PARAM_EXEC;
+    any->paramtype = as<Aggref>(node)->aggtype;
+    any->paramtypmod = -1;
+    any->paramcollid = as<Aggref>(node)->aggcollid;
+    return reinterpret_cast<Node*>(any);
+}
+
+// --- The subquery
+
+// inner = outer, both plain columns.
+struct Correlation {
+    OpExpr* comparison;
+    Node* inner;
+    Node* outer;
+    Oid equality;  // by which inner values are grouped
+    Oid order;
+    bool is_hashable;
+};
+
+bool is_inner_and_outer(Node* inner, Node* outer) {
+    return as_column(inner, 0) && as_column(outer, 1);
+}
+
+bool have_common(const List* a, const List* b) {
+    ListCell* cell;
+    foreach (cell, a)
+        if (list_member_oid(b, lfirst_oid(cell))) return true;
+    return false;
+}
+
+// Whether values are equal to it together that are in one group.
+bool groups_as_it_compares(const OpExpr* comparison, Correlation* found) {
+    const Oid type = exprType(found->inner);
+    get_sort_group_operators(type, false, false, false, &found->order, &found->equality, nullptr,
+                             &found->is_hashable);
+    if (!OidIsValid(found->equality) || !op_strict(comparison->opno)) return false;
+    if (!have_common(get_mergejoin_opfamilies(comparison->opno), get_mergejoin_opfamilies(found->equality)))
+        return false;
+    const Oid collation = exprCollation(found->inner);
+    return collation == comparison->inputcollid &&
+           (!OidIsValid(collation) || get_collation_isdeterministic(collation));
+}
+
+bool find_correlation(Node* condition, Correlation* found) {
+    if (!IsA(condition, OpExpr) || list_length(as<OpExpr>(condition)->args) != 2) return false;
+    auto* comparison = as<OpExpr>(condition);
+    auto* left = static_cast<Node*>(linitial(comparison->args));
+    auto* right = static_cast<Node*>(lsecond(comparison->args));
+    const bool is_swapped = is_inner_and_outer(right, left);
+    if (!is_swapped && !is_inner_and_outer(left, right)) return false;
+    *found = {comparison, is_swapped ? right : left, is_swapped ? left : right, InvalidOid, InvalidOid,
+              false};
+    return op_mergejoinable(comparison->opno, exprType(left)) && groups_as_it_compares(comparison, found);
+}
+
+// Conditions that all are to hold; common ones of alternatives are among them.
+List* conditions_of(Node* condition) {
+    if (!condition) return NIL;
+    auto* canonical = canonicalize_qual(reinterpret_cast<Expr*>(copy_of(condition)), false);
+    return make_ands_implicit(canonical);
+}
+
+bool has_plain_shape(const Query* query) {
+    return query->commandType == CMD_SELECT && query->hasAggs && !query->hasWindowFuncs &&
+           !query->hasTargetSRFs && !query->hasSubLinks && !query->groupClause && !query->groupingSets &&
+           !query->havingQual && !query->distinctClause && !query->limitCount && !query->limitOffset &&
+           !query->setOperations && !query->rowMarks && !query->cteList &&
+           list_length(query->targetList) == 1;
+}
+
+// A common table expression is read by the outer query as well, so that it is evaluated anyway.
+bool reads_common_table(const Query* outer, const RangeTblEntry* inner) {
+    ListCell* cell;
+    foreach (cell, outer->rtable) {
+        const auto* entry = lfirst_node(RangeTblEntry, cell);
+        if (entry->rtekind == RTE_CTE && strcmp(entry->ctename, inner->ctename) == 0 &&
+            entry->ctelevelsup + 1 == inner->ctelevelsup)
+            return true;
+    }
+    return false;
+}
+
+bool reads_tables_alone(const Query* query, const Query* outer) {
+    ListCell* cell;
+    foreach (cell, query->rtable) {
+        const auto* entry = lfirst_node(RangeTblEntry, cell);
+        const bool is_table =
+            entry->rtekind == RTE_RELATION && !entry->tablesample && entry->relkind != RELKIND_FOREIGN_TABLE;
+        const bool is_common = entry->rtekind == RTE_CTE && reads_common_table(outer, entry);
+        if (!is_table && !is_common && entry->rtekind != RTE_JOIN) return false;
+    }
+    return true;
+}
+
+// Joins in FROM, whose own conditions are the subquery's alone.
+bool are_plain_joins(Node* from) {
+    if (IsA(from, RangeTblRef)) return true;
+    if (!IsA(from, JoinExpr)) return false;
+    const auto* join = as<JoinExpr>(from);
+    if (join->quals && (refers_to_outer_queries(join->quals) || !is_harmless(join->quals))) return false;
+    return are_plain_joins(join->larg) && are_plain_joins(join->rarg);
+}
+
+bool lists_plain_joins(const FromExpr* from) {
+    ListCell* cell;
+    foreach (cell, from->fromlist)
+        if (!are_plain_joins(static_cast<Node*>(lfirst(cell)))) return false;
+    return true;
+}
+
+struct Subquery {
+    Query* query;  // as it is to be joined
+    List* correlations;
+    Node* result;  // of the subquery
+};
+
+// Parts conditions into correlations and others, which stay.
+bool part_conditions(Subquery* subquery) {
+    List* others = NIL;
+    ListCell* cell;
+    foreach (cell, conditions_of(subquery->query->jointree->quals)) {
+        auto* condition = static_cast<Node*>(lfirst(cell));
+        if (!refers_to_outer_queries(condition)) {
+            others = lappend(others, condition);
+            continue;
+        }
+        auto* found = static_cast<Correlation*>(palloc(sizeof(Correlation)));
+        if (!find_correlation(condition, found)) return false;
+        subquery->correlations = lappend(subquery->correlations, found);
+    }
+    subquery->query->jointree->quals = others ? reinterpret_cast<Node*>(make_ands_explicit(others)) : nullptr;
+    return subquery->correlations != NIL && are_harmless(others);
+}
+
+bool find_subquery(const SubLink* link, const Query* outer, Subquery* subquery) {
+    if (link->subLinkType != EXPR_SUBLINK || !IsA(link->subselect, Query)) return false;
+    const auto* query = reinterpret_cast<const Query*>(link->subselect);
+    if (!has_plain_shape(query) || !reads_tables_alone(query, outer) || !lists_plain_joins(query->jointree))
+        return false;
+    *subquery = {as<Query>(copy_of(query)), NIL, nullptr};
+    subquery->result = reinterpret_cast<Node*>(linitial_node(TargetEntry, subquery->query->targetList)->expr);
+    if (refers_to_outer_queries(subquery->result) || has_other_aggregate(subquery->result, nullptr) ||
+        !is_harmless(with_any_results(subquery->result, nullptr)))
+        return false;
+    return part_conditions(subquery);
+}
+
+// --- The condition
+
+struct Replacement {
+    const Node* link;
+    Node* by;
+};
+
+Node* replace_link(Node* node, void* context) {
+    const auto* replacement = static_cast<const Replacement*>(context);
+    if (!node) return nullptr;
+    if (node == replacement->link) return replacement->by;
+    return mutate_expression(node, replace_link, context);
+}
+
+// With what the subquery gives without rows the condition must not be true: rows without a partner go.
+bool fails_without_rows(Node* condition, const SubLink* link, const Subquery* subquery) {
+    Node* nothing = eval_const_expressions(nullptr, without_rows(subquery->result, nullptr));
+    if (!IsA(nothing, Const)) return false;
+    Replacement replacement = {reinterpret_cast<const Node*>(link), nothing};
+    Node* known = eval_const_expressions(nullptr, replace_link(condition, &replacement));
+    if (!IsA(known, Const)) return false;
+    return as<Const>(known)->constisnull || !DatumGetBool(as<Const>(known)->constvalue);
+}
+
+// --- The join
+
+// GROUP BY the correlated columns, which come behind the result.
+void group_by_correlations(Subquery* subquery) {
+    Query* query = subquery->query;
+    ListCell* cell;
+    foreach (cell, subquery->correlations) {
+        const auto* correlation = static_cast<const Correlation*>(lfirst(cell));
+        const auto number = static_cast<AttrNumber>(list_length(query->targetList) + 1);
+        TargetEntry* key = makeTargetEntry(reinterpret_cast<Expr*>(copy_of(correlation->inner)), number,
+                                           psprintf("key%d", number - 1), false);
+        key->ressortgroupref = static_cast<Index>(number - 1);
+        query->targetList = lappend(query->targetList, key);
+        auto* group = makeNode(SortGroupClause);
+        group->tleSortGroupRef = key->ressortgroupref;
+        group->eqop = correlation->equality;
+        group->sortop = correlation->order;
+        group->hashable = correlation->is_hashable;
+        query->groupClause = lappend(query->groupClause, group);
+    }
+}
+
+int add_to_from(Query* outer, const Subquery* subquery) {
+    auto* entry = makeNode(RangeTblEntry);
+    List* names = NIL;
+    ListCell* cell;
+    foreach (cell, subquery->query->targetList) {
+        const char* name = lfirst_node(TargetEntry, cell)->resname;
+        names = lappend(names, makeString(pstrdup(name ? name : "result")));
+    }
+    entry->rtekind = RTE_SUBQUERY;
+    entry->subquery = subquery->query;
+    entry->alias = makeAlias("decorrelated", NIL);
+    entry->eref = makeAlias("decorrelated", names);
+    entry->inFromCl = true;
+    outer->rtable = lappend(outer->rtable, entry);
+    auto* reference = makeNode(RangeTblRef);
+    reference->rtindex = list_length(outer->rtable);
+    outer->jointree->fromlist = lappend(outer->jointree->fromlist, reference);
+    return reference->rtindex;
+}
+
+Node* column_of(int entry, AttrNumber number, Node* expression) {
+    return reinterpret_cast<Node*>(
+        makeVar(entry, number, exprType(expression), exprTypmod(expression), exprCollation(expression), 0));
+}
+
+List* join_conditions(const Subquery* subquery, int entry) {
+    List* conditions = NIL;
+    AttrNumber number = 1;
+    ListCell* cell;
+    foreach (cell, subquery->correlations) {
+        const auto* correlation = static_cast<const Correlation*>(lfirst(cell));
+        auto* comparison = as<OpExpr>(copy_of(correlation->comparison));
+        Node* inner = column_of(entry, ++number, correlation->inner);
+        Node* outer = copy_of(correlation->outer);
+        IncrementVarSublevelsUp(outer, -1, 1);
+        const bool is_left = linitial(correlation->comparison->args) == correlation->inner;
+        comparison->args = is_left ? list_make2(inner, outer) : list_make2(outer, inner);
+        conditions = lappend(conditions, comparison);
+    }
+    return conditions;
+}
+
+// The conditions in place of one that compares with a subquery; NIL where it stays.
+List* join_subquery(Query* outer, Node* condition) {
+    List* links = sublinks_of(condition);
+    if (list_length(links) != 1) return NIL;
+    auto* link = static_cast<SubLink*>(linitial(links));
+    Subquery subquery;
+    if (!find_subquery(link, outer, &subquery) || !fails_without_rows(condition, link, &subquery)) return NIL;
+    const int next = list_length(outer->rtable) + 1;
+    Replacement replacement = {reinterpret_cast<Node*>(link), column_of(next, 1, subquery.result)};
+    Node* replaced = replace_link(condition, &replacement);
+    if (!is_harmless(replaced)) return NIL;
+    group_by_correlations(&subquery);
+    if (refers_to_outer_queries(reinterpret_cast<Node*>(subquery.query->targetList))) return NIL;
+    add_to_from(outer, &subquery);
+    return lcons(replaced, join_conditions(&subquery, next));
+}
+
+List* flatten(Node* condition, List* conditions) {
+    if (!condition) return conditions;
+    if (!IsA(condition, BoolExpr) || as<BoolExpr>(condition)->boolop != AND_EXPR)
+        return lappend(conditions, condition);
+    ListCell* cell;
+    foreach (cell, as<BoolExpr>(condition)->args)
+        conditions = flatten(static_cast<Node*>(lfirst(cell)), conditions);
+    return conditions;
+}
+
+bool join_subqueries(Query* query) {
+    if (query->commandType != CMD_SELECT || query->rowMarks || !query->hasSubLinks || !query->jointree)
+        return false;
+    bool is_changed = false;
+    List* conditions = NIL;
+    ListCell* cell;
+    foreach (cell, flatten(query->jointree->quals, NIL)) {
+        auto* condition = static_cast<Node*>(lfirst(cell));
+        List* joined = join_subquery(query, condition);
+        is_changed |= joined != NIL;
+        conditions = joined ? list_concat(conditions, joined) : lappend(conditions, condition);
+    }
+    if (is_changed) query->jointree->quals = reinterpret_cast<Node*>(make_ands_explicit(conditions));
+    return is_changed;
+}
+
+bool join_everywhere(Node* node, void* is_changed) {
+    if (!node || IsA(node, RangeTblEntry)) return false;
+    if (!IsA(node, Query)) return walk_expression(node, join_everywhere, is_changed);
+    *static_cast<bool*>(is_changed) |= join_subqueries(as<Query>(node));
+    return walk_query(as<Query>(node), join_everywhere, is_changed);
+}
+
+bool has_scalar_sublink(Node* node, void* context) {
+    if (!node || IsA(node, RangeTblEntry)) return false;
+    if (IsA(node, SubLink) && as<SubLink>(node)->subLinkType == EXPR_SUBLINK) return true;
+    if (IsA(node, Query)) return walk_query(as<Query>(node), has_scalar_sublink, context);
+    return walk_expression(node, has_scalar_sublink, context);
+}
+
+}  // namespace
+
+Query* decorrelated(const Query* statement) {
+    if (statement->commandType != CMD_SELECT || statement->rowMarks || statement->hasModifyingCTE ||
+        !has_scalar_sublink(reinterpret_cast<Node*>(const_cast<Query*>(statement)), nullptr))
+        return nullptr;
+    Node* copy = copy_of(statement);
+    bool is_changed = false;
+    join_everywhere(copy, &is_changed);
+    return is_changed ? as<Query>(copy) : nullptr;
+}
+
+// --- Costs
+
+namespace {
+
+// PostgreSQL charges for a call with each row that comes in, though other conditions are tested first. What
+// is left of the rows in the end is a third of those that it runs for, unless it is for a comparison that few
+// pass.
+constexpr double kCallsOfRow = 3;
+// By how much costs may mislead: an index lookup of what is in memory takes a fraction of what it is charged.
+constexpr double kCaution = 4;
+constexpr Cost kLeastLooping = 20000;
+// Where no index is used each call reads all that the join reads once, and the number of calls is a guess.
+constexpr double kHardlyDearer = 1.01;
+constexpr Cost kLeastBlindLooping = 1000;
+
+// What the correlated subqueries of a plan take, and whether all of them read everything each time.
+struct Looping {
+    const PlannedStmt* statement;
+    double rows;  // that the node at hand gives
+    Cost cost;
+    bool uses_index;
+};
+
+bool uses_index(const Plan* plan) {
+    if (!plan) return false;
+    if (IsA(plan, IndexScan) || IsA(plan, IndexOnlyScan) || IsA(plan, BitmapHeapScan)) return true;
+    ListCell* cell;
+    foreach (cell, children_of(plan))
+        if (uses_index(static_cast<const Plan*>(lfirst(cell)))) return true;
+    return false;
+}
+
+bool add_subplans(Node* node, void* context) {
+    if (!node) return false;
+    if (IsA(node, SubPlan) && as<SubPlan>(node)->parParam != NIL) {
+        auto* looping = static_cast<Looping*>(context);
+        const auto* subplan = as<SubPlan>(node);
+        looping->cost += kCallsOfRow * looping->rows * subplan->per_call_cost;
+        looping->uses_index |= uses_index(
+            static_cast<const Plan*>(list_nth(looping->statement->subplans, subplan->plan_id - 1)));
+    }
+    return walk_expression(node, add_subplans, context);
+}
+
+void add_conditions(const Plan* plan, Looping* looping) {
+    looping->rows = clamp_row_est(plan->plan_rows);
+    add_subplans(reinterpret_cast<Node*>(plan->qual), looping);
+    if (IsA(plan, NestLoop) || IsA(plan, HashJoin) || IsA(plan, MergeJoin))
+        add_subplans(reinterpret_cast<Node*>(reinterpret_cast<const Join*>(plan)->joinqual), looping);
+    if (IsA(plan, CustomScan))
+        add_subplans(reinterpret_cast<Node*>(reinterpret_cast<const CustomScan*>(plan)->custom_exprs),
+                     looping);
+}
+
+void add_nodes(const Plan* plan, Looping* looping) {
+    if (!plan) return;
+    check_stack_depth();
+    add_conditions(plan, looping);
+    ListCell* cell;
+    foreach (cell, children_of(plan)) add_nodes(static_cast<const Plan*>(lfirst(cell)), looping);
+}
+
+Looping looping_in(const PlannedStmt* statement) {
+    Looping looping = {statement, 0, 0, false};
+    add_nodes(statement->planTree, &looping);
+    ListCell* cell;
+    foreach (cell, statement->subplans) add_nodes(static_cast<const Plan*>(lfirst(cell)), &looping);
+    return looping;
+}
+
+}  // namespace
+
+bool has_dear_subplans(const PlannedStmt* statement) {
+    const Looping looping = looping_in(statement);
+    return looping.cost >= (looping.uses_index ? kLeastLooping : kLeastBlindLooping);
+}
+
+bool is_clearly_cheaper(const PlannedStmt* joined, const PlannedStmt* statement) {
+    const Looping looping = looping_in(statement);
+    const Cost cost = joined->planTree->total_cost;
+    if (!looping.uses_index) return cost <= kHardlyDearer * statement->planTree->total_cost;
+    return cost < statement->planTree->total_cost && kCaution * cost <= looping.cost;
+}
+
+}  // namespace gpujoin
