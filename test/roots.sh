@@ -70,8 +70,9 @@ find_root() {
 # in_release COMMAND...: in that folder.
 in_release() { in_root "$root" JOBS="$JOBS" PG_CONFIG="/usr/lib/postgresql/$major/bin/pg_config" "$@" 9>&-; }
 
-# copy_tree FOLDER: the tree as it is here, without what was built.
+# copy_tree FOLDER: the tree as it is here, with what was built there.
 copy_tree() {
     mkdir -p "$1"
+    find "$1" -mindepth 1 -maxdepth 1 ! -name 'build*' -exec rm -rf {} +
     tar -C "$top" --exclude='./build*' --exclude='./*.so' --exclude=./.git -cf - . | tar -C "$1" -xf -
 }
