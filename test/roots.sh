@@ -41,6 +41,7 @@ in_root() {
     shift
     cp -L /etc/resolv.conf "$root/etc/resolv.conf"
     unshare --mount --pid --fork --kill-child sh -c '
+        mount --bind "$0" "$0" || exit
         for folder in $BIND; do
             mkdir -p "$0$folder" && mount --bind "$folder" "$0$folder" && mount -o remount,bind,ro "$0$folder" || exit
         done
@@ -69,6 +70,15 @@ find_root() {
 
 # in_release COMMAND...: in that folder.
 in_release() { in_root "$root" JOBS="$JOBS" PG_CONFIG="/usr/lib/postgresql/$major/bin/pg_config" "$@" 9>&-; }
+
+# find_toolkit: has in_root show the CUDA toolkit of this machine, which lies where nvcc says, or skips. Sets nvcc and BIND, the folder.
+find_toolkit() {
+    nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
+    [ -x "$nvcc" ] || skip "there is no nvcc on this machine"
+    BIND=$(realpath "$("$nvcc" --dryrun -o x x.cu 2>&1 | sed -n 's/^#\$ TOP=//p')")
+    nvcc=$BIND/bin/nvcc
+    export BIND
+}
 
 # copy_tree FOLDER: the tree as it is here, with what was built there.
 copy_tree() {
