@@ -229,6 +229,40 @@ def meta_problems():
     return problems
 
 
+INSTALL = "apt-get install -y --no-install-recommends"
+
+
+def images_mistaken():
+    """What would keep the Dockerfiles from being built, as far as that shows without building them."""
+    problems, finals = [], {}
+    for file in sorted((top / "docker").glob("Dockerfile*")):
+        lines = re.sub(r"\\\n\s*", "", re.sub(r"^#.*\n", "", file.read_text(), flags=re.M)).splitlines()
+        steps = [line.split(maxsplit=1) for line in lines if line]
+        stages = [words.split(" AS ")[1] for step, words in steps if step == "FROM" and " AS " in words]
+        known = {"PG_MAJOR"} | {words.split("=")[0] for step, words in steps if step == "ARG"}
+        for step, words in steps:
+            problem = None
+            if step not in ("ARG", "FROM", "RUN", "WORKDIR", "COPY", "ENV"):
+                problem = "a step that is not known here"
+            elif step != "RUN" and not set(re.findall(r"\$(\w+)", words)) <= known:
+                problem = "a variable that is not declared"
+            elif step == "COPY" and words.startswith("--from="):
+                problem = None if words.split()[0][7:] in stages else "a stage that is not there"
+            elif step == "COPY" and not (top / words.split()[0]).exists():
+                problem = "a file that is not there"
+            elif step == "RUN" and "apt-get install" in words and f"apt-get update && {INSTALL} " not in words:
+                problem = "packages that are installed in another way"
+            if problem:
+                problems.append(f"{name(file)} has {problem}: {step} {words}")
+        last = max(number for number, (step, _) in enumerate(steps) if step == "FROM")
+        finals[name(file)] = [words for step, words in steps[last:] if step != "ENV"]
+        if not any("rm -rf /var/lib/apt/lists" in words for words in finals[name(file)]):
+            problems.append(f"{name(file)} leaves apt's lists in the image")
+    if len(finals) != 2 or len(set(map(str, finals.values()))) != 1:
+        problems.append("the images of docker/ differ in more than the engine")
+    return problems
+
+
 def main():
     house = House()
     text = design.read_text()
@@ -243,6 +277,7 @@ def main():
               ("sources that know of injected faults say so", house.hidden_faults()),
               ("tests know the messages by their numbers", messages_mistaken()),
               ("all agree on the version", versions_apart()), ("META.json is as PGXN wants it", meta_problems()),
+              ("Dockerfiles can be built", images_mistaken()),
               ("the picture in docs/design.md is true", [] if picture == house.picture() else ["run test/structure.py --write"]))
     for number, (text, problems) in enumerate(checks, 1):
         print(f"{'not ' if problems else ''}ok {number} - {text}")
