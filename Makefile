@@ -6,6 +6,7 @@
 #   make unit                 the unit and conformance tests ($(BUILD)/unit_tests)
 #   make bench                the engine benchmark ($(BUILD)/engine_bench)
 #   make tidy                 clang-tidy over all C++ but the benchmark
+#   make dist                 the archive of what is committed, as PGXN takes it
 #   make fuzz                 feeds malformed messages to the wire format for FUZZ_SECONDS (60); libFuzzer with clang
 #
 #   PG_CONFIG=...  NVCC=... (NVCC= for none)  CUDA_ARCHS="90"  BUILD=build  FAULTS=1 (fault injection)
@@ -23,7 +24,7 @@ print_choices = printf '%s = %s\n' PG_CONFIG '$(PG_CONFIG)' SANITIZE '$(SANITIZE
 print_nvcc_choices = printf '%s = %s\n' NVCC '$(NVCC)' CUDA_ARCHS '$(if $(NVCC),$(CUDA_ARCHS))'
 print_faults_choices = printf '%s = %s\n' FAULTS '$(FAULTS)'
 keep_choices = $(shell $(1) | cmp -s - $(2) || { mkdir -p $(BUILD) && $(1) >$(2); })
-ifneq ($(filter-out install uninstall installcheck,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out install uninstall installcheck dist,$(or $(MAKECMDGOALS),all)),)
 $(call keep_choices,$(print_choices),$(BUILD)/choices)
 $(call keep_choices,$(print_nvcc_choices),$(BUILD)/choices.nvcc)
 $(call keep_choices,$(print_faults_choices),$(BUILD)/choices.faults)
@@ -75,7 +76,8 @@ COMMON = -std=c++20 -O2 -g $(WARNINGS) -I. -Isrc -MMD -MP
 # Without -fno-var-tracking-assignments GCC takes minutes over instrumented templates, and with AddressSanitizer and
 # UBSan twice as long to optimise them as with -O1.
 SANITIZER = $(if $(SANITIZE),$(if $(findstring address,$(SANITIZE)),-O1) -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-var-tracking-assignments)
-version_flag = -DGPUJOIN_VERSION='"$(shell sed -n "s/^default_version = '\(.*\)'/\1/p" gpujoin.control)"'
+version := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" gpujoin.control)
+version_flag = -DGPUJOIN_VERSION='"$(version)"'
 
 build_id_flag = -DGPUJOIN_BUILD_ID=0x$(shell cat $(common_sources) | sha256sum | cut -c1-16)u
 build_id_objects = $(BUILD)/pic/src/wire/build.o $(BUILD)/src/wire/build.o
@@ -114,7 +116,7 @@ $(BUILD)/%.cu.o: %.cu $(BUILD)/choices $(BUILD)/choices.nvcc $(BUILD)/choices.fa
 
 # Where the toolkit lies is nvcc's to say: the nvcc on PATH may be a link or a wrapper script, far from its libraries.
 nvcc_says = $(shell $(NVCC) --dryrun -o x x.cu 2>&1 | sed -n 's/^\#\$$ $(1)=//p')
-server_libraries = -ltbb -lxxhash $(if $(NVCC),$(call nvcc_says,LIBRARIES) -lcudart_static -lrt) -ldl -lpthread
+server_libraries = -ltbb $(if $(NVCC),$(call nvcc_says,LIBRARIES) -lcudart_static -lrt) -ldl -lpthread
 
 $(BUILD)/gpujoin_server: $(BUILD)/src/server/main.o $(server_objects)
 	$(CXX) $(SANITIZER) -o $@ $^ $(server_libraries)
@@ -124,7 +126,7 @@ $(BUILD)/gpujoin_server: $(BUILD)/src/server/main.o $(server_objects)
 $(BUILD)/test/unit/cuda_%.o: COMMON += $(if $(NVCC),$(patsubst "-I%,-isystem "%,$(call nvcc_says,INCLUDES)))
 
 $(BUILD)/unit_tests: $(patsubst %.cpp,$(BUILD)/%.o,$(unit_sources)) $(server_objects)
-	$(CXX) $(SANITIZER) -o $@ $^ $(server_libraries) -lgtest -lgtest_main
+	$(CXX) $(SANITIZER) -o $@ $^ $(server_libraries) -lgtest -lgtest_main -lxxhash
 
 $(BUILD)/engine_bench: $(patsubst %.cpp,$(BUILD)/%.o,$(bench_sources)) \
 		$(patsubst %.cu,$(BUILD)/%.cu.o,$(bench_cuda_sources)) $(server_objects)
@@ -165,6 +167,11 @@ $(tidy_pg) $(tidy_others): tidy/%: %
 	@$(CLANG_TIDY) --quiet $< -- $(filter-out -Werror,$(COMMON)) $(version_flag) $(tidy_flags) 2>&1 | { ! grep -v 'warnings* generated'; }
 tidy: $(tidy_pg) $(tidy_others)
 .PHONY: tidy $(tidy_pg) $(tidy_others)
+
+DIST ?= gpujoin-$(version).zip
+dist:
+	git archive --format=zip --prefix=gpujoin-$(version)/ --output='$(DIST)' HEAD
+.PHONY: dist
 
 install: install-server
 install-server: $(BUILD)/gpujoin_server

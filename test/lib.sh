@@ -24,7 +24,7 @@ die() { echo "$(basename "$0"): $*" >&2; exit 1; }
 
 # What building and running needs on a bare Debian 12; the tests name their own on top. Another PostgreSQL than
 # Debian 12's is for who sets PG_CONFIG to install.
-build_packages=(g++ make procps libicu-dev libtbb-dev libxxhash-dev)
+build_packages=(g++ make procps libicu-dev libtbb-dev)
 [ -n "${PG_CONFIG:-}" ] || build_packages+=(postgresql-15 postgresql-server-dev-15)
 
 # install_packages NAME...: those that are missing, where this is Debian and we are root.

@@ -156,6 +156,113 @@ def versions_apart():
     return problems
 
 
+SEMANTIC = r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)([-+][0-9A-Za-z.-]+)?"
+# The PGXN Meta Spec, version 1.0.0: what each key holds.
+LICENCES = {"agpl_3", "apache_1_1", "apache_2_0", "artistic_1", "artistic_2", "bsd", "freebsd", "gfdl_1_2", "gfdl_1_3", "gpl_1", "gpl_2",
+            "gpl_3", "lgpl_2_1", "lgpl_3_0", "mit", "mozilla_1_0", "mozilla_1_1", "openssl", "perl_5", "postgresql", "qpl_1_0", "ssleay",
+            "sun", "zlib", "open_source", "restricted", "unrestricted", "unknown"}
+REQUIRED = {"name", "version", "abstract", "maintainer", "license", "provides", "meta-spec"}
+OPTIONAL = {"description", "generated_by", "tags", "no_index", "prereqs", "release_status", "resources"}
+
+
+def is_text(value):
+    return isinstance(value, str) and value != ""
+
+
+def are_texts(value):
+    return is_text(value) or isinstance(value, list) and value != [] and all(map(is_text, value))
+
+
+def is_term(value):
+    return is_text(value) and re.fullmatch(r"[^\s/\\\x00-\x1f]{2,}", value) is not None
+
+
+def meta_mistaken(meta, exists):
+    """What the PGXN Meta Spec does not allow in META.json; exists: whether there is a file of that name."""
+    problems = [f"{key} is missing" for key in sorted(REQUIRED - meta.keys())]
+    problems += [f"{key} is no key" for key in sorted(meta.keys() - REQUIRED - OPTIONAL) if not key.lower().startswith("x_")]
+
+    def want(right, what):
+        if not right:
+            problems.append(f"{what} is not as it must be")
+
+    want(is_term(meta.get("name")), "name")
+    want(re.fullmatch(SEMANTIC, str(meta.get("version"))), "version")
+    want(is_text(meta.get("abstract")), "abstract")
+    want(are_texts(meta.get("maintainer")), "maintainer")
+    licences = meta.get("license")
+    if isinstance(licences, dict):
+        want(licences and all(is_term(name) and str(url).startswith("http") for name, url in licences.items()), "license")
+    else:
+        want(are_texts(licences) and set([licences] if is_text(licences) else licences) <= LICENCES, "license")
+    want(meta.get("meta-spec", {}).get("version") == "1.0.0", "meta-spec")
+    want(meta.get("release_status", "stable") in ("stable", "testing", "unstable"), "release_status")
+    for key in "description", "generated_by":
+        want(is_text(meta.get(key, "-")), key)
+    want(all(is_text(tag) and len(tag) <= 255 and re.fullmatch(r"[^/\\\x00-\x1f]+", tag) for tag in meta.get("tags", ["-"])), "tags")
+    want(meta.get("provides"), "provides")
+    for name, provided in meta.get("provides", {}).items():
+        want(is_term(name) and provided.keys() <= {"file", "version", "abstract", "docfile"}, f"provides.{name}")
+        want(re.fullmatch(SEMANTIC, str(provided.get("version"))), f"provides.{name}.version")
+        want(exists(str(provided.get("file"))), f"provides.{name}.file")
+        want(exists(provided.get("docfile", "META.json")), f"provides.{name}.docfile")
+    for phase, relations in meta.get("prereqs", {}).items():
+        want(phase in ("configure", "build", "test", "runtime", "develop"), f"prereqs.{phase}")
+        for relation, needed in relations.items():
+            want(relation in ("requires", "recommends", "suggests", "conflicts"), f"prereqs.{phase}.{relation}")
+            for name, versions in needed.items():
+                parts = re.split(r"\s*,\s*", str(versions))
+                want(is_term(name) and (versions == 0 or all(re.fullmatch(rf"((==|!=|<=?|>=?)\s*)?{SEMANTIC}", part) for part in parts)),
+                     f"prereqs.{phase}.{relation}.{name}")
+    return problems
+
+
+def meta_problems():
+    """Of META.json; and whether mistakes in it would be found."""
+    text = (top / "META.json").read_text()
+    exists = lambda name: (top / name).is_file()
+    problems = [f"META.json: {problem}" for problem in meta_mistaken(json.loads(text), exists)]
+    for right, wrong in (('"postgresql"', '"ours"'), ('"15.0.0"', '"15"'), ('"abstract"', '"summary"'), ("README.md", "README"),
+                         ('"runtime"', '"use"'), ('"join", ', '"/", '), ('"1.0.0"', '"2.0.0"')):
+        if right not in text or not meta_mistaken(json.loads(text.replace(right, wrong)), exists):
+            problems.append(f"{wrong} instead of {right} in META.json is not found")
+    return problems
+
+
+INSTALL = "apt-get install -y --no-install-recommends"
+
+
+def images_mistaken():
+    """What would keep the Dockerfiles from being built, as far as that shows without building them."""
+    problems, finals = [], {}
+    for file in sorted((top / "docker").glob("Dockerfile*")):
+        lines = re.sub(r"\\\n\s*", "", re.sub(r"^#.*\n", "", file.read_text(), flags=re.M)).splitlines()
+        steps = [line.split(maxsplit=1) for line in lines if line]
+        stages = [words.split(" AS ")[1] for step, words in steps if step == "FROM" and " AS " in words]
+        known = {"PG_MAJOR"} | {words.split("=")[0] for step, words in steps if step == "ARG"}
+        for step, words in steps:
+            problem = None
+            if step not in ("ARG", "FROM", "RUN", "WORKDIR", "COPY", "ENV"):
+                problem = "a step that is not known here"
+            elif step != "RUN" and not set(re.findall(r"\$(\w+)", words)) <= known:
+                problem = "a variable that is not declared"
+            elif step == "COPY" and words.startswith("--from="):
+                problem = None if words.split()[0][7:] in stages else "a stage that is not there"
+            elif step == "COPY" and not (top / words.split()[0]).exists():
+                problem = "a file that is not there"
+            elif step == "RUN" and "apt-get install" in words and f"apt-get update && {INSTALL} " not in words:
+                problem = "packages that are installed in another way"
+            if problem:
+                problems.append(f"{name(file)} has {problem}: {step} {words}")
+        last = max(number for number, (step, _) in enumerate(steps) if step == "FROM")
+        finals[name(file)] = [words for step, words in steps[last:] if step != "ENV"]
+        if not any("rm -rf /var/lib/apt/lists" in words for words in finals[name(file)]):
+            problems.append(f"{name(file)} leaves apt's lists in the image")
+    if len(finals) != 2 or len(set(map(str, finals.values()))) != 1:
+        problems.append("the images of docker/ differ in more than the engine")
+    return problems
+
+
 def main():
     house = House()
     text = design.read_text()
@@ -169,7 +276,8 @@ def main():
                [f"cuda or src/engine/cpu lacks {concept}" for concept in sorted(concepts("cuda") ^ concepts("src/engine/cpu"))]),
               ("sources that know of injected faults say so", house.hidden_faults()),
               ("tests know the messages by their numbers", messages_mistaken()),
-              ("all agree on the version", versions_apart()),
+              ("all agree on the version", versions_apart()), ("META.json is as PGXN wants it", meta_problems()),
+              ("Dockerfiles can be built", images_mistaken()),
               ("the picture in docs/design.md is true", [] if picture == house.picture() else ["run test/structure.py --write"]))
     for number, (text, problems) in enumerate(checks, 1):
         print(f"{'not ' if problems else ''}ok {number} - {text}")

@@ -1,0 +1,2 @@
+-- In the database that the entry point makes (POSTGRES_DB).
+CREATE EXTENSION gpujoin;
