@@ -1,6 +1,7 @@
 // See decorrelation.h. Queries are as the rewriter leaves them: conditions are neither flattened nor folded.
 #include "pg/planner/decorrelation.h"
 
+#include "pg/allocate.h"
 #include "pg/compat.h"
 #include "pg/error_free.h"
 #include "pg/overflow.h"
@@ -302,7 +303,7 @@ bool part_conditions(Subquery* subquery) {
             others = lappend(others, condition);
             continue;
         }
-        auto* found = static_cast<Correlation*>(palloc(sizeof(Correlation)));
+        auto* found = zeroed<Correlation>();
         if (!find_correlation(condition, found)) return false;
         subquery->correlations = lappend(subquery->correlations, found);
     }
