@@ -141,6 +141,39 @@ inline void explain_query(Query* query, int options, IntoClause* into, ExplainSt
 #endif
 }
 
+// Whether a relation has columns that are computed when they are read.
+inline bool has_virtual_columns([[maybe_unused]] Oid relation) {
+#if PG_VERSION_NUM >= 180000
+    Relation opened = table_open(relation, NoLock);
+    const TupleConstr* constraints = RelationGetDescr(opened)->constr;
+    const bool has = constraints && constraints->has_generated_virtual;
+    table_close(opened, NoLock);
+    return has;
+#else
+    return false;
+#endif
+}
+
+// Whether a node leaves partitions out when it is started, or while it runs.
+inline bool prunes_partitions(const Plan* plan) {
+#if PG_VERSION_NUM >= 180000
+    if (IsA(plan, Append)) return reinterpret_cast<const Append*>(plan)->part_prune_index >= 0;
+    return IsA(plan, MergeAppend) && reinterpret_cast<const MergeAppend*>(plan)->part_prune_index >= 0;
+#else
+    if (IsA(plan, Append)) return reinterpret_cast<const Append*>(plan)->part_prune_info != nullptr;
+    return IsA(plan, MergeAppend) && reinterpret_cast<const MergeAppend*>(plan)->part_prune_info != nullptr;
+#endif
+}
+
+// How many nodes of a plan are of a kind that is switched off; up to 17 they have a cost instead.
+inline int disabled_nodes([[maybe_unused]] const Plan* plan) {
+#if PG_VERSION_NUM >= 180000
+    return plan->disabled_nodes;
+#else
+    return 0;
+#endif
+}
+
 // Whether the current user may read what the statement reads.
 inline bool may_read_tables_of(const PlannedStmt* statement) {
 #if PG_VERSION_NUM >= 160000

@@ -44,7 +44,19 @@ bool is_known_as_error_free(Oid function) {
         case F_FLOAT8UM:
         case F_ABS_FLOAT4:
         case F_ABS_FLOAT8:
-        case F_DATE_TIMESTAMP:  // each timestamp has a date
+        case F_DATE_TIMESTAMP:     // each timestamp has a date
+        case F_DATE_EQ_TIMESTAMP:  // dates that have no timestamp compare as what lies beyond them all
+        case F_DATE_NE_TIMESTAMP:
+        case F_DATE_LT_TIMESTAMP:
+        case F_DATE_LE_TIMESTAMP:
+        case F_DATE_GT_TIMESTAMP:
+        case F_DATE_GE_TIMESTAMP:
+        case F_TIMESTAMP_EQ_DATE:
+        case F_TIMESTAMP_NE_DATE:
+        case F_TIMESTAMP_LT_DATE:
+        case F_TIMESTAMP_LE_DATE:
+        case F_TIMESTAMP_GT_DATE:
+        case F_TIMESTAMP_GE_DATE:
         case F_TEXT_BPCHAR:
         case F_LENGTH_TEXT:
         case F_LENGTH_BPCHAR:

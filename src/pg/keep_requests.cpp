@@ -2,7 +2,6 @@
 // what could not be kept is not asked for by every scan.
 #include "pg/keep_requests.h"
 
-#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -23,7 +22,7 @@ extern "C" {
 
 namespace gpujoin {
 
-bool is_asking_keeper = false;
+AskingScans* asking_scans = nullptr;
 
 namespace {
 
@@ -32,14 +31,15 @@ uint64 asked_plans = 0;  // by this process
 constexpr int kPlaces = 16;
 constexpr int kKeepers = 8;  // at once, each of a database
 constexpr const char* kLockName = "gpujoin_keep_requests";
-constexpr long kStartMs = 30000;    // for a keeper to come; then another one is started
-constexpr long kAgainMs = 2000;     // the same is not asked for again so soon
-constexpr long kFailedMs = 120000;  // nor what could not be kept
+constexpr int kStartMs = 30000;    // for a keeper to come; then another one is started
+constexpr int kAgainMs = 2000;     // the same is not asked for again so soon
+constexpr int kFailedMs = 120000;  // nor what could not be kept
 
 enum class Stage : uint8 { Free, Waiting, Taken, Kept, Failed };
 
 struct Place {
     Stage stage;
+    int keeper;     // Taken: the process that keeps it
     uint64 number;  // by which the request is known
     uint64 batch;
     TimestampTz since;
@@ -97,7 +97,7 @@ uint64 number_of(const KeepRequest* request) {
 
 // What a scan asks for that runs stands alone.
 uint64 next_batch() {
-    if (!is_asking_keeper) asked_plans++;
+    if (!asking_scans) asked_plans++;
     return static_cast<uint64>(MyProcPid) << 32 | asked_plans;
 }
 
@@ -107,25 +107,14 @@ bool is_over(const Place& place) {
     return place.stage != Stage::Waiting && place.stage != Stage::Taken;
 }
 
-// Whether there is nothing to be done about a request of the number.
-bool is_known(uint64 number, TimestampTz now) {
+// The request of a number, if it waits, is dealt with, or was a short time ago.
+const Place* find_known(uint64 number, TimestampTz now) {
     for (const Place& place : requests->places) {
         if (place.stage == Stage::Free || place.number != number) continue;
-        const long wait = place.stage == Stage::Failed ? kFailedMs : kAgainMs;
-        if (!is_over(place) || !TimestampDifferenceExceeds(place.since, now, static_cast<int>(wait)))
-            return true;
+        const int wait = place.stage == Stage::Failed ? kFailedMs : kAgainMs;
+        if (!is_over(place) || !TimestampDifferenceExceeds(place.since, now, wait)) return &place;
     }
-    return false;
-}
-
-// The one that was dealt with first; nullptr: all wait.
-Place* find_room() {
-    Place* room = nullptr;
-    for (Place& place : requests->places) {
-        if (place.stage == Stage::Free) return &place;
-        if (is_over(place) && (!room || place.since < room->since)) room = &place;
-    }
-    return room;
+    return nullptr;
 }
 
 // The one that has waited longest.
@@ -148,8 +137,20 @@ bool has_come_or_will(const Keeper* keeper, TimestampTz now) {
     return keeper && (keeper->pid != 0 || !TimestampDifferenceExceeds(keeper->since, now, kStartMs));
 }
 
+// One that was dealt with, or waits for a keeper that is no more: the first of them. nullptr: there is none.
+Place* find_room(TimestampTz now) {
+    Place* room = nullptr;
+    for (Place& place : requests->places) {
+        if (place.stage == Stage::Free) return &place;
+        const bool is_left = is_over(place) || !has_come_or_will(find_keeper(place.request.database), now);
+        if (is_left && (!room || place.since < room->since)) room = &place;
+    }
+    return room;
+}
+
 void leave(Oid database) {
-    if (Keeper* keeper = find_keeper(database)) *keeper = {};
+    Keeper* keeper = find_keeper(database);
+    if (keeper && keeper->pid == MyProcPid) *keeper = {};
 }
 
 // --- Keepers come and go
@@ -182,16 +183,20 @@ void on_exit(int, Datum database) {
     LWLockAcquire(lock, LW_EXCLUSIVE);
     leave(DatumGetObjectId(database));
     for (Place& place : requests->places)
-        if (place.stage == Stage::Taken && place.request.database == DatumGetObjectId(database))
+        if (place.stage == Stage::Taken && place.keeper == MyProcPid) {
             place.stage = Stage::Failed;
+            place.since = GetCurrentTimestamp();
+        }
     LWLockRelease(lock);
 }
 
 }  // namespace
 
-void begin_asking_keeper() {
-    is_asking_keeper = true;
+AskingScans* begin_asking(AskingScans* asking) {
+    AskingScans* const before = asking_scans;
+    asking_scans = asking;
     asked_plans++;
+    return before;
 }
 
 void install_keep_requests() {
@@ -240,12 +245,16 @@ bool hand_to_keeper(const KeepRequest* request) {
     const uint64 number = number_of(request);
     const TimestampTz now = GetCurrentTimestamp();
     LWLockAcquire(lock, LW_EXCLUSIVE);
-    bool is_taken = is_known(number, now);
-    Place* room = is_taken ? nullptr : find_room();
-    if (room && is_there_or_starts(request->database, now)) {
-        *room = {Stage::Waiting, number, next_batch(), now, {}};
+    const Place* known = find_known(number, now);
+    bool is_taken = known && is_over(*known);
+    Place* room = known ? nullptr : find_room(now);
+    if (!is_taken && (known || room)) is_taken = is_there_or_starts(request->database, now);
+    if (is_taken && room) {
+        room->stage = Stage::Waiting;
+        room->number = number;
+        room->batch = next_batch();
+        room->since = now;
         memcpy(static_cast<void*>(&room->request), request, used_bytes(request));
-        is_taken = true;
     }
     LWLockRelease(lock);
     return is_taken;
@@ -253,23 +262,27 @@ bool hand_to_keeper(const KeepRequest* request) {
 
 void enter_keepers(Oid database) {
     if (!requests) proc_exit(0);
-    before_shmem_exit(on_exit, ObjectIdGetDatum(database));
     LWLockAcquire(lock, LW_EXCLUSIVE);
     Keeper* keeper = find_keeper(database);
-    if (keeper) keeper->pid = MyProcPid;
+    const bool is_late = !keeper || keeper->pid != 0;  // another one has been started
+    if (!is_late) keeper->pid = MyProcPid;
     LWLockRelease(lock);
-    if (!keeper) proc_exit(0);  // it has taken too long to come
+    if (is_late) proc_exit(0);
+    before_shmem_exit(on_exit, ObjectIdGetDatum(database));
 }
 
 const KeepRequest* take_keep_request(Oid database, uint64* batch) {
+    static KeepRequest taken;
     LWLockAcquire(lock, LW_EXCLUSIVE);
     Place* first = find_waiting(database);
     if (first) {
         first->stage = Stage::Taken;
+        first->keeper = MyProcPid;
         *batch = first->batch;
+        memcpy(static_cast<void*>(&taken), &first->request, used_bytes(&first->request));
     }
     LWLockRelease(lock);
-    return first ? &first->request : nullptr;
+    return first ? &taken : nullptr;
 }
 
 bool leave_keepers(Oid database) {
@@ -280,10 +293,10 @@ bool leave_keepers(Oid database) {
     return leaves;
 }
 
-void end_keep_request(const KeepRequest* request, bool is_kept) {
+void end_keep_request(bool is_kept) {
     LWLockAcquire(lock, LW_EXCLUSIVE);
     for (Place& place : requests->places)
-        if (&place.request == request) {
+        if (place.stage == Stage::Taken && place.keeper == MyProcPid) {
             place.stage = is_kept ? Stage::Kept : Stage::Failed;
             place.since = GetCurrentTimestamp();
         }

@@ -54,18 +54,23 @@ bool call_keeper();
 bool hand_to_keeper(const KeepRequest* request);
 
 // While a plan is started that is not to be run: its scans ask for what they would use if it were kept.
-extern bool is_asking_keeper;
-void begin_asking_keeper();
+struct AskingScans {
+    bool is_refused;  // one of them at least
+};
+extern AskingScans* asking_scans;  // nullptr: scans are to run
+// Until it is set to what is given back.
+AskingScans* begin_asking(AskingScans* asking);
 
 // --- For the keeper of a database
 
 // It is there. Before it takes a request; it leaves at the latest when the process ends.
 void enter_keepers(Oid database);
-// The next request of its database; nullptr: there is none. Valid until it is ended. batch: the same for
-// those of a plan.
+// The next request of its database; nullptr: there is none. A copy, until the next is taken.
+// batch: the same for those of a plan.
 const KeepRequest* take_keep_request(Oid database, uint64* batch);
 // False where there is a request.
 bool leave_keepers(Oid database);
-void end_keep_request(const KeepRequest* request, bool is_kept);
+// The one that was taken last.
+void end_keep_request(bool is_kept);
 
 }  // namespace gpujoin

@@ -23,10 +23,9 @@ namespace gpujoin {
 namespace {
 
 constexpr int kMostElements = 32;  // of a list that a column is compared with
-constexpr int kWidestTexts = 32;   // bytes on average, of a column that is kept to be compared
+constexpr int kWidestTexts = 64;   // characters, of a column that is kept to be compared
 
 struct Formula {
-    Oid table;
     KeptFormula* written;  // the last leaf first
     bool fails;
     bool is_too_long;
@@ -67,8 +66,9 @@ bool find_range(const Node* node, KeptLeaf* leaf) {
     return find_range_condition(node, true, &leaf->range) && has_integers(&leaf->range);
 }
 
-bool holds_short_texts(Oid table, AttrNumber attribute) {
-    return get_attavgwidth(table, attribute) <= kWidestTexts;
+// As declared: processes that share a scan must come to the same tests, and statistics may change meanwhile.
+bool may_hold_short_texts(const Var* column) {
+    return column->vartypmod < 0 || column->vartypmod - int32{VARHDRSZ} <= kWidestTexts;
 }
 
 // The bytes that equal values have. False where they are too many.
@@ -84,7 +84,7 @@ bool set_bytes(const Const* constant, KeptLeaf* leaf) {
 }
 
 // Short texts that are compared for equality.
-bool find_text(Oid table, const Node* node, KeptLeaf* leaf) {
+bool find_text(const Node* node, KeptLeaf* leaf) {
     if (!IsA(node, OpExpr)) return false;
     const auto* op = reinterpret_cast<const OpExpr*>(node);
     OperatorEncoding found;
@@ -96,8 +96,7 @@ bool find_text(Oid table, const Node* node, KeptLeaf* leaf) {
     const auto* right = static_cast<const Node*>(lsecond(op->args));
     const Var* column = as_column(as_column(left) ? left : right);
     const Const* constant = as_constant(as_column(left) ? right : left);
-    if (!column || !constant || constant->constisnull || !holds_short_texts(table, column->varattno))
-        return false;
+    if (!column || !constant || constant->constisnull || !may_hold_short_texts(column)) return false;
     *leaf = encoded_leaf(column->varattno, found.encoding, found.left_type);
     leaf->condition.test = found.comparison == Comparison::Equal ? KeptTest::Same : KeptTest::Other;
     return set_bytes(constant, leaf);
@@ -132,8 +131,8 @@ bool find_null_test(const Node* node, KeptLeaf* leaf) {
     return true;
 }
 
-bool find_leaf(Oid table, const Node* node, KeptLeaf* leaf) {
-    return find_range(node, leaf) || find_text(table, node, leaf) || find_flag(node, leaf) ||
+bool find_leaf(const Node* node, KeptLeaf* leaf) {
+    return find_range(node, leaf) || find_text(node, leaf) || find_flag(node, leaf) ||
            find_null_test(node, leaf);
 }
 
@@ -179,23 +178,23 @@ List* comparisons_of(const ScalarArrayOpExpr* list) {
     return comparisons;
 }
 
-bool are_leaves(Oid table, List* nodes) {
+bool are_leaves(List* nodes) {
     ListCell* cell;
     KeptLeaf leaf;
     foreach (cell, nodes)
-        if (!find_leaf(table, static_cast<const Node*>(lfirst(cell)), &leaf)) return false;
+        if (!find_leaf(static_cast<const Node*>(lfirst(cell)), &leaf)) return false;
     return nodes != NIL;
 }
 
 // Whether there are tests of columns in it.
-bool has_leaf(Oid table, const Node* node) {
+bool has_leaf(const Node* node) {
     KeptLeaf leaf;
     if (IsA(node, ScalarArrayOpExpr))
-        return are_leaves(table, comparisons_of(reinterpret_cast<const ScalarArrayOpExpr*>(node)));
-    if (!IsA(node, BoolExpr)) return find_leaf(table, node, &leaf);
+        return are_leaves(comparisons_of(reinterpret_cast<const ScalarArrayOpExpr*>(node)));
+    if (!IsA(node, BoolExpr)) return find_leaf(node, &leaf);
     ListCell* cell;
     foreach (cell, reinterpret_cast<const BoolExpr*>(node)->args)
-        if (has_leaf(table, static_cast<const Node*>(lfirst(cell)))) return true;
+        if (has_leaf(static_cast<const Node*>(lfirst(cell)))) return true;
     return false;
 }
 
@@ -231,12 +230,11 @@ uint8 write_computed(Formula* formula, Node* expression, bool is_negated, Ends e
 uint8 write(Formula* formula, Node* node, bool is_negated, Ends ends);
 
 // Those of the nodes, all of which or one of which must hold, that are no tests of columns.
-Node* rest_of(const Formula* formula, List* nodes, BoolExprType connection) {
+Node* rest_of(List* nodes, BoolExprType connection) {
     List* rest = NIL;
     ListCell* cell;
     foreach (cell, nodes)
-        if (!has_leaf(formula->table, static_cast<const Node*>(lfirst(cell))))
-            rest = lappend(rest, lfirst(cell));
+        if (!has_leaf(static_cast<const Node*>(lfirst(cell)))) rest = lappend(rest, lfirst(cell));
     if (list_length(rest) < 2) return rest ? static_cast<Node*>(linitial(rest)) : nullptr;
     return reinterpret_cast<Node*>(makeBoolExpr(connection, rest, -1));
 }
@@ -244,11 +242,10 @@ Node* rest_of(const Formula* formula, List* nodes, BoolExprType connection) {
 uint8 write_all(Formula* formula, List* nodes, BoolExprType connection, bool is_negated, Ends ends) {
     const bool is_and = (connection == AND_EXPR) != is_negated;
     uint8* const next = is_and ? &ends.passed : &ends.failed;
-    if (Node* rest = rest_of(formula, nodes, connection))
-        *next = write_computed(formula, rest, is_negated, ends);
+    if (Node* rest = rest_of(nodes, connection)) *next = write_computed(formula, rest, is_negated, ends);
     for (int i = list_length(nodes) - 1; i >= 0; i--) {
         auto* node = static_cast<Node*>(list_nth(nodes, i));
-        if (has_leaf(formula->table, node)) *next = write(formula, node, is_negated, ends);
+        if (has_leaf(node)) *next = write(formula, node, is_negated, ends);
     }
     return *next;
 }
@@ -267,14 +264,14 @@ uint8 write(Formula* formula, Node* node, bool is_negated, Ends ends) {
         return write_all(formula, comparisons_of(list), list->useOr ? OR_EXPR : AND_EXPR, is_negated, ends);
     }
     KeptLeaf leaf;
-    find_leaf(formula->table, node, &leaf);
+    find_leaf(node, &leaf);
     if (is_negated) negate(&leaf);
     return write_leaf(formula, leaf, ends);
 }
 
 // What becomes too long is kept as one column.
 uint8 write_clause(Formula* formula, Node* clause, Ends ends) {
-    if (!has_leaf(formula->table, clause)) return write_computed(formula, clause, false, ends);
+    if (!has_leaf(clause)) return write_computed(formula, clause, false, ends);
     const Formula before = *formula;
     const int count = formula->written->count;
     const uint8 begin = write(formula, clause, false, ends);
@@ -284,18 +281,18 @@ uint8 write_clause(Formula* formula, Node* clause, Ends ends) {
     return write_computed(formula, clause, false, ends);
 }
 
-bool is_one_leaf(Oid table, const Node* clause) {
+bool is_one_leaf(const Node* clause) {
     KeptLeaf leaf;
-    return find_leaf(table, clause, &leaf);
+    return find_leaf(clause, &leaf);
 }
 
 // Single tests first: rows that fail them are left out at once. The order among them is as it was.
-List* in_order(Oid table, List* clauses) {
+List* in_order(List* clauses) {
     List* single = NIL;
     List* others = NIL;
     ListCell* cell;
     foreach (cell, clauses) {
-        List** to = is_one_leaf(table, static_cast<const Node*>(lfirst(cell))) ? &single : &others;
+        List** to = is_one_leaf(static_cast<const Node*>(lfirst(cell))) ? &single : &others;
         *to = lappend(*to, lfirst(cell));
     }
     return list_concat(single, others);
@@ -324,9 +321,9 @@ KeptCondition in_range(KeptCondition condition, ValueRange range, bool is_negate
 
 }  // namespace
 
-const KeptFormula* make_kept_formula(Oid table, List* clauses) {
-    Formula formula = {table, zeroed<KeptFormula>(), false, false};
-    List* ordered = in_order(table, clauses);
+const KeptFormula* make_kept_formula(List* clauses) {
+    Formula formula = {zeroed<KeptFormula>(), false, false};
+    List* ordered = in_order(clauses);
     Ends ends = {kRowIsWanted, kRowIsUnwanted};
     for (int i = list_length(ordered) - 1; i >= 0; i--)
         ends.passed = write_clause(&formula, static_cast<Node*>(list_nth(ordered, i)), ends);
@@ -335,7 +332,7 @@ const KeptFormula* make_kept_formula(Oid table, List* clauses) {
     turn_around(made);
     // Core asks for the first clause's constant whatever becomes of the others.
     if (made->count > 0 && linitial(ordered) == linitial(clauses) &&
-        is_one_leaf(table, static_cast<const Node*>(linitial(clauses))))
+        is_one_leaf(static_cast<const Node*>(linitial(clauses))))
         made->leaves[0].is_asked_first = true;
     return made;
 }

@@ -34,7 +34,7 @@ struct KeptFormula {
 
 // Of these clauses over a table, all of which are to hold; nullptr where the server cannot test them.
 // Allocates in the current memory context.
-const KeptFormula* make_kept_formula(Oid table, List* clauses);
+const KeptFormula* make_kept_formula(List* clauses);
 
 // The test of a leaf whose constant has a value.
 KeptCondition kept_condition_of(const KeptLeaf* leaf, Datum constant, bool isnull);

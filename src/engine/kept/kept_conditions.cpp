@@ -34,8 +34,9 @@ auto bytes_test(const KeptValues& values, const KeptCondition& condition) {
     const bool other = condition.test == KeptTest::Other;
     return [=, &condition](uint32_t row) {
         const uint32_t start = row > 0 ? ends[row - 1] : 0;
-        const bool same = ends[row] - start == condition.length &&
-                          memcmp(data + start, condition.bytes, condition.length) == 0;
+        const bool same =
+            ends[row] - start == condition.length &&
+            (condition.length == 0 || memcmp(data + start, condition.bytes, condition.length) == 0);
         return same != other;
     };
 }

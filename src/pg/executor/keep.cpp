@@ -173,7 +173,9 @@ void keep_columns(Relation relation, Client* client, const KeptColumns* columns,
     for (uint32 chunk = 0; chunk < progress->chunks; chunk++, progress->done++) {
         report_progress(progress);
         uint64 kept = 0;
-        if (!keep_chunk(maker, client, relation, columns, chunk, progress->blocks, &kept)) progress->failed++;
+        if (!keep_chunk(maker, client, relation, columns, chunk, progress->blocks, Thoroughness::Everything,
+                        &kept))
+            progress->failed++;
         progress->kept += kept;
     }
 }

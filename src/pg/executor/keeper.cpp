@@ -35,6 +35,7 @@ namespace {
 constexpr int kTransactionMs = 200;  // after which the next one begins
 constexpr int kPatienceMs = 500;
 constexpr int kPollMs = 20;
+constexpr int kBatchMs = 60;  // after which a batch has come to its end
 
 // How far it has come with a request.
 struct Keeping {
@@ -55,17 +56,19 @@ struct KeptNote {
 };
 
 uint64 noted_batch = 0;
+bool is_batch_whole = true;
 List* notes = NIL;  // of KeptNote, as those of all pointers here in the process's own context
 
-void tell_what_is_kept() {
+void end_batch() {
     ListCell* cell;
     foreach (cell, notes) {
         auto* note = static_cast<KeptNote*>(lfirst(cell));
-        note_kept_blocks(note->table, note->kept, note->blocks, note->attributes);
+        if (is_batch_whole) note_kept_blocks(note->table, note->kept, note->blocks, note->attributes);
         bms_free(note->attributes);
     }
     list_free_deep(notes);
     notes = NIL;
+    is_batch_whole = true;
 }
 
 void note_kept(const ChunkKey& table, uint64 kept, uint64 blocks, const Bitmapset* attributes) {
@@ -96,24 +99,25 @@ Bitmapset* attributes_of(const KeptColumns* columns) {
 }
 
 void keep_chunks(Relation relation, const KeptColumns* columns, Keeping* keeping) {
-    const TimestampTz start = GetCurrentTimestamp();
     Client* client = open_to_keep(zeroed<FragmentSpec>());
     KeptMaker* maker = make_kept_maker(relation, columns);
+    const TimestampTz start = GetCurrentTimestamp();
     while (keeping->done < keeping->chunks && !keeping->has_failed &&
            !TimestampDifferenceExceeds(start, GetCurrentTimestamp(), kTransactionMs)) {
         uint64 kept = 0;
-        keeping->has_failed =
-            !keep_chunk(maker, client, relation, columns, keeping->done, keeping->blocks, &kept);
+        keeping->has_failed = !keep_chunk(maker, client, relation, columns, keeping->done, keeping->blocks,
+                                          Thoroughness::AsScans, &kept);
         keeping->kept += kept;
         keeping->done++;
     }
     client_close(client);
-    if (keeping->done == keeping->chunks)
+    if (keeping->done == keeping->chunks && !keeping->has_failed)
         note_kept(chunk_key(relation, 0), keeping->kept, keeping->blocks, attributes_of(columns));
 }
 
 // Some of its chunks, in a transaction.
 void keep_some(const KeepRequest* request, Keeping* keeping) {
+    SetCurrentStatementStartTimestamp();
     StartTransactionCommand();
     PushActiveSnapshot(GetTransactionSnapshot());
     Relation relation = open_table(request->table);
@@ -141,17 +145,23 @@ bool keep(const KeepRequest* request) {
     return !keeping.has_failed;
 }
 
-// Until nobody has asked for a while: who has called may be about to ask.
+void keep_next(const KeepRequest* request, uint64 batch) {
+    if (batch != noted_batch) end_batch();
+    noted_batch = batch;
+    const bool is_kept = keep(request);
+    is_batch_whole &= is_kept;
+    end_keep_request(is_kept);
+}
+
+// Until nobody has asked for a while: who has called may be about to ask, and who has asked to ask for more.
 void keep_what_is_asked(Oid database) {
     for (int idle_ms = 0; idle_ms < kPatienceMs; idle_ms += kPollMs) {
         uint64 batch;
         while (const KeepRequest* request = take_keep_request(database, &batch)) {
-            if (batch != noted_batch) tell_what_is_kept();
-            noted_batch = batch;
-            end_keep_request(request, keep(request));
+            keep_next(request, batch);
             idle_ms = 0;
         }
-        tell_what_is_kept();
+        if (idle_ms >= kBatchMs) end_batch();
         WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, kPollMs, PG_WAIT_EXTENSION);
         ResetLatch(MyLatch);
         CHECK_FOR_INTERRUPTS();

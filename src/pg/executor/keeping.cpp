@@ -36,7 +36,7 @@ Client* open_to_keep(FragmentSpec* spec) {
 }
 
 bool keep_chunk(KeptMaker* maker, Client* client, Relation relation, const KeptColumns* columns, uint32 chunk,
-                uint64 blocks, uint64* kept) {
+                uint64 blocks, Thoroughness thoroughness, uint64* kept) {
     const std::span<const ChunkColumn> wanted(columns->columns, columns->count);
     uint64 lacked = 0;  // what still lacks after it was made cannot be kept
     *kept = 0;
@@ -44,7 +44,10 @@ bool keep_chunk(KeptMaker* maker, Client* client, Relation relation, const KeptC
         FoundProof proof;
         look_up_chunks(relation, client, wanted, chunk, 1, static_cast<BlockNumber>(blocks), &proof);
         if (!proof.is_proven || count_blocks(proof.page.map) == 0) return true;
-        const uint64 lacks = proof.is_usable ? count_lacking_blocks(&proof) : blocks;
+        const bool is_thorough = thoroughness == Thoroughness::Everything;
+        if (!proof.is_usable && !is_thorough && !is_worth_making(chunk, blocks, &proof.page)) return true;
+        const bool is_enough = proof.is_usable && !is_thorough && !lacks_blocks(&proof);
+        const uint64 lacks = is_enough ? 0 : proof.is_usable ? count_lacking_blocks(&proof) : blocks;
         if (proof.is_usable && (lacks == 0 || lacks == lacked || attempt == kAttempts)) {
             *kept = count_blocks(proven_blocks(&proof));
             return true;

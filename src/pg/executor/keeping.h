@@ -12,9 +12,12 @@ bool may_keep_now(Relation relation);
 // A session to keep with. The specification is zeroed, and stays as long as the session.
 Client* open_to_keep(FragmentSpec* spec);
 
+// How much is kept: all that can be, or what scans would make.
+enum class Thoroughness : uint8 { Everything, AsScans };
+
 // Keeps what is not kept of a chunk's columns, of a table of so many blocks. kept: blocks of the chunk that
 // are in the end. False where there is no room.
 bool keep_chunk(KeptMaker* maker, Client* client, Relation relation, const KeptColumns* columns, uint32 chunk,
-                uint64 blocks, uint64* kept);
+                uint64 blocks, Thoroughness thoroughness, uint64* kept);
 
 }  // namespace gpujoin

@@ -1,5 +1,5 @@
-// Which columns of a table a scan wants kept: in what form they are kept, what tells them from all other
-// columns and forms, and the scan's conditions as tests of them.
+// Which columns of a table a scan wants kept: in what form they are kept, and what tells them from all other
+// columns and forms.
 #pragma once
 
 #include "pg/executor/batch_writer.h"

@@ -54,7 +54,7 @@ void ask_for(const KeptLeaf* leaf, ExprState* constant, ExprContext* context, Ke
 }  // namespace
 
 KeptConditions* make_kept_conditions(PlanState* scan, Relation relation, KeptColumns* columns) {
-    const KeptFormula* formula = make_kept_formula(RelationGetRelid(relation), scan->plan->qual);
+    const KeptFormula* formula = make_kept_formula(scan->plan->qual);
     if (!formula) return nullptr;
     auto* conditions = zeroed<KeptConditions>();
     conditions->context = scan->ps_ExprContext;

@@ -9,6 +9,8 @@ namespace gpujoin {
 
 namespace {
 
+constexpr uint64 kLackingShare = 64;  // that a chunk lacks at least of what could be kept, or it stays
+
 // Without the blocks that the scan does not know of.
 void cut_map(ChunkMap* map, uint32 chunk, BlockNumber blocks) {
     if (blocks / kChunkBlocks > chunk) return;
@@ -68,6 +70,16 @@ ChunkMap proven_blocks(const FoundProof* proof) {
 
 uint64 count_lacking_blocks(const FoundProof* proof) {
     return count_blocks(other_blocks(proof->page.map, proof->chunk.map));
+}
+
+bool lacks_blocks(const FoundProof* proof) {
+    const uint64 lacking = count_lacking_blocks(proof);
+    return lacking > 0 && kLackingShare * lacking >= count_blocks(proof->page.map);
+}
+
+bool is_worth_making(uint32 chunk, uint64 blocks, const MapPage* page) {
+    const uint64 of_chunk = Min(blocks - uint64{chunk} * kChunkBlocks, uint64{kChunkBlocks});
+    return 2 * count_blocks(page->map) >= of_chunk;
 }
 
 }  // namespace gpujoin

@@ -24,5 +24,9 @@ void look_up_chunks(Relation relation, Client* client, std::span<const ChunkColu
 // they could be kept.
 ChunkMap proven_blocks(const FoundProof* proof);
 uint64 count_lacking_blocks(const FoundProof* proof);
+// These are so many that it had better be made again.
+bool lacks_blocks(const FoundProof* proof);
+// Enough of a chunk's blocks could be kept, of a table of so many blocks.
+bool is_worth_making(uint32 chunk, uint64 blocks, const MapPage* page);
 
 }  // namespace gpujoin

@@ -27,7 +27,6 @@ namespace gpujoin {
 namespace {
 
 constexpr BlockNumber kFewestBlocks = 128;  // of a table whose columns are kept
-constexpr uint64 kLackingShare = 64;        // that a chunk lacks at least of what could be kept, or it stays
 constexpr uint32 kShareOfChunks = 8;        // that one process takes at once, of those that are left
 
 struct UsableChunk {
@@ -120,25 +119,15 @@ void look_up(KeptSource* source, Client* client, uint32 first, uint32 count, Fou
                    static_cast<BlockNumber>(source->share->blocks), proofs);
 }
 
-bool is_worth_making(const KeptSource* source, uint32 chunk, const MapPage* page) {
-    uint64 blocks = Min(source->share->blocks - uint64{chunk} * kChunkBlocks, uint64{kChunkBlocks});
-    return 2 * count_blocks(page->map) >= blocks;
-}
-
-// Blocks could be added to it, and not just a few.
-bool lacks_blocks(const FoundProof* proof) {
-    const uint64 lacking = count_lacking_blocks(proof);
-    return lacking > 0 && kLackingShare * lacking >= count_blocks(proof->page.map);
-}
-
 // One that is there, but had better be made again if it is time for that.
 bool could_be_renewed(const KeptSource* source, uint32 chunk, const FoundProof* proof) {
-    return proof->is_usable && lacks_blocks(proof) && is_worth_making(source, chunk, &proof->page);
+    return proof->is_usable && lacks_blocks(proof) &&
+           is_worth_making(chunk, source->share->blocks, &proof->page);
 }
 
 bool is_to_be_made(const KeptSource* source, uint32 chunk, const FoundProof* proof, bool is_time_to_renew) {
     if (proof->is_usable) return is_time_to_renew && could_be_renewed(source, chunk, proof);
-    return proof->is_proven && is_worth_making(source, chunk, &proof->page);
+    return proof->is_proven && is_worth_making(chunk, source->share->blocks, &proof->page);
 }
 
 void decide_chunk(KeptSource* source, uint32 chunk, const FoundProof* proof, bool is_time_to_renew) {
@@ -247,7 +236,7 @@ UsableChunk make_taken(KeptSource* source, Client* client, uint32 chunk) {
     FoundProof proof;
     look_up(source, client, chunk, 1, &proof);
     const bool is_enough = proof.is_usable && !lacks_blocks(&proof);
-    if (proof.is_proven && !is_enough && is_worth_making(source, chunk, &proof.page) &&
+    if (proof.is_proven && !is_enough && is_worth_making(chunk, source->share->blocks, &proof.page) &&
         make(source, client, chunk, &proof.page, &proof.chunk))
         look_up(source, client, chunk, 1, &proof);
     const ChunkMap* passed_over = kept_share_map(source->share, chunk);
@@ -351,7 +340,7 @@ KeptSource* kept_source_create(HeapScan* scan, const BatchWriter* writer, EState
     source->conditions = make_kept_conditions(heap_scan_node(scan), relation, &source->columns);
     if (!source->conditions || source->columns.count == 0 || source->columns.count > int{kMaxKeptColumns})
         return nullptr;
-    if (is_asking_keeper) ask_keeper(source);
+    if (asking_scans && !ask_keeper(source)) asking_scans->is_refused = true;
     if (has_hints && source->columns.has_news && !is_table_wanted(chunk_key(relation, 0))) return nullptr;
     return source;
 }

@@ -2,8 +2,6 @@
 // the plan is started and ended.
 #include "pg/planner/asked_plans.h"
 
-#include <cstring>
-
 #include "pg/compat.h"
 #include "pg/entry_points.h"
 #include "pg/keep_requests.h"
@@ -20,7 +18,7 @@ namespace gpujoin {
 namespace {
 
 bool is_of_others(const Plan* plan) {
-    if (IsA(plan, ForeignScan) || IsA(plan, ModifyTable)) return true;
+    if (IsA(plan, ForeignScan) || IsA(plan, ModifyTable) || prunes_partitions(plan)) return true;
     if (!IsA(plan, CustomScan)) return false;
     const CustomScanMethods* methods = reinterpret_cast<const CustomScan*>(plan)->methods;
     return methods != &scan_methods && methods != &group_methods && methods != &complete_groups_methods;
@@ -37,8 +35,7 @@ bool reads_tables_alone(const Plan* plan) {
 }
 
 bool may_be_started(const PlannedStmt* statement) {
-    if (statement->commandType != CMD_SELECT || statement->hasModifyingCTE || !ActiveSnapshotSet() ||
-        !may_read_tables_of(statement) || !reads_tables_alone(statement->planTree))
+    if (!ActiveSnapshotSet() || !may_read_tables_of(statement) || !reads_tables_alone(statement->planTree))
         return false;
     ListCell* cell;
     foreach (cell, statement->subplans)
@@ -48,18 +45,28 @@ bool may_be_started(const PlannedStmt* statement) {
 
 }  // namespace
 
-void ask_keeper_for(PlannedStmt* statement, const char* text, ParamListInfo parameters) {
-    if (!may_be_started(statement)) return;
+// Other extensions' hooks for permissions expect to be called for what is run.
+bool may_ask_for(const Query* query) {
+    return query->commandType == CMD_SELECT && !query->hasModifyingCTE && !ExecutorCheckPerms_hook &&
+           (query->hasAggs || query->groupClause || list_length(query->rtable) > 1);
+}
+
+bool ask_keeper_for(PlannedStmt* statement, const char* text, ParamListInfo parameters) {
+    if (!may_be_started(statement)) return false;
+    statement->jitFlags = 0;
     QueryDesc* query = CreateQueryDesc(statement, text, GetActiveSnapshot(), InvalidSnapshot, None_Receiver,
                                        parameters, nullptr, 0);
-    begin_asking_keeper();
+    AskingScans asking = {false};
+    AskingScans* const before = begin_asking(&asking);
     PG_TRY();
     { standard_ExecutorStart(query, 0); }
     PG_FINALLY();
-    { is_asking_keeper = false; }
+    { asking_scans = before; }
     PG_END_TRY();
+    standard_ExecutorFinish(query);
     standard_ExecutorEnd(query);
     FreeQueryDesc(query);
+    return !asking.is_refused;
 }
 
 }  // namespace gpujoin

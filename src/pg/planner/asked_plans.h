@@ -4,13 +4,17 @@
 extern "C" {
 #include "postgres.h"
 #include "nodes/params.h"
+#include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
 }
 
 namespace gpujoin {
 
-// Each scan asks for its columns in the form in which the plan's nodes want them. Nothing is asked for where
-// more than tables would come to know that the plan is started.
-void ask_keeper_for(PlannedStmt* statement, const char* text, ParamListInfo parameters);
+// Whether queries can be asked for so: where others than tables come to know of plans that are started, none.
+bool may_ask_for(const Query* query);
+
+// Each scan asks for its columns in the form in which the plan's nodes want them. False where not all could
+// be asked for.
+bool ask_keeper_for(PlannedStmt* statement, const char* text, ParamListInfo parameters);
 
 }  // namespace gpujoin

@@ -1,6 +1,10 @@
 // See decorrelation.h. Queries are as the rewriter leaves them: conditions are neither flattened nor folded.
 #include "pg/planner/decorrelation.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
 #include "pg/allocate.h"
 #include "pg/compat.h"
 #include "pg/error_free.h"
@@ -9,6 +13,7 @@
 
 extern "C" {
 #include "access/transam.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -17,8 +22,9 @@ extern "C" {
 #include "optimizer/prep.h"
 #include "parser/parse_oper.h"
 #include "rewrite/rewriteManip.h"
-#include "utils/fmgroids.h"
+#include "utils/date.h"
 #include "utils/lsyscache.h"
+#include "utils/timestamp.h"
 #include "utils/typcache.h"
 }
 
@@ -88,6 +94,32 @@ List* sublinks_of(Node* node) {
     return found;
 }
 
+// A day of a calendar that people use.
+bool is_moderate_day(Oid type, Datum value) {
+    constexpr DateADT kDays = 1000 * 366;  // before and after 2000
+    if (type == DATEOID) return std::abs(int64{DatumGetDateADT(value)}) < kDays;
+    return type == TIMESTAMPOID && std::abs(DatumGetTimestamp(value) / USECS_PER_DAY) < kDays;
+}
+
+bool is_moderate_interval(Oid type, Datum value) {
+    if (type != INTERVALOID) return false;
+    const Interval* interval = DatumGetIntervalP(value);
+    return std::abs(interval->month) < 12000 && std::abs(interval->day) < 366000 &&
+           std::abs(interval->time / USECS_PER_DAY) < 366000;
+}
+
+// day + interval, of constants that are far from where days end: `date '1998-12-01' - interval '90 days'`.
+bool adds_moderate_constants(Node* node) {
+    if (!IsA(node, OpExpr) || list_length(as<OpExpr>(node)->args) != 2) return false;
+    auto* left = static_cast<Node*>(linitial(as<OpExpr>(node)->args));
+    auto* right = static_cast<Node*>(lsecond(as<OpExpr>(node)->args));
+    if (!IsA(left, Const) || !IsA(right, Const)) return false;
+    const auto* day = as<Const>(left);
+    const auto* interval = as<Const>(right);
+    return !day->constisnull && !interval->constisnull && is_moderate_day(day->consttype, day->constvalue) &&
+           is_moderate_interval(interval->consttype, interval->constvalue);
+}
+
 // Numerics overflow only where values have more than a hundred thousand digits.
 bool overflows_soon(Oid function, void*) {
     return may_overflow(function) && get_func_rettype(function) != NUMERICOID;
@@ -95,15 +127,14 @@ bool overflows_soon(Oid function, void*) {
 
 bool calls_what_overflows(Node* node, void* context) {
     if (!node) return false;
-    if (check_functions_in_node(node, overflows_soon, nullptr)) return true;
+    if (check_functions_in_node(node, overflows_soon, nullptr) && !adds_moderate_constants(node)) return true;
     return walk_expression(node, calls_what_overflows, context);
 }
 
-// Constants are to be converted first, as the planner does.
+// Of an expression that nothing has been evaluated of yet.
 bool is_harmless(Node* expression) {
-    Node* folded = eval_const_expressions(nullptr, expression);
-    return cannot_fail(folded) && !calls_what_overflows(folded, nullptr) &&
-           !contain_volatile_functions(folded);
+    return cannot_fail(expression) && !calls_what_overflows(expression, nullptr) &&
+           !contain_volatile_functions(expression);
 }
 
 bool are_harmless(List* expressions) {
@@ -134,14 +165,25 @@ bool adds_up_without_error(const Aggref* aggregate) {
     }
 }
 
+// Values of its argument, of which it takes the least, or distinct ones.
+bool compares_without_error(const Aggref* aggregate) {
+    if (list_length(aggregate->aggargtypes) != 1) return false;
+    MinMaxExpr* least = makeNode(MinMaxExpr);
+    least->minmaxtype = linitial_oid(aggregate->aggargtypes);
+    return (!type_is_collatable(least->minmaxtype) || OidIsValid(aggregate->inputcollid)) &&
+           cannot_fail(reinterpret_cast<Node*>(least));
+}
+
 bool is_known_aggregate(const Aggref* aggregate) {
-    if (aggregate->aggfnoid >= FirstNormalObjectId || aggregate->aggdirectargs || aggregate->aggorder)
+    if (aggregate->aggfnoid >= FirstNormalObjectId || aggregate->aggdirectargs || aggregate->aggorder ||
+        (aggregate->aggdistinct && !compares_without_error(aggregate)))
         return false;
     const char* name = get_func_name(aggregate->aggfnoid);
     auto is = [name](const char* one) { return name && strcmp(name, one) == 0; };
     if (is("count")) return true;
     if (list_length(aggregate->aggargtypes) != 1) return false;
-    return is("min") || is("max") || ((is("sum") || is("avg")) && adds_up_without_error(aggregate));
+    if (is("min") || is("max")) return compares_without_error(aggregate);
+    return (is("sum") || is("avg")) && adds_up_without_error(aggregate);
 }
 
 bool has_harmless_arguments(const Aggref* aggregate) {
@@ -207,12 +249,18 @@ bool have_common(const List* a, const List* b) {
     return false;
 }
 
+// A timestamp may be the same as several others in a time zone whose clocks are changed.
+bool is_immutable(Oid comparison) {
+    return func_volatile(get_opcode(comparison)) == PROVOLATILE_IMMUTABLE;
+}
+
 // Whether values are equal to it together that are in one group.
 bool groups_as_it_compares(const OpExpr* comparison, Correlation* found) {
     const Oid type = exprType(found->inner);
     get_sort_group_operators(type, false, false, false, &found->order, &found->equality, nullptr,
                              &found->is_hashable);
-    if (!OidIsValid(found->equality) || !op_strict(comparison->opno)) return false;
+    if (!OidIsValid(found->equality) || !op_strict(comparison->opno) || !is_immutable(comparison->opno))
+        return false;
     if (!have_common(get_mergejoin_opfamilies(comparison->opno), get_mergejoin_opfamilies(found->equality)))
         return false;
     const Oid collation = exprCollation(found->inner);
@@ -247,26 +295,36 @@ bool has_plain_shape(const Query* query) {
            list_length(query->targetList) == 1;
 }
 
-// A common table expression is read by the outer query as well, so that it is evaluated anyway.
+// One of the outer query's own that is materialized, and that the query reads as well: it is evaluated
+// anyway.
 bool reads_common_table(const Query* outer, const RangeTblEntry* inner) {
+    bool is_read = false;
     ListCell* cell;
     foreach (cell, outer->rtable) {
         const auto* entry = lfirst_node(RangeTblEntry, cell);
-        if (entry->rtekind == RTE_CTE && strcmp(entry->ctename, inner->ctename) == 0 &&
-            entry->ctelevelsup + 1 == inner->ctelevelsup)
-            return true;
+        is_read |= entry->rtekind == RTE_CTE && entry->ctelevelsup == 0 &&
+                   strcmp(entry->ctename, inner->ctename) == 0;
+    }
+    foreach (cell, outer->cteList) {
+        const auto* table = lfirst_node(CommonTableExpr, cell);
+        if (strcmp(table->ctename, inner->ctename) == 0)
+            return is_read && inner->ctelevelsup == 1 && table->ctematerialized != CTEMaterializeNever;
     }
     return false;
+}
+
+// Conditions of row security may fail, and are tested on rows of other keys.
+bool is_plain_table(const RangeTblEntry* entry) {
+    return entry->rtekind == RTE_RELATION && !entry->tablesample && !entry->securityQuals &&
+           entry->relkind != RELKIND_FOREIGN_TABLE && !has_virtual_columns(entry->relid);
 }
 
 bool reads_tables_alone(const Query* query, const Query* outer) {
     ListCell* cell;
     foreach (cell, query->rtable) {
         const auto* entry = lfirst_node(RangeTblEntry, cell);
-        const bool is_table =
-            entry->rtekind == RTE_RELATION && !entry->tablesample && entry->relkind != RELKIND_FOREIGN_TABLE;
         const bool is_common = entry->rtekind == RTE_CTE && reads_common_table(outer, entry);
-        if (!is_table && !is_common && entry->rtekind != RTE_JOIN) return false;
+        if (!is_plain_table(entry) && !is_common && entry->rtekind != RTE_JOIN) return false;
     }
     return true;
 }
@@ -338,7 +396,8 @@ Node* replace_link(Node* node, void* context) {
     return mutate_expression(node, replace_link, context);
 }
 
-// With what the subquery gives without rows the condition must not be true: rows without a partner go.
+// With what the subquery gives without rows the condition must not be true: rows without a partner go. Both
+// are harmless.
 bool fails_without_rows(Node* condition, const SubLink* link, const Subquery* subquery) {
     Node* nothing = eval_const_expressions(nullptr, without_rows(subquery->result, nullptr));
     if (!IsA(nothing, Const)) return false;
@@ -418,13 +477,12 @@ List* join_subquery(Query* outer, Node* condition) {
     if (list_length(links) != 1) return NIL;
     auto* link = static_cast<SubLink*>(linitial(links));
     Subquery subquery;
-    if (!find_subquery(link, outer, &subquery) || !fails_without_rows(condition, link, &subquery)) return NIL;
+    if (!find_subquery(link, outer, &subquery)) return NIL;
     const int next = list_length(outer->rtable) + 1;
     Replacement replacement = {reinterpret_cast<Node*>(link), column_of(next, 1, subquery.result)};
     Node* replaced = replace_link(condition, &replacement);
-    if (!is_harmless(replaced)) return NIL;
+    if (!is_harmless(replaced) || !fails_without_rows(condition, link, &subquery)) return NIL;
     group_by_correlations(&subquery);
-    if (refers_to_outer_queries(reinterpret_cast<Node*>(subquery.query->targetList))) return NIL;
     add_to_from(outer, &subquery);
     return lcons(replaced, join_conditions(&subquery, next));
 }
@@ -439,8 +497,44 @@ List* flatten(Node* condition, List* conditions) {
     return conditions;
 }
 
+// Subqueries as values of which nothing is known.
+Node* with_any_sublinks(Node* node, void* context) {
+    if (!node) return nullptr;
+    if (!IsA(node, SubLink)) return mutate_expression(node, with_any_sublinks, context);
+    Param* any = makeNode(Param);
+    any->paramkind = PARAM_EXEC;
+    any->paramtype = exprType(node);
+    any->paramtypmod = -1;
+    any->paramcollid = exprCollation(node);
+    return reinterpret_cast<Node*>(any);
+}
+
+// Conditions on several relations may be tested on rows now that the subquery's condition had left out
+// before.
+bool is_harmless_among_others(Node* condition) {
+    return bms_membership(pull_varnos(nullptr, condition)) != BMS_MULTIPLE ||
+           is_harmless(with_any_sublinks(condition, nullptr));
+}
+
+bool joins_harmlessly(Node* from) {
+    if (!IsA(from, JoinExpr)) return true;
+    const auto* join = as<JoinExpr>(from);
+    return (!join->quals || is_harmless_among_others(join->quals)) && joins_harmlessly(join->larg) &&
+           joins_harmlessly(join->rarg);
+}
+
+bool has_harmless_conditions(const FromExpr* from) {
+    ListCell* cell;
+    foreach (cell, flatten(from->quals, NIL))
+        if (!is_harmless_among_others(static_cast<Node*>(lfirst(cell)))) return false;
+    foreach (cell, from->fromlist)
+        if (!joins_harmlessly(static_cast<Node*>(lfirst(cell)))) return false;
+    return true;
+}
+
 bool join_subqueries(Query* query) {
-    if (query->commandType != CMD_SELECT || query->rowMarks || !query->hasSubLinks || !query->jointree)
+    if (query->commandType != CMD_SELECT || query->rowMarks || !query->hasSubLinks || !query->jointree ||
+        !has_harmless_conditions(query->jointree))
         return false;
     bool is_changed = false;
     List* conditions = NIL;
@@ -489,28 +583,63 @@ namespace {
 // is left of the rows in the end is a third of those that it runs for, unless it is for a comparison that few
 // pass.
 constexpr double kCallsOfRow = 3;
-// By how much costs may mislead: an index lookup of what is in memory takes a fraction of what it is charged.
-constexpr double kCaution = 4;
-constexpr Cost kLeastLooping = 20000;
-// Where no index is used each call reads all that the join reads once, and the number of calls is a guess.
-constexpr double kHardlyDearer = 1.01;
-constexpr Cost kLeastBlindLooping = 1000;
+constexpr Cost kLeastLooping = 1000;
+constexpr Cost kLeastLookups = 20000;
 
-// What the correlated subqueries of a plan take, and whether all of them read everything each time.
+// What each call reads, and what part of all calls the join may take then.
+enum class Reads : uint8 {
+    CommonTables,  // what lies in memory, and the join reads once: it need only be cheaper
+    Tables,        // as much as the join, each time: one call a row that goes out
+    Indexes,       // which what is in memory takes a fraction of what it is charged
+};
+
+double caution(Reads reads) {
+    return reads == Reads::CommonTables ? 0 : reads == Reads::Tables ? kCallsOfRow : 4;
+}
+
+// What the correlated subqueries of a plan take.
 struct Looping {
     const PlannedStmt* statement;
     double rows;  // that the node at hand gives
     Cost cost;
-    bool uses_index;
+    Reads reads;
 };
 
-bool uses_index(const Plan* plan) {
-    if (!plan) return false;
-    if (IsA(plan, IndexScan) || IsA(plan, IndexOnlyScan) || IsA(plan, BitmapHeapScan)) return true;
+// Of a node alone. An Append may leave out partitions in each call.
+Reads reads_of(const Plan* plan) {
+    switch (nodeTag(plan)) {
+        case T_IndexScan:
+        case T_IndexOnlyScan:
+        case T_BitmapHeapScan:
+        case T_TidScan:
+        case T_TidRangeScan:
+        case T_ForeignScan:
+        case T_Append:
+        case T_MergeAppend:
+            return Reads::Indexes;
+        case T_SeqScan:
+        case T_SampleScan:
+        case T_CustomScan:
+            return Reads::Tables;
+        default:
+            return Reads::CommonTables;
+    }
+}
+
+const Plan* plan_of(const PlannedStmt* statement, const SubPlan* subplan) {
+    return static_cast<const Plan*>(list_nth(statement->subplans, subplan->plan_id - 1));
+}
+
+Reads reads_below(const PlannedStmt* statement, const Plan* plan) {
+    if (!plan) return Reads::CommonTables;
+    check_stack_depth();
+    Reads reads = reads_of(plan);
     ListCell* cell;
     foreach (cell, children_of(plan))
-        if (uses_index(static_cast<const Plan*>(lfirst(cell)))) return true;
-    return false;
+        reads = std::max(reads, reads_below(statement, static_cast<const Plan*>(lfirst(cell))));
+    foreach (cell, plan->initPlan)  // as min(x) has, by an index
+        reads = std::max(reads, reads_below(statement, plan_of(statement, lfirst_node(SubPlan, cell))));
+    return reads;
 }
 
 bool add_subplans(Node* node, void* context) {
@@ -519,8 +648,8 @@ bool add_subplans(Node* node, void* context) {
         auto* looping = static_cast<Looping*>(context);
         const auto* subplan = as<SubPlan>(node);
         looping->cost += kCallsOfRow * looping->rows * subplan->per_call_cost;
-        looping->uses_index |= uses_index(
-            static_cast<const Plan*>(list_nth(looping->statement->subplans, subplan->plan_id - 1)));
+        looping->reads =
+            std::max(looping->reads, reads_below(looping->statement, plan_of(looping->statement, subplan)));
     }
     return walk_expression(node, add_subplans, context);
 }
@@ -544,7 +673,7 @@ void add_nodes(const Plan* plan, Looping* looping) {
 }
 
 Looping looping_in(const PlannedStmt* statement) {
-    Looping looping = {statement, 0, 0, false};
+    Looping looping = {statement, 0, 0, Reads::CommonTables};
     add_nodes(statement->planTree, &looping);
     ListCell* cell;
     foreach (cell, statement->subplans) add_nodes(static_cast<const Plan*>(lfirst(cell)), &looping);
@@ -555,14 +684,14 @@ Looping looping_in(const PlannedStmt* statement) {
 
 bool has_dear_subplans(const PlannedStmt* statement) {
     const Looping looping = looping_in(statement);
-    return looping.cost >= (looping.uses_index ? kLeastLooping : kLeastBlindLooping);
+    return looping.cost >= (looping.reads == Reads::Indexes ? kLeastLookups : kLeastLooping);
 }
 
 bool is_clearly_cheaper(const PlannedStmt* joined, const PlannedStmt* statement) {
     const Looping looping = looping_in(statement);
     const Cost cost = joined->planTree->total_cost;
-    if (!looping.uses_index) return cost <= kHardlyDearer * statement->planTree->total_cost;
-    return cost < statement->planTree->total_cost && kCaution * cost <= looping.cost;
+    return cost < statement->planTree->total_cost && caution(looping.reads) * cost <= looping.cost &&
+           disabled_nodes(joined->planTree) <= disabled_nodes(statement->planTree);
 }
 
 }  // namespace gpujoin

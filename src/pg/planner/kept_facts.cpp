@@ -28,10 +28,8 @@ namespace {
 // Calls visit with what is computed to test the relation's conditions on kept columns. False where they are
 // not tested so.
 template <typename Visit>
-bool visit_computed(PlannerInfo* root, const RelOptInfo* rel, const Visit& visit) {
-    const Oid table = planner_rt_fetch(rel->relid, root)->relid;
-    const KeptFormula* formula =
-        make_kept_formula(table, extract_actual_clauses(rel->baserestrictinfo, false));
+bool visit_computed(const RelOptInfo* rel, const Visit& visit) {
+    const KeptFormula* formula = make_kept_formula(extract_actual_clauses(rel->baserestrictinfo, false));
     for (int i = 0; formula && i < formula->count; i++)
         if (Node* expression = formula->leaves[i].expression) visit(expression);
     return formula != nullptr;
@@ -96,7 +94,7 @@ void find_kept_facts(PlannerInfo* root, const RelOptInfo* rel, KeptFacts* facts)
     table_close(relation, NoLock);
     facts->table = {files.database, files.tablespace, files.number, 0};
     facts->is_tested_by_kept =
-        read_attributes(rel, &facts->attributes) && visit_computed(root, rel, [&](Node* expression) {
+        read_attributes(rel, &facts->attributes) && visit_computed(rel, [&](Node* expression) {
             if (!is_expression_noted(hash_of_expression(facts->table, expression)))
                 facts->computing += cost_of_condition(root, expression);
         });
@@ -119,7 +117,7 @@ const KeptFacts* kept_facts(PlannerInfo* root, RelOptInfo* rel) {
 void want_kept(PlannerInfo* root, RelOptInfo* rel) {
     const KeptFacts* facts = kept_facts(root, rel);
     want_table_kept(facts->table);
-    visit_computed(root, rel, [&](Node* expression) {
+    visit_computed(rel, [&](Node* expression) {
         const uint64 hash = hash_of_expression(facts->table, expression);
         if (!is_expression_noted(hash)) note_expression_to_keep(hash);
     });

@@ -15,6 +15,7 @@
 #include "pg/planner/decorrelation.h"
 #include "pg/planner/kept_facts.h"
 #include "pg/planner/relation_notes.h"
+#include "pg/planner/verdicts.h"
 #include "pg/server_state.h"
 #include "pg/settings.h"
 
@@ -163,7 +164,7 @@ void look_at(PlannerInfo* root, Prospect* prospect) {
     if (prospect->advice != KeptAdvice::Pretend || planned->is_only_explained) return;
     planned->is_asked |= planned->may_be_asked && call_keeper();
     for (int i = -1; (i = bms_next_member(prospect->tables, i)) >= 0;)
-        if (!planned->is_asked) want_kept(root, root->simple_rel_array[i]);
+        want_kept(root, root->simple_rel_array[i]);
 }
 
 const Prospect* find_prospect(PlannerInfo* root) {
@@ -230,18 +231,17 @@ struct Planned {
 };
 
 // Where the keeper can be asked, a plan that was made as if all were kept tells what to ask for, and another
-// one is run. The planner leaves nothing of the query that it was given.
+// one is run; else it is run itself. The planner leaves nothing of the query that it was given.
 Planned plan_that_may_keep(Query* query, const char* text, int options, ParamListInfo parameters) {
     Planned made = {nullptr, {}};
     Queries& own = made.queries;
     own.is_only_explained = !planned && is_next_only_explained;
     own.is_generic = !parameters && has_external_param(reinterpret_cast<Node*>(query), nullptr);
-    own.may_be_asked =
-        setting_keep_in_background && !own.is_only_explained && !own.is_generic && !IsParallelWorker();
+    own.may_be_asked = setting_keep_in_background && !own.is_only_explained && !own.is_generic &&
+                       !IsParallelWorker() && may_ask_for(query);
     Query* copy = own.may_be_asked ? static_cast<Query*>(copyObjectImpl(query)) : nullptr;
     made.statement = plan_noting(query, text, options, parameters, &own);
-    if (own.is_asked) {
-        ask_keeper_for(made.statement, text, parameters);
+    if (own.is_asked && ask_keeper_for(made.statement, text, parameters)) {
         own = {};
         made.statement = plan_noting(copy, text, options, parameters, &own);
     }
@@ -260,11 +260,17 @@ void add_queries(const Queries& others, Queries* queries) {
         queries->run[queries->count++] = others.run[i];
 }
 
+// Cursors may be those of UPDATE ... WHERE CURRENT OF, which must find the row's scan, and no join.
+bool may_join_subqueries(int options) {
+    return setting_enabled && setting_decorrelate && server_is_ready() && !(options & CURSOR_OPT_FAST_PLAN) &&
+           !IsolationIsSerializable();
+}
+
 PlannedStmt* plan(Query* query, const char* text, int options, ParamListInfo parameters) {
-    Query* joined =
-        setting_enabled && setting_decorrelate && server_is_ready() ? decorrelated(query) : nullptr;
+    Query* joined = may_join_subqueries(options) ? decorrelated(query) : nullptr;
     Planned best = plan_once(query, text, options, parameters);
     if (joined && has_dear_subplans(best.statement)) {
+        record_also(query, joined);
         Planned other = plan_once(joined, text, options, parameters);
         if (is_clearly_cheaper(other.statement, best.statement)) std::swap(best, other);
         add_queries(other.queries, &best.queries);

@@ -2,7 +2,7 @@
 // kept, yet be dearer than core's until then: it would never be taken, and nothing would ever be kept. So the
 // time is added up that runs of a query take which reads what could be kept. When that has come to half of
 // what it would take to keep it, the query is planned once as if it were kept, and if a plan that uses it is
-// the cheapest, its run keeps it. That is the old rule of whether to rent or to buy: whatever comes
+// the cheapest, it is kept. That is the old rule of whether to rent or to buy: whatever comes
 // afterwards, what is spent is little more than the least that would have done. If nothing came of it, or
 // what was kept has gone, it takes twice as much until the next time.
 //

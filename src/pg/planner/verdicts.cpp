@@ -8,6 +8,10 @@ namespace gpujoin {
 
 Recorder* recorder = nullptr;
 
+void record_also(const Query* query, const Query* other) {
+    if (recorder && recorder->query == query) recorder->query = other;
+}
+
 namespace {
 
 PlannedQuery* known_query(const PlannerInfo* root) {

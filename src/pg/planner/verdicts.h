@@ -67,6 +67,9 @@ struct Recorder {
 
 extern Recorder* recorder;
 
+// What it is for is planned in another form as well.
+void record_also(const Query* query, const Query* other);
+
 bool is_recorded(const PlannerInfo* root);
 inline bool is_recording(const PlannerInfo* root) {
     return recorder && is_recorded(root);
