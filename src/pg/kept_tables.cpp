@@ -26,7 +26,7 @@ constexpr uint32 kExpressions = 65536;
 constexpr uint32 kQueries = 8192;
 constexpr uint32 kAttributeBits = 64;
 constexpr uint32 kAttributeWords = MaxHeapAttributeNumber / kAttributeBits + 1;
-constexpr float kLeastPatience = 0.5;
+constexpr float kLeastPatience = 0.25;
 constexpr float kMostPatience = 1024;
 // Plans with kept columns are given up for some runs when the fastest of so many is so many times slower.
 constexpr uint8 kRunsToJudge = 3;

@@ -46,7 +46,7 @@ struct KeptRun {
 // The run has taken so long. Each query may be forgotten at any time.
 void note_run(const KeptRun& run, double milliseconds);
 // making: milliseconds to keep what is not kept so far; 0: there is nothing. Pretend: runs without have, with
-// the next one, come to half of that. is_used: then they begin anew, and it takes twice as much the next
+// the next one, come to a quarter of that. is_used: then they begin anew, and it takes twice as much the next
 // time.
 KeptAdvice advise_on_kept(uint64 number, double making, bool is_used);
 
