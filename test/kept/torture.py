@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """torture.py [--seconds N] [--restart COMMAND]: changes tables in every way there is, while others compare what queries give with
-columns that the server keeps and what core gives, each time in one snapshot.
+columns that the server keeps and what core gives, each time in one snapshot. Half of them keep what they read themselves, the others leave it to the
+keeper.
 
 Against the cluster that PGHOST and so on name. --restart: the server is killed now and then, and so are backends, and the command,
 which restarts the cluster at once (immediate), runs. The last line says how often was compared, how many comparisons used kept
@@ -351,8 +352,9 @@ class Torture:
     def run(self):
         settings = "SET gpujoin.force = on; SET deadlock_timeout = '50ms'; SET max_parallel_workers_per_gather = "
         jobs = [(self.write, settings + "0; SET lock_timeout = '400ms'", OF_WRITERS)] * 3
-        jobs += [(functools.partial(self.read, is_parallel=False), settings + "0", EXPECTED)] * 2
-        jobs += [(functools.partial(self.read, is_parallel=True), settings + "2; " + PARALLEL, EXPECTED)] * 2
+        for keeps in ("; SET gpujoin.keep_in_background = on", "; SET gpujoin.keep_in_background = off"):
+            jobs.append((functools.partial(self.read, is_parallel=False), settings + "0" + keeps, EXPECTED))
+            jobs.append((functools.partial(self.read, is_parallel=True), settings + "2; " + PARALLEL + keeps, EXPECTED))
         threads = [threading.Thread(target=self.client, args=job) for job in jobs]
         if self.restart:
             threads.append(threading.Thread(target=self.disturb))

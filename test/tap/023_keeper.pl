@@ -58,7 +58,10 @@ ok( wait_until(
 		}),
 	'it is asked for what a plan would use');
 is($different, 0, 'whose rows are the same meanwhile');
-like($node->safe_psql('postgres', "SET gpujoin.encode_cost = 1; EXPLAIN (ANALYZE) $query"), qr/Kept: 2 of 2 chunks, blocks read 0/, 'and uses it');
+# Planners are told a little later.
+ok( wait_until(
+		sub { $node->safe_psql('postgres', "SET gpujoin.encode_cost = 1; EXPLAIN (ANALYZE) $query") =~ /Kept: 2 of 2 chunks, blocks read 0/ }),
+	'and uses it');
 
 # A statement that cannot be asked for keeps by its own run, as with a hook that expects to see what is run.
 $node->safe_psql('postgres', 'SELECT gpujoin_forget(); CREATE TABLE target (k integer, c bigint, s bigint)');
@@ -110,7 +113,7 @@ kill 'CONT', $keeper;
 ok(wait_until(sub { keepers() eq '0' }), 'the keeper can be terminated');
 is(kept_chunks('postgres', 'sold'), '0', 'before it has kept what it was asked for');
 is(forced('postgres', $query), core('postgres', $query), "rows are core's");
-ok(wait_until(sub { kept_chunks('postgres', 'sold') eq '2' }), 'and another keeper keeps it');
+ok(wait_until(sub { forced('postgres', $query); kept_chunks('postgres', 'sold') eq '2' }), 'and another keeper keeps it');
 
 # There is no room: it is not tried again by every scan.
 $node->append_conf('postgresql.conf', "gpujoin.keep_memory = '4MB'\n");
