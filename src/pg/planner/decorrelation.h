@@ -11,7 +11,6 @@
 extern "C" {
 #include "postgres.h"
 #include "nodes/parsenodes.h"
-#include "nodes/plannodes.h"
 }
 
 namespace gpujoin {
@@ -19,10 +18,5 @@ namespace gpujoin {
 // A copy of a statement of which such subqueries are joins; nullptr where there is none. It has the same
 // rows, and raises no error that the statement does not raise.
 Query* decorrelated(const Query* statement);
-
-// Whether it is worth planning it so, and then whether that plan is to be taken: clearly cheaper than what
-// the subqueries of the plan that runs them for each row take at least.
-bool has_dear_subplans(const PlannedStmt* statement);
-bool is_clearly_cheaper(const PlannedStmt* joined, const PlannedStmt* statement);
 
 }  // namespace gpujoin

@@ -14,6 +14,7 @@
 #include "pg/planner/asked_plans.h"
 #include "pg/planner/decorrelation.h"
 #include "pg/planner/kept_facts.h"
+#include "pg/planner/looping_subplans.h"
 #include "pg/planner/relation_notes.h"
 #include "pg/planner/verdicts.h"
 #include "pg/server_state.h"

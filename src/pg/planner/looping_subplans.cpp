@@ -1,0 +1,134 @@
+// See looping_subplans.h.
+#include "pg/planner/looping_subplans.h"
+
+#include <algorithm>
+
+#include "pg/compat.h"
+#include "pg/planner/planned_joins.h"
+
+extern "C" {
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+// PostgreSQL charges for a call with each row that comes in, though other conditions are tested first. What
+// is left of the rows in the end is a third of those that it runs for, unless it is for a comparison that few
+// pass.
+constexpr double kCallsOfRow = 3;
+constexpr Cost kLeastLooping = 1000;
+constexpr Cost kLeastLookups = 20000;
+
+// What each call reads, and what part of all calls the join may take then.
+enum class Reads : uint8 {
+    CommonTables,  // what lies in memory, and the join reads once: it need only be cheaper
+    Tables,        // as much as the join, each time: one call a row that goes out
+    Indexes,       // which what is in memory takes a fraction of what it is charged
+};
+
+double caution(Reads reads) {
+    return reads == Reads::CommonTables ? 0 : reads == Reads::Tables ? kCallsOfRow : 4;
+}
+
+// What the correlated subqueries of a plan take.
+struct Looping {
+    const PlannedStmt* statement;
+    double rows;  // that the node at hand gives
+    Cost cost;
+    Reads reads;
+};
+
+// Of a node alone. An Append may leave out partitions in each call.
+Reads reads_of(const Plan* plan) {
+    switch (nodeTag(plan)) {
+        case T_IndexScan:
+        case T_IndexOnlyScan:
+        case T_BitmapHeapScan:
+        case T_TidScan:
+        case T_TidRangeScan:
+        case T_ForeignScan:
+        case T_Append:
+        case T_MergeAppend:
+            return Reads::Indexes;
+        case T_SeqScan:
+        case T_SampleScan:
+        case T_CustomScan:
+            return Reads::Tables;
+        default:
+            return Reads::CommonTables;
+    }
+}
+
+const Plan* plan_of(const PlannedStmt* statement, const SubPlan* subplan) {
+    return static_cast<const Plan*>(list_nth(statement->subplans, subplan->plan_id - 1));
+}
+
+Reads reads_below(const PlannedStmt* statement, const Plan* plan) {
+    if (!plan) return Reads::CommonTables;
+    check_stack_depth();
+    Reads reads = reads_of(plan);
+    ListCell* cell;
+    foreach (cell, children_of(plan))
+        reads = std::max(reads, reads_below(statement, static_cast<const Plan*>(lfirst(cell))));
+    foreach (cell, plan->initPlan)  // as min(x) has, by an index
+        reads = std::max(reads, reads_below(statement, plan_of(statement, lfirst_node(SubPlan, cell))));
+    return reads;
+}
+
+bool add_subplans(Node* node, void* context) {
+    if (!node) return false;
+    if (IsA(node, SubPlan) && reinterpret_cast<const SubPlan*>(node)->parParam != NIL) {
+        auto* looping = static_cast<Looping*>(context);
+        const auto* subplan = reinterpret_cast<const SubPlan*>(node);
+        looping->cost += kCallsOfRow * looping->rows * subplan->per_call_cost;
+        looping->reads =
+            std::max(looping->reads, reads_below(looping->statement, plan_of(looping->statement, subplan)));
+    }
+    return walk_expression(node, add_subplans, context);
+}
+
+void add_conditions(const Plan* plan, Looping* looping) {
+    looping->rows = clamp_row_est(plan->plan_rows);
+    add_subplans(reinterpret_cast<Node*>(plan->qual), looping);
+    if (IsA(plan, NestLoop) || IsA(plan, HashJoin) || IsA(plan, MergeJoin))
+        add_subplans(reinterpret_cast<Node*>(reinterpret_cast<const Join*>(plan)->joinqual), looping);
+    if (IsA(plan, CustomScan))
+        add_subplans(reinterpret_cast<Node*>(reinterpret_cast<const CustomScan*>(plan)->custom_exprs),
+                     looping);
+}
+
+void add_nodes(const Plan* plan, Looping* looping) {
+    if (!plan) return;
+    check_stack_depth();
+    add_conditions(plan, looping);
+    ListCell* cell;
+    foreach (cell, children_of(plan)) add_nodes(static_cast<const Plan*>(lfirst(cell)), looping);
+}
+
+Looping looping_in(const PlannedStmt* statement) {
+    Looping looping = {statement, 0, 0, Reads::CommonTables};
+    add_nodes(statement->planTree, &looping);
+    ListCell* cell;
+    foreach (cell, statement->subplans) add_nodes(static_cast<const Plan*>(lfirst(cell)), &looping);
+    return looping;
+}
+
+}  // namespace
+
+bool has_dear_subplans(const PlannedStmt* statement) {
+    const Looping looping = looping_in(statement);
+    return looping.cost >= (looping.reads == Reads::Indexes ? kLeastLookups : kLeastLooping);
+}
+
+bool is_clearly_cheaper(const PlannedStmt* joined, const PlannedStmt* statement) {
+    const Looping looping = looping_in(statement);
+    const Cost cost = joined->planTree->total_cost;
+    return cost < statement->planTree->total_cost && caution(looping.reads) * cost <= looping.cost &&
+           disabled_nodes(joined->planTree) <= disabled_nodes(statement->planTree);
+}
+
+}  // namespace gpujoin
