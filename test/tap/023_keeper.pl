@@ -63,7 +63,7 @@ ok( wait_until(
 		sub { $node->safe_psql('postgres', "SET gpujoin.encode_cost = 1; EXPLAIN (ANALYZE) $query") =~ /Kept: 2 of 2 chunks, blocks read 0/ }),
 	'and uses it');
 
-# A statement that cannot be asked for keeps by its own run, as with a hook that expects to see what is run.
+# A statement that cannot be asked for is run by that plan, and its scans ask.
 $node->safe_psql('postgres', 'SELECT gpujoin_forget(); CREATE TABLE target (k integer, c bigint, s bigint)');
 ok( wait_until(
 		sub {

@@ -255,10 +255,15 @@ Planned plan_once(Query* query, const char* text, int options, ParamListInfo par
     return {plan_noting(query, text, options, parameters, nullptr), {}};
 }
 
-// A run of one plan counts for what the other would use, too.
+bool has_query(const Queries& queries, uint64 number) {
+    return std::any_of(queries.run, queries.run + queries.count,
+                       [number](const KeptRun& run) { return run.query == number; });
+}
+
+// A run of one plan counts for what the other would use, too; for what both read once.
 void add_queries(const Queries& others, Queries* queries) {
     for (int i = 0; i < others.count && queries->count < kMostQueries; i++)
-        queries->run[queries->count++] = others.run[i];
+        if (!has_query(*queries, others.run[i].query)) queries->run[queries->count++] = others.run[i];
 }
 
 // Cursors may be those of UPDATE ... WHERE CURRENT OF, which must find the row's scan, and no join.
