@@ -21,7 +21,11 @@ class FlushCursor final : public Cursor {
 
     Status start() {
         GPUJOIN_RETURN_IF_FAILED(work_.begin());
-        is_complete_ = tables_.sink().plan().completes_groups && tables_.are_complete();
+        if (tables_.sink().plan().completes_groups && !tables_.gave_out()) {
+            AddTime timer(&tables_.counters().ns);
+            GPUJOIN_RETURN_IF_FAILED(tables_.merge(work_.context()));
+            is_complete_ = tables_.is_one();
+        }
         return seek();
     }
     Status next(const Sink& sink, ResultBatch* result) override {

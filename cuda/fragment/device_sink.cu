@@ -2,6 +2,7 @@
 #include "cuda/fragment/device_sink.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace gpujoin::cuda {
 
@@ -31,6 +32,9 @@ Status DeviceSink::upload(const WorkContext& context) {
     GPUJOIN_RETURN_IF_FAILED(upload_vector(upload, is_truth_, &device_truths_));
     GPUJOIN_RETURN_IF_FAILED(upload_vector(upload, plan_.aggregates, &device_aggregates_));
     GPUJOIN_RETURN_IF_FAILED(upload_vector(upload, plan_.keys, &device_keys_));
+    std::vector<uint16_t> first_columns(plan_.keys.size());
+    std::iota(first_columns.begin(), first_columns.end(), uint16_t{0});
+    GPUJOIN_RETURN_IF_FAILED(upload_vector(upload, first_columns, &device_keys_of_groups_));
     GPUJOIN_RETURN_IF_FAILED(upload_vector(upload, summed_floats_, &device_summed_floats_));
     return context.stream.synchronize();
 }

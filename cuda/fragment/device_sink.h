@@ -29,6 +29,8 @@ class DeviceSink {
     const uint8_t* truth_flags() const { return device_truths_.data(); }  // by program
     const AggregateSpec* aggregates() const { return device_aggregates_.data(); }
     const uint16_t* keys() const { return device_keys_.data(); }
+    // The same of groups, whose keys are their first columns.
+    const uint16_t* keys_of_groups() const { return device_keys_of_groups_.data(); }
     const uint16_t* summed_float_programs() const { return device_summed_floats_.data(); }
 
   private:
@@ -40,6 +42,7 @@ class DeviceSink {
     DeviceArray<uint8_t> device_truths_;
     DeviceArray<AggregateSpec> device_aggregates_;
     DeviceArray<uint16_t> device_keys_;
+    DeviceArray<uint16_t> device_keys_of_groups_;
     DeviceArray<uint16_t> device_summed_floats_;
 };
 

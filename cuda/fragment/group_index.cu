@@ -176,19 +176,20 @@ Status GroupIndex::make_room(const WorkContext& context, uint64_t groups) {
     return {};
 }
 
-Status GroupIndex::find(const WorkContext& context, const RowPiece& piece, const uint32_t* live,
-                        const PickedView* stored, uint64_t groups, uint32_t* new_groups) {
+Status GroupIndex::find(const WorkContext& context, const RowPiece& piece, const uint16_t* keys,
+                        const uint32_t* live, const PickedView* stored, uint64_t groups,
+                        uint32_t* new_groups) {
     const bool has_keys = !sink_.plan().keys.empty();
     GPUJOIN_RETURN_IF_FAILED(make_room(context, has_keys ? groups + piece.rows : 1));
     GPUJOIN_RETURN_IF_FAILED(places_.reserve(context.account, piece.rows, context.handle()));
     GPUJOIN_RETURN_IF_FAILED(new_rows_.reserve(context.account, piece.rows + 1, context.handle()));
     uint32_t* count = new_rows_.data() + piece.rows;
     GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), count, 0, 1));
-    const KeyView keys{piece.inputs, stored, sink_.keys(), static_cast<uint32_t>(sink_.plan().keys.size())};
+    const KeyView view{piece.inputs, stored, keys, static_cast<uint32_t>(sink_.plan().keys.size())};
     auto* slots = reinterpret_cast<unsigned long long*>(slots_.data());
     GPUJOIN_RETURN_IF_FAILED(for_each_warp(
         context.handle(), piece.words(),
-        FindGroups{keys, piece, live, slots, slots_.size() - 1, places_.data(), new_rows_.data(), count}));
+        FindGroups{view, piece, live, slots, slots_.size() - 1, places_.data(), new_rows_.data(), count}));
     return read_back(context, count, new_groups);
 }
 

@@ -16,10 +16,10 @@ class GroupIndex {
   public:
     explicit GroupIndex(const DeviceSink& sink) : sink_(sink) {}
 
-    // Looks up the live rows of a piece. stored: the columns of so many groups, keys first, on the device.
-    // Finds how many rows begin a group each, which are in new_rows(). Waits for the stream. What is refused
-    // changes nothing.
-    Status find(const WorkContext& context, const RowPiece& piece, const uint32_t* live,
+    // Looks up the live rows of a piece, whose keys are those of its inputs (numbers, on the device). stored:
+    // the columns of so many groups, keys first, on the device. Finds how many rows begin a group each, which
+    // are in new_rows(). Waits for the stream. What is refused changes nothing.
+    Status find(const WorkContext& context, const RowPiece& piece, const uint16_t* keys, const uint32_t* live,
                 const PickedView* stored, uint64_t groups, uint32_t* new_groups);
     // Makes groups of the new rows, from number `groups` on, or forgets them.
     Status keep(const WorkContext& context, const RowPiece& piece, const uint32_t* live, uint64_t groups,

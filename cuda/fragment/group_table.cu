@@ -1,7 +1,10 @@
 // Finding groups, making room for new ones, and adding to all.
 #include "cuda/fragment/group_table.h"
 
+#include <algorithm>
+
 #include "cuda/fragment/renew_vector.h"
+#include "cuda/work/launch.cuh"
 
 namespace gpujoin::cuda {
 
@@ -10,11 +13,25 @@ namespace {
 // Beyond so many groups it costs more memory than what is saved of the client's work on groups that come
 // again.
 constexpr uint64_t kMostGroups = 4u << 20;
+// The same where they are merged in the end: as many as have numbers.
+constexpr uint64_t kMostGroupsToMerge = 1u << 30;
+
+// So many groups are merged at a time, a multiple of a warp's rows.
+constexpr uint32_t kGroupsAtOnce = 1u << 15;
+
+// A bit for each row, in words.
+Status set_bits(const WorkContext& context, uint64_t rows, uint32_t* bits) {
+    return for_each(context.handle(), (rows + 31) / 32, [=] __device__(uint64_t word) {
+        const uint64_t left = rows - word * 32;
+        bits[word] = left < 32 ? (1u << left) - 1 : ~0u;
+    });
+}
 
 }  // namespace
 
 GroupTable::GroupTable(const DeviceSink& sink)
     : sink_(sink),
+      most_groups_(sink.plan().completes_groups ? kMostGroupsToMerge : kMostGroups),
       store_(sink.plan().group_columns),
       index_(sink),
       totals_(sink, &store_),
@@ -28,29 +45,21 @@ Status GroupTable::refresh(const WorkContext& context) {
     return {};
 }
 
-Status GroupTable::begin_groups(const WorkContext& context, std::span<const PickedView> inputs,
-                                uint32_t new_groups) {
-    const SinkPlan& plan = sink_.plan();
-    for (size_t i = 0; i < plan.keys.size(); i++) from_[i] = inputs[plan.keys[i]];
-    for (size_t i = 0; i < plan.aggregates.size(); i++)
-        if (plan.aggregates[i].function == AggregateFunction::Any)
-            from_[plan.keys.size() + i] = inputs[plan.aggregates[i].value];
+Status GroupTable::begin_groups(const WorkContext& context, uint32_t new_groups) {
     GPUJOIN_RETURN_IF_FAILED(store_.make_room(context, store_.groups() + new_groups));
     GPUJOIN_RETURN_IF_FAILED(store_.write(context, from_, {0, index_.new_rows()}, new_groups));
     return totals_.begin(context, new_groups);
 }
 
-Status GroupTable::add(const WorkContext& context, const RowPiece& piece, std::span<const PickedView> inputs,
-                       const SinkValues& values, bool* is_full) {
-    *is_full = !totals_.has_range(values.sizes(), piece.rows);
-    if (*is_full) return {};
+Status GroupTable::find_groups(const WorkContext& context, const RowPiece& piece, const uint16_t* keys,
+                               const uint32_t* live, bool* is_full) {
     GPUJOIN_RETURN_IF_FAILED(refresh(context));
     uint32_t new_groups = 0;
-    const uint32_t* live = values.view().live;
-    GPUJOIN_RETURN_IF_FAILED(index_.find(context, piece, live, stored_.data(), store_.groups(), &new_groups));
-    *is_full = store_.groups() > 0 && store_.groups() + new_groups > kMostGroups;
+    GPUJOIN_RETURN_IF_FAILED(
+        index_.find(context, piece, keys, live, stored_.data(), store_.groups(), &new_groups));
+    *is_full = store_.groups() > 0 && store_.groups() + new_groups > most_groups_;
     Status status;
-    if (!*is_full && new_groups > 0) status = begin_groups(context, inputs, new_groups);
+    if (!*is_full && new_groups > 0) status = begin_groups(context, new_groups);
     if (*is_full || !status.ok()) {
         GPUJOIN_RETURN_IF_FAILED(index_.forget(context, piece, new_groups));
         return status;
@@ -58,11 +67,54 @@ Status GroupTable::add(const WorkContext& context, const RowPiece& piece, std::s
     if (store_.groups() + new_groups == 0) return {};  // all rows escaped, and there is nothing to add to
     GPUJOIN_RETURN_IF_FAILED(index_.keep(context, piece, live, store_.groups(), new_groups));
     store_.add(new_groups);
+    return {};
+}
+
+Status GroupTable::add(const WorkContext& context, const RowPiece& piece, std::span<const PickedView> inputs,
+                       const SinkValues& values, bool* is_full) {
+    *is_full = !totals_.has_range(values.sizes(), piece.rows);
+    if (*is_full) return {};
+    const SinkPlan& plan = sink_.plan();
+    for (size_t i = 0; i < plan.keys.size(); i++) from_[i] = inputs[plan.keys[i]];
+    for (size_t i = 0; i < plan.aggregates.size(); i++)
+        if (plan.aggregates[i].function == AggregateFunction::Any)
+            from_[plan.keys.size() + i] = inputs[plan.aggregates[i].value];
+    GPUJOIN_RETURN_IF_FAILED(find_groups(context, piece, sink_.keys(), values.view().live, is_full));
+    if (*is_full || store_.groups() == 0) return {};
     totals_.take_range(values.sizes());
     return totals_.add(context, values.view(), index_.groups_of_rows());
 }
 
+Status GroupTable::merge_piece(const WorkContext& context, GroupTable* other, uint32_t rows) {
+    GPUJOIN_RETURN_IF_FAILED(all_.reserve(context.account, (rows + 31) / 32, context.handle()));
+    GPUJOIN_RETURN_IF_FAILED(set_bits(context, rows, all_.data()));
+    GPUJOIN_RETURN_IF_FAILED(other->refresh(context));
+    const RowPiece piece{other->stored_.data(), other->merged_, rows};
+    bool is_full = false;
+    GPUJOIN_RETURN_IF_FAILED(find_groups(context, piece, sink_.keys_of_groups(), all_.data(), &is_full));
+    if (is_full) return failure(Fault::DeviceMemory, "53200", "a table has no numbers left for groups");
+    return totals_.merge(context, &other->totals_, other->merged_, rows, index_.groups_of_rows());
+}
+
+Status GroupTable::merge(const WorkContext& context, GroupTable* other) {
+    if (!totals_.has_range(other->totals_.sizes(), other->groups())) return {};
+    from_ = other->store_.views();
+    for (size_t i = 0; i < sink_.plan().aggregates.size(); i++)
+        if (sink_.plan().aggregates[i].function != AggregateFunction::Any)
+            from_[sink_.plan().keys.size() + i] = {};
+    totals_.take_range(other->totals_.sizes());
+    while (other->merged_ < other->groups()) {
+        const uint32_t rows = std::min(other->groups() - other->merged_, kGroupsAtOnce);
+        GPUJOIN_RETURN_IF_FAILED(merge_piece(context, other, rows));
+        other->merged_ += rows;
+        GPUJOIN_RETURN_IF_FAILED(end_step(context));
+    }
+    other->clear();
+    return {};
+}
+
 void GroupTable::clear() {
+    merged_ = 0;
     store_.clear();
     index_.clear();
     totals_.clear();

@@ -17,6 +17,10 @@ class GroupTable {
     Status add(const WorkContext& context, const RowPiece& piece, std::span<const PickedView> inputs,
                const SinkValues& values, bool* is_full);
 
+    // Merges the groups of another table into this one, those first that it begins with; none where sums of
+    // floats would leave their range. What fails with Fault::DeviceMemory leaves each group in one of them.
+    Status merge(const WorkContext& context, GroupTable* other);
+
     // Before groups are read; clear() follows.
     Status close(const WorkContext& context) { return totals_.close(context); }
     void clear();
@@ -24,20 +28,30 @@ class GroupTable {
     void release() { index_.release(); }
 
     uint32_t groups() const { return static_cast<uint32_t>(store_.groups()); }
+    // Its first groups, which are in another table.
+    uint32_t merged() const { return merged_; }
     // The columns of groups, as results have them.
     std::vector<PickedView> columns() const { return store_.views(); }
 
   private:
-    Status begin_groups(const WorkContext& context, std::span<const PickedView> inputs, uint32_t new_groups);
+    // Has a group for each of the live rows, in which the groups' columns are those of from_. Full: there
+    // would be too many.
+    Status find_groups(const WorkContext& context, const RowPiece& piece, const uint16_t* keys,
+                       const uint32_t* live, bool* is_full);
+    Status begin_groups(const WorkContext& context, uint32_t new_groups);
+    Status merge_piece(const WorkContext& context, GroupTable* other, uint32_t rows);
     Status refresh(const WorkContext& context);
 
     const DeviceSink& sink_;
+    const uint64_t most_groups_;
+    uint32_t merged_ = 0;
     GroupStore store_;
     GroupIndex index_;
     GroupTotals totals_;
     DeviceArray<PickedView> stored_;  // the store's columns
     uint64_t version_ = 0;            // of the store
     std::vector<PickedView> from_;    // by column of the store: the input whose value a group keeps
+    DeviceArray<uint32_t> all_;       // words of bits, all set: the rows of pieces that are merged
 };
 
 }  // namespace gpujoin::cuda

@@ -41,10 +41,26 @@ class GroupTables {
 
     // Groups of a table go to the client, which will get them again when there are more of them.
     void note_given_out() { gave_out_ = true; }
-    // While no batch runs: whether what is left are complete groups.
-    bool are_complete() const {
-        return !gave_out_ && std::count_if(all_.begin(), all_.end(),
-                                           [](const auto& table) { return table->groups() > 0; }) <= 1;
+    bool gave_out() const { return gave_out_; }
+    // While no batch runs: merges all groups into one table, as far as there is memory.
+    Status merge(const WorkContext& context) {
+        GroupTable* into = next_filled();
+        if (!into) return {};
+        for (const auto& table : all_)
+            if (table->groups() > into->groups()) into = table.get();
+        for (const auto& table : all_) {
+            if (table.get() == into || table->groups() == 0) continue;
+            const Status status = into->merge(context, table.get());
+            if (status.fault == Fault::DeviceMemory) return {};
+            GPUJOIN_RETURN_IF_FAILED(status);
+        }
+        return {};
+    }
+
+    // While no batch runs: whether one table has all groups that are left.
+    bool is_one() const {
+        return std::count_if(all_.begin(), all_.end(),
+                             [](const auto& table) { return table->groups() > 0; }) <= 1;
     }
 
     // While no batch runs: the next table that has groups, or nullptr.

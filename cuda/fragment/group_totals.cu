@@ -51,18 +51,18 @@ __device__ void begin_total(const TotalView& total, uint64_t group) {
     words[group] = 0;
 }
 
-// Adds what a group has in one place to what it has in another.
-__device__ void add_total(const TotalView& from, uint32_t group, const TotalView& to) {
-    if (from.null_flags[group]) return;
+// Adds what a group has in one place to what it has in another, where it may have another number.
+__device__ void add_total(const TotalView& from, uint32_t number, const TotalView& to, uint32_t group) {
+    if (from.null_flags && from.null_flags[number]) return;
     if (to.null_flags) to.null_flags[group] = 0;
     if (from.spec.function == AggregateFunction::Count) {
         const auto* counts = reinterpret_cast<const unsigned long long*>(from.values);
-        atomicAdd(reinterpret_cast<unsigned long long*>(to.values) + group, counts[group]);
+        atomicAdd(reinterpret_cast<unsigned long long*>(to.values) + group, counts[number]);
         return;
     }
     with_kind(from, [&](auto kind) {
         using Kind = decltype(kind);
-        Kind::add(to.values, group, Kind::read(from.values, group));
+        Kind::add(to.values, group, Kind::read(from.values, number));
     });
 }
 
@@ -122,7 +122,7 @@ struct AddRowsOfFewGroups {
             rows.add(own, word);
         __syncthreads();
         for (uint32_t group = threadIdx.x; group < groups; group += kBlockThreads)
-            add_total(own, group, total);
+            add_total(own, group, total, group);
     }
 };
 
@@ -130,6 +130,14 @@ Status begin_totals(const WorkContext& context, const TotalView* totals, uint64_
                     uint64_t groups) {
     return for_each(context.handle(), count * groups,
                     [=] __device__(uint64_t i) { begin_total(totals[i / groups], first + i % groups); });
+}
+
+Status merge_totals(const WorkContext& context, const TotalView* from, uint64_t count, uint64_t first,
+                    uint64_t groups, const TotalView* to, const uint32_t* groups_of_rows) {
+    return for_each(context.handle(), count * groups, [=] __device__(uint64_t i) {
+        const uint64_t total = i / groups, row = i % groups;
+        add_total(from[total], static_cast<uint32_t>(first + row), to[total], groups_of_rows[row]);
+    });
 }
 
 Status restore_floats(const WorkContext& context, const TotalView* totals, uint64_t count, uint64_t groups) {
@@ -194,6 +202,13 @@ Status GroupTotals::add(const WorkContext& context, const SinkValuesView& values
     const uint64_t stretches = (values.words + AddRowsOfFewGroups::kWords - 1) / AddRowsOfFewGroups::kWords;
     return for_each_block(context.handle(), totals_.size() * stretches,
                           AddRowsOfFewGroups{rows, stretches, static_cast<uint32_t>(store_.groups())});
+}
+
+Status GroupTotals::merge(const WorkContext& context, GroupTotals* other, uint64_t first, uint64_t groups,
+                          const uint32_t* groups_of_rows) {
+    GPUJOIN_RETURN_IF_FAILED(other->refresh(context));
+    return merge_totals(context, other->device_totals_.data(), totals_.size(), first, groups,
+                        device_totals_.data(), groups_of_rows);
 }
 
 Status GroupTotals::close(const WorkContext& context) {

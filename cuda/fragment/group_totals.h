@@ -27,11 +27,16 @@ class GroupTotals {
     // the range of floats, which is PostgreSQL's to report. take_range(): they will be added.
     bool has_range(const std::vector<double>& sizes, uint64_t rows) const;
     void take_range(const std::vector<double>& sizes);
+    // What was added amounts to.
+    const std::vector<double>& sizes() const { return sizes_; }
 
     // Begins groups, the next ones of the store, which has room for them.
     Status begin(const WorkContext& context, uint64_t groups);
     // Adds the live rows to their groups.
     Status add(const WorkContext& context, const SinkValuesView& values, const uint32_t* groups_of_rows);
+    // Adds what so many groups of another table have, from `first` on, to groups of this one.
+    Status merge(const WorkContext& context, GroupTotals* other, uint64_t first, uint64_t groups,
+                 const uint32_t* groups_of_rows);
     // Before groups are given out.
     Status close(const WorkContext& context);
     void clear();

@@ -19,7 +19,7 @@ class GroupWriter {
 
     Status start(const WorkContext& context, GroupTable* table) {
         columns_ = table->columns();
-        written_ = 0;
+        written_ = table->merged();
         return table->close(context);
     }
     // done: that was the last of it.

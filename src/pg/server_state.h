@@ -34,7 +34,7 @@ void read_server_facts(ServerFacts* facts);
 // What the planner needs of them, which asks for each pair of relations.
 struct PlanningFacts {
     uint64 host_memory;
-    bool has_gpu;
+    uint64 engine_memory;  // bytes that joins may take where the engine has their rows
     EngineRates rates;
 };
 void read_planning_facts(PlanningFacts* facts);

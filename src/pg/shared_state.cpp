@@ -112,7 +112,8 @@ void read_server_facts(ServerFacts* facts) {
 
 void read_planning_facts(PlanningFacts* facts) {
     SpinLockAcquire(&shared->lock);
-    *facts = {shared->facts.host_memory, shared->facts.has_gpu, shared->facts.rates};
+    const ServerFacts& known = shared->facts;
+    *facts = {known.host_memory, known.has_gpu ? known.device_memory : known.host_memory, known.rates};
     SpinLockRelease(&shared->lock);
 }
 

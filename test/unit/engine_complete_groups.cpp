@@ -1,6 +1,8 @@
 // Complete groups: asked for, each comes once, though batches that run at the same time have tables of their
 // own, and tables are set aside when they are full; where that cannot be, nothing says so, and the groups are
 // right nevertheless.
+#include <cmath>
+
 #include "engine_group_tables.h"
 
 namespace gpujoin::test {
@@ -25,7 +27,6 @@ class CompleteGroups : public FragmentGroups {
         drain_groups(*cursor, fragment, 1u << 16, came);
     }
 
-    // Of the CPU engine each group comes once; a GPU does not merge its tables so far.
     void expect_complete(TestGroups& fragment, uint64_t batch_rows, const std::string& what) {
         fragment.spec().completes_groups = 1;
         std::unique_ptr<Fragment> opened;
@@ -36,14 +37,8 @@ class CompleteGroups : public FragmentGroups {
             run_together(*opened, fragment, batch_rows, &came);
             if (HasFatalFailure()) return;
             expect_same_groups(fragment, came, what);
-            const bool is_complete = came.complete_results > 0;
-            EXPECT_TRUE(came.complete_results == came.results || !is_complete) << what;
-            if (is_complete) {
-                EXPECT_EQ(came.partial_groups, came.groups.size()) << what;
-            }
-            if (GetParam() == "cpu") {
-                EXPECT_EQ(came.complete_results, came.results) << what;
-            }
+            EXPECT_EQ(came.complete_results, came.results) << what;
+            EXPECT_EQ(came.partial_groups, came.groups.size()) << what;
             ASSERT_OK(opened->rewind());
             EXPECT_TRUE(run == 0 || host_memory_.used() <= used + used / 2 + (1u << 20))
                 << what << ": tables of run " << run << " stay";
@@ -95,10 +90,16 @@ TEST_P(CompleteGroups, OfTablesThatAreFull) {
     expect_complete(fragment, kRows, "full tables");
 }
 
-// Sums of floats are not merged: what comes are partial groups.
-TEST_P(CompleteGroups, SumsOfFloatsArePartial) {
+// Sums of floats are not merged where they might leave the range of floats, and not at all by the CPU engine:
+// what comes are partial groups.
+class CompleteSumsOfFloats : public CompleteGroups {
+  protected:
+    void expect_groups(double scale, bool are_complete);
+};
+
+void CompleteSumsOfFloats::expect_groups(double scale, bool are_complete) {
     std::vector<std::optional<double>> numbers;
-    for (int i = 0; i < 4000; i++) numbers.push_back(i % 9 ? std::optional(i / 2.0) : std::nullopt);
+    for (int i = 0; i < 4000; i++) numbers.push_back(i % 9 ? std::optional(scale * i) : std::nullopt);
     Table table = make_table({integers(20)}, 4000, 5);
     table.columns.push_back(column_of_doubles(numbers));
     TestGroups fragment(std::move(table));
@@ -110,35 +111,55 @@ TEST_P(CompleteGroups, SumsOfFloatsArePartial) {
     Came came;
     run_together(*opened, fragment, 1000, &came);
     expect_same_groups(fragment, came, "floats");
-    EXPECT_EQ(came.complete_results, 0u);
+    EXPECT_EQ(came.complete_results, are_complete ? came.results : 0u);
 }
 
-// Where there is no memory to merge, or even to hold all groups, they come as partial ones.
-TEST_P(CompleteGroups, ArePartialWithoutMemory) {
-    TestGroups fragment(make_table({{fixed_column(ColumnType::Fixed8), 1u << 30, false, 0}}, 40'000, 7));
+TEST_P(CompleteSumsOfFloats, WhereTheyStayInRange) {
+    expect_groups(0.5, GetParam() != "cpu");
+    expect_groups(std::ldexp(1.0, 1001), false);
+}
+
+class CompleteGroupsInMemory : public CompleteGroups {
+  protected:
+    // Has the groups of four batches with less and less memory, until they come as partial ones.
+    void expect_groups_in(uint64_t most, uint64_t batch_rows);
+};
+
+void CompleteGroupsInMemory::expect_groups_in(uint64_t most, uint64_t batch_rows) {
+    TestGroups fragment(
+        make_table({{fixed_column(ColumnType::Fixed8), 1u << 30, false, 0}}, 4 * batch_rows, 7));
     fragment.input(source_column(0)).key(0);
     fragment.aggregate(Function::Count);
     fragment.spec().completes_groups = 1;
     bool was_complete = false, was_partial = false;
-    for (uint64_t memory = 1u << 20; memory < 32u << 20; memory += memory / 2) {
-        Ledger host(memory);
-        Limits scarce = limits();
-        scarce.host_memory = &host;
+    for (uint64_t memory = most; !was_partial; memory -= memory / 4) {
+        Ledger host(memory), device(memory);
+        const Limits scarce{&host, &device, &cancel_};
         std::unique_ptr<Fragment> opened;
         open_fragment(*engine_, fragment, scarce, &opened);
         if (HasFatalFailure()) return;
         Came came;
-        run_together(*opened, fragment, 10'000, &came);
+        run_together(*opened, fragment, batch_rows, &came);
         if (HasFatalFailure()) return;
         expect_same_groups(fragment, came, std::to_string(memory) + " bytes");
         (came.complete_results == came.results ? was_complete : was_partial) = true;
     }
-    if (GetParam() == "cpu") {
-        EXPECT_TRUE(was_complete && was_partial);
-    }
+    EXPECT_TRUE(was_complete);
+}
+
+// Where there is no memory to merge, or even to hold all groups.
+TEST_P(CompleteGroupsInMemory, FewGroups) {
+    expect_groups_in(32u << 20, 10'000);
+}
+
+// Some of a table's groups are merged, and then there is no more memory.
+TEST_P(CompleteGroupsInMemory, SomeGroupsOfATable) {
+    expect_groups_in(24u << 20, 35'000);
 }
 
 GPUJOIN_FOR_EACH_ENGINE(CompleteGroups);
+GPUJOIN_FOR_EACH_ENGINE(CompleteSumsOfFloats);
+GPUJOIN_FOR_EACH_ENGINE(CompleteGroupsInMemory);
 
 }  // namespace
 }  // namespace gpujoin::test

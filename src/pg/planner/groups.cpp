@@ -312,7 +312,7 @@ void add_distinct_path(const GroupCall& call, const GpuJoinPath* partial) {
 // more.
 void displace_loops(const GroupCall& call, const RelOptInfo* input, const Chain* chain, const Path* path) {
     if (chain->risk > 0 || chain->length == 0) return;
-    const Cost worth = worth_of_steadiness(input);
+    const Cost worth = worth_of_steadiness(input, quick_facts_of(path).gathers);
     if (worth == 0) return;
     ListCell* cell;
     foreach (cell, call.grouped->pathlist) {
@@ -502,8 +502,7 @@ void propose_groups(PlannerInfo* root, RelOptInfo* input, RelOptInfo* output,
     call.final = final_target(call);
     call.target = partial_target(call);
     call.groups = estimate_groups_of(call, input->rows);
-    call.may_repeat =
-        server.has_gpu || call.groups * kBytesOfGroup > static_cast<double>(server.host_memory) / 2;
+    call.may_repeat = call.groups * kBytesOfGroup > static_cast<double>(server.engine_memory) / 2;
     call.engine = engine_costs(server.rates);
     if (call.distinct && call.may_repeat && !setting_force) return refuse_whole(grouping, verdict);
     add_grouped_paths(call, input);
