@@ -7,13 +7,13 @@
 
 #include "pg/allocate.h"
 #include "pg/compat.h"
+#include "pg/keeper_processes.h"
 #include "wire/build.h"
 
 extern "C" {
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "nodes/nodes.h"
-#include "postmaster/bgworker.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
@@ -28,7 +28,7 @@ namespace {
 
 uint64 asked_plans = 0;  // by this process
 
-constexpr int kPlaces = 16;
+constexpr int kPlaces = 32;
 constexpr int kKeepers = 8;  // at once, each of a database
 constexpr const char* kLockName = "gpujoin_keep_requests";
 constexpr int kStartMs = 30000;    // for a keeper to come; then another one is started
@@ -155,19 +155,6 @@ void leave(Oid database) {
 
 // --- Keepers come and go
 
-bool start_keeper(Oid database) {
-    BackgroundWorker worker = {};
-    strlcpy(worker.bgw_name, "gpujoin keeper", BGW_MAXLEN);
-    strlcpy(worker.bgw_type, "gpujoin keeper", BGW_MAXLEN);
-    worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
-    worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
-    worker.bgw_restart_time = BGW_NEVER_RESTART;
-    worker.bgw_main_arg = ObjectIdGetDatum(database);
-    strlcpy(worker.bgw_library_name, "gpujoin", sizeof worker.bgw_library_name);
-    strlcpy(worker.bgw_function_name, "gpujoin_keeper_main", sizeof worker.bgw_function_name);
-    return RegisterDynamicBackgroundWorker(&worker, nullptr);
-}
-
 // With the lock held.
 bool is_there_or_starts(Oid database, TimestampTz now) {
     Keeper* keeper = find_keeper(database);
@@ -246,9 +233,9 @@ bool hand_to_keeper(const KeepRequest* request) {
     const TimestampTz now = GetCurrentTimestamp();
     LWLockAcquire(lock, LW_EXCLUSIVE);
     const Place* known = find_known(number, now);
-    bool is_taken = known && is_over(*known);
     Place* room = known ? nullptr : find_room(now);
-    if (!is_taken && (known || room)) is_taken = is_there_or_starts(request->database, now);
+    const bool was_dealt_with = known && is_over(*known);
+    const bool is_taken = was_dealt_with || is_there_or_starts(request->database, now);
     if (is_taken && room) {
         room->stage = Stage::Waiting;
         room->number = number;

@@ -50,7 +50,8 @@ void add_wanted_column(KeepRequest* request, Relation relation, WantedColumn col
 // Has the keeper of this database come, for requests that follow at once. False where there can be none.
 bool call_keeper();
 
-// True: the keeper sees to it, or did so a short time ago; false where there can be none.
+// True: the keeper sees to it, did so a short time ago, or has so much to do that it is to be asked again
+// later; false where there can be none.
 bool hand_to_keeper(const KeepRequest* request);
 
 // While a plan is started that is not to be run: its scans ask for what they would use if it were kept.

@@ -5,6 +5,7 @@
 #include "pg/entry_points.h"
 #include "pg/join_hook.h"
 #include "pg/keep_requests.h"
+#include "pg/keep_sharing.h"
 #include "pg/kept_tables.h"
 #include "pg/query_end.h"
 #include "pg/running_joins.h"
@@ -43,6 +44,7 @@ void _PG_init(void) {
     install_shared_state();
     install_kept_tables();
     install_keep_requests();
+    install_keep_sharing();
     install_prospects();
     install_running_joins();
     if (!IsBinaryUpgrade) register_supervisor();

@@ -17,6 +17,7 @@ bool setting_aggregate = true;
 bool setting_decorrelate = true;
 bool setting_carry = false;
 bool setting_keep_in_background = true;
+int setting_keep_workers = 0;
 int setting_algorithm = static_cast<int>(Algorithm::Auto);
 char* setting_device = nullptr;
 int setting_device_memory = 0;
@@ -115,6 +116,11 @@ void define_planner_settings() {
         "gpujoin.keep_in_background",
         "Lets a process of its own read tables whose columns are to be kept, rather than queries.", nullptr,
         &setting_keep_in_background, setting_keep_in_background, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable(
+        "gpujoin.keep_workers",
+        "Sets how many processes of a database read tables whose columns are to be kept.",
+        "Zero means a quarter of the processors, or of max_worker_processes, at most four.",
+        &setting_keep_workers, setting_keep_workers, 0, 16, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
     DefineCustomBoolVariable("gpujoin.carry",
                              "Sends wanted probe columns through joins rather than keeping them.",
                              "For measurements and tests.", &setting_carry, setting_carry, PGC_USERSET,

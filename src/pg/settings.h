@@ -13,12 +13,13 @@ extern bool setting_chain;        // gpujoin.chain: several joins in one node
 extern bool setting_aggregate;    // gpujoin.aggregate: aggregates above joins, in the same node
 extern bool setting_decorrelate;  // gpujoin.decorrelate: correlated subqueries as joins
 extern bool setting_keep_in_background;  // gpujoin.keep_in_background: the keeper reads what is to be kept
-extern bool setting_carry;               // gpujoin.carry: probe columns go through the engine where they can
-extern int setting_algorithm;            // gpujoin.algorithm: an Algorithm
-extern char* setting_device;             // gpujoin.device (postmaster): auto, cpu, or GPU numbers
-extern int setting_device_memory;        // MB, 0: four fifths of what is free when the server starts
-extern int setting_staging_memory;       // MB
-extern int setting_keep_memory;          // MB, 0: no columns are kept, -1: the server's default
+extern int setting_keep_workers;    // gpujoin.keep_workers: processes of a database that do so; 0: as suits
+extern bool setting_carry;          // gpujoin.carry: probe columns go through the engine where they can
+extern int setting_algorithm;       // gpujoin.algorithm: an Algorithm
+extern char* setting_device;        // gpujoin.device (postmaster): auto, cpu, or GPU numbers
+extern int setting_device_memory;   // MB, 0: four fifths of what is free when the server starts
+extern int setting_staging_memory;  // MB
+extern int setting_keep_memory;     // MB, 0: no columns are kept, -1: the server's default
 extern int setting_host_memory;     // MB, 0: half of what the machine or container has, beside shared_buffers
 extern int setting_cpu_threads;     // 0: all
 extern int setting_server_timeout;  // ms that the server may take to answer a heartbeat

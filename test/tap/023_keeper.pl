@@ -115,6 +115,45 @@ is(kept_chunks('postgres', 'sold'), '0', 'before it has kept what it was asked f
 is(forced('postgres', $query), core('postgres', $query), "rows are core's");
 ok(wait_until(sub { forced('postgres', $query); kept_chunks('postgres', 'sold') eq '2' }), 'and another keeper keeps it');
 
+# Helpers share the chunks of a table with the keeper. One that is ended while the keeper waits for its chunk leaves that to a
+# later keeper.
+$node->safe_psql('postgres', 'ALTER SYSTEM SET gpujoin.keep_workers = 3');
+$node->reload;
+sub helpers { return $node->safe_psql('postgres', "SELECT coalesce(min(pid), 0) FROM pg_stat_activity WHERE backend_type = 'gpujoin keeper''s helper'"); }
+make_table('postgres', 'split', 1800000);
+my $split = 'SELECT k, count(*) AS c, sum(i) AS s FROM split GROUP BY k';
+$rows = core('postgres', $split);
+for my $run (1 .. 2) { is(forced('postgres', $split), $rows, "run $run gives core's rows"); }
+ok(wait_until(sub { helpers() ne '0' }), 'a helper comes');
+ok(wait_until(sub { $node->safe_psql('postgres', "SET gpujoin.force = on; EXPLAIN (ANALYZE) $split") =~ /Kept: ([2-9]) of \1 chunks, blocks read 0/ }),
+	'all chunks are kept');
+is(forced('postgres', $split), $rows, "rows of what several have kept are core's");
+ok(wait_until(sub { keepers() eq '0' && helpers() eq '0' }), 'all leave');
+$node->safe_psql('postgres', 'SELECT gpujoin_forget()');
+ok(wait_until(sub { forced('postgres', $split); helpers() ne '0' }), 'a helper comes again');
+$node->safe_psql('postgres', 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = \'gpujoin keeper\'\'s helper\'');
+ok(wait_until(sub { keepers() eq '0' && helpers() eq '0' }), 'the keeper does not wait for helpers that are gone');
+is(forced('postgres', $split), $rows, "rows are core's");
+
+# More is asked for than there are places for: nobody makes chunks for want of one.
+$node->safe_psql('postgres', 'ALTER SYSTEM RESET gpujoin.keep_workers; SELECT gpujoin_forget()');
+$node->reload;
+for my $number (1 .. 36) { $node->safe_psql('postgres', "CREATE TABLE many$number AS SELECT i, repeat('x', 60) AS pad FROM generate_series(1, 30000) i; VACUUM ANALYZE many$number"); }
+$keeper = call_keeper();
+kill 'STOP', $keeper;
+my $made = 0;
+for my $number (1 .. 36)
+{
+	my $sum = "SELECT 1, count(*) AS c, sum(i) AS s FROM many$number";
+	$different++ if forced('postgres', $sum) ne core('postgres', $sum) or forced('postgres', $sum) ne core('postgres', $sum);
+	$made += kept_chunks('postgres', "many$number");
+}
+is("$made $different", '0 0', 'no query keeps what the keeper has no place for');
+kill 'CONT', $keeper;
+ok( wait_until(sub { forced('postgres', 'SELECT 1, count(*) AS c, sum(i) AS s FROM many36'); kept_chunks('postgres', 'many36') eq '1' }),
+	'and it is asked again later');
+ok(wait_until(sub { keepers() eq '0' }), 'it leaves in the end');
+
 # There is no room: it is not tried again by every scan.
 $node->append_conf('postgresql.conf', "gpujoin.keep_memory = '4MB'\n");
 $node->restart;

@@ -1,13 +1,15 @@
 // The keeper of a database: a process that reads tables so that the server keeps columns of them, because
-// backends have asked for them (keep_requests.h), and ends when nobody asks any more. It works in short
-// transactions, so that who wants to alter a table or drop the database waits hardly longer than without:
-// when it finds somebody waiting for either, it gives up. Reads nothing but what scans would, and shows
-// nobody what it reads.
+// backends have asked for them (keep_requests.h), and ends when nobody asks any more. Helpers, which are
+// processes, too, share the chunks of a table with it (keep_sharing.h). All work in short transactions, so
+// that who wants to alter a table or drop the database waits hardly longer than without: when it finds
+// somebody waiting for either, it gives up. Reads nothing but what scans would, and shows nobody what it
+// reads.
 #include "pg/allocate.h"
 #include "pg/compat.h"
 #include "pg/executor/keeping.h"
 #include "pg/executor/kept_share.h"
 #include "pg/executor/requested_columns.h"
+#include "pg/keep_sharing.h"
 #include "pg/kept_tables.h"
 
 extern "C" {
@@ -26,6 +28,7 @@ extern "C" {
 #include "utils/timestamp.h"
 
 PGDLLEXPORT void gpujoin_keeper_main(Datum argument);
+PGDLLEXPORT void gpujoin_keeper_helper_main(Datum argument);
 }
 
 namespace gpujoin {
@@ -37,13 +40,12 @@ constexpr int kPatienceMs = 500;
 constexpr int kPollMs = 20;
 constexpr int kBatchMs = 60;  // after which a batch has come to its end
 
-// How far it has come with a request.
+// What the keeper keeps now.
 struct Keeping {
-    uint32 chunks;  // of the table
-    uint32 done;
+    bool is_shared;  // its chunks are: the table has been looked at
+    ChunkKey table;
     uint64 blocks;
-    uint64 kept;
-    bool has_failed;  // for want of room, or because it is not to be kept any more
+    Bitmapset* attributes;  // of its columns
 };
 
 // What has been kept for a plan is told when all of it is: it was asked for because together it makes the
@@ -71,10 +73,10 @@ void end_batch() {
     is_batch_whole = true;
 }
 
-void note_kept(const ChunkKey& table, uint64 kept, uint64 blocks, const Bitmapset* attributes) {
+void note_kept(const Keeping& keeping, uint64 kept) {
     MemoryContext before = MemoryContextSwitchTo(TopMemoryContext);
     auto* note = zeroed<KeptNote>();
-    *note = {table, kept, blocks, bms_copy(attributes)};
+    *note = {keeping.table, kept, keeping.blocks, keeping.attributes};
     notes = lappend(notes, note);
     MemoryContextSwitchTo(before);
 }
@@ -98,51 +100,74 @@ Bitmapset* attributes_of(const KeptColumns* columns) {
     return attributes;
 }
 
-void keep_chunks(Relation relation, const KeptColumns* columns, Keeping* keeping) {
+void begin_to_share(const KeepRequest* request, Relation relation, const KeptColumns* columns,
+                    Keeping* keeping) {
+    MemoryContext before = MemoryContextSwitchTo(TopMemoryContext);
+    const uint64 blocks = RelationGetNumberOfBlocks(relation);
+    *keeping = {true, chunk_key(relation, 0), blocks, attributes_of(columns)};
+    MemoryContextSwitchTo(before);
+    share_chunks(request, blocks, chunks_of_blocks(blocks));
+}
+
+// Takes chunks as long as a transaction may last. False: there are none left.
+bool keep_chunks(Relation relation, const KeptColumns* columns, uint64 blocks) {
     Client* client = open_to_keep(zeroed<FragmentSpec>());
     KeptMaker* maker = make_kept_maker(relation, columns);
     const TimestampTz start = GetCurrentTimestamp();
-    while (keeping->done < keeping->chunks && !keeping->has_failed &&
-           !TimestampDifferenceExceeds(start, GetCurrentTimestamp(), kTransactionMs)) {
+    bool is_over = false;
+    while (!is_over && !TimestampDifferenceExceeds(start, GetCurrentTimestamp(), kTransactionMs)) {
+        uint32 chunk = 0;
+        is_over = !take_chunk(&chunk);
+        if (is_over) break;
         uint64 kept = 0;
-        keeping->has_failed = !keep_chunk(maker, client, relation, columns, keeping->done, keeping->blocks,
-                                          Thoroughness::AsScans, &kept);
-        keeping->kept += kept;
-        keeping->done++;
+        const bool is_kept =
+            keep_chunk(maker, client, relation, columns, chunk, blocks, Thoroughness::AsScans, &kept);
+        end_chunk(is_kept, kept);
     }
     client_close(client);
-    if (keeping->done == keeping->chunks && !keeping->has_failed)
-        note_kept(chunk_key(relation, 0), keeping->kept, keeping->blocks, attributes_of(columns));
+    return !is_over;
 }
 
-// Some of its chunks, in a transaction.
-void keep_some(const KeepRequest* request, Keeping* keeping) {
+// Some of the chunks, in a transaction. keeping: nullptr where the process helps. blocks: of the table, where
+// it is shared. False: there are none left, or the table is not to be kept.
+bool keep_some(const KeepRequest* request, Keeping* keeping, uint64 blocks) {
     SetCurrentStatementStartTimestamp();
     StartTransactionCommand();
     PushActiveSnapshot(GetTransactionSnapshot());
     Relation relation = open_table(request->table);
     KeptColumns columns;
-    keeping->has_failed =
-        !relation || !find_requested(request, relation, &columns) || !may_keep_now(relation);
-    if (!keeping->has_failed) {
-        if (keeping->blocks == 0) {
-            keeping->blocks = RelationGetNumberOfBlocks(relation);
-            keeping->chunks = chunks_of_blocks(keeping->blocks);
-        }
-        keep_chunks(relation, &columns, keeping);
+    const bool may_keep = relation && find_requested(request, relation, &columns) && may_keep_now(relation);
+    bool goes_on = false;
+    if (may_keep) {
+        if (keeping && !keeping->is_shared) begin_to_share(request, relation, &columns, keeping);
+        goes_on = keep_chunks(relation, &columns, keeping ? keeping->blocks : blocks);
+    } else {
+        give_up_chunks();
     }
     if (relation) relation_close(relation, NoLock);
     PopActiveSnapshot();
     CommitTransactionCommand();
+    return goes_on;
+}
+
+void wait_a_little() {
+    WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, kPollMs, PG_WAIT_EXTENSION);
+    ResetLatch(MyLatch);
+    CHECK_FOR_INTERRUPTS();
 }
 
 bool keep(const KeepRequest* request) {
     Keeping keeping = {};
-    do {
-        CHECK_FOR_INTERRUPTS();
-        keep_some(request, &keeping);
-    } while (!keeping.has_failed && keeping.done < keeping.chunks);
-    return !keeping.has_failed;
+    while (keep_some(request, &keeping, 0)) CHECK_FOR_INTERRUPTS();
+    if (!keeping.is_shared) return false;
+    SharedKeeping shared = shared_keeping();
+    for (; !shared.is_over; shared = shared_keeping()) wait_a_little();
+    end_sharing();
+    if (shared.has_failed)
+        bms_free(keeping.attributes);
+    else
+        note_kept(keeping, shared.kept);
+    return !shared.has_failed;
 }
 
 void keep_next(const KeepRequest* request, uint64 batch) {
@@ -162,10 +187,26 @@ void keep_what_is_asked(Oid database) {
             idle_ms = 0;
         }
         if (idle_ms >= kBatchMs) end_batch();
-        WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, kPollMs, PG_WAIT_EXTENSION);
-        ResetLatch(MyLatch);
-        CHECK_FOR_INTERRUPTS();
+        wait_a_little();
     }
+}
+
+// Until nothing has been shared for a while.
+void help() {
+    for (int idle_ms = 0; idle_ms < kPatienceMs; idle_ms += kPollMs) {
+        uint64 blocks;
+        while (const KeepRequest* request = join_sharing(&blocks)) {
+            while (keep_some(request, nullptr, blocks)) CHECK_FOR_INTERRUPTS();
+            idle_ms = 0;
+        }
+        wait_a_little();
+    }
+}
+
+void connect(Oid database) {
+    BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, 0);
+    DefaultXactIsoLevel = XACT_READ_COMMITTED;  // whatever was set for the database
+    pgstat_report_activity(STATE_RUNNING, "keeping columns of tables");
 }
 
 }  // namespace
@@ -178,11 +219,19 @@ void gpujoin_keeper_main(Datum argument) {
     pqsignal(SIGTERM, die);
     BackgroundWorkerUnblockSignals();
     enter_keepers(database);
-    BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, 0);
-    DefaultXactIsoLevel = XACT_READ_COMMITTED;  // whatever was set for the database
-    pgstat_report_activity(STATE_RUNNING, "keeping columns of tables");
+    connect(database);
     do {
         keep_what_is_asked(database);
     } while (!leave_keepers(database));
+    proc_exit(0);
+}
+
+void gpujoin_keeper_helper_main(Datum argument) {
+    using namespace gpujoin;
+    pqsignal(SIGTERM, die);
+    BackgroundWorkerUnblockSignals();
+    enter_helpers();
+    connect(DatumGetObjectId(argument));
+    help();
     proc_exit(0);
 }

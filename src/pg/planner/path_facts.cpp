@@ -102,6 +102,7 @@ double vague_rows_of(const Path* path) {
 PathFacts find_facts(const Path* path, void (*add)(PathFacts* facts, const PathFacts& more)) {
     PathFacts facts = {};
     facts.has_gpu_join = is_gpu_join(path);
+    facts.gathers = IsA(path, GatherPath) || IsA(path, GatherMergePath);
     if (is_of_one_relation(path)) {
         if (!PATH_REQ_OUTER(path)) facts.read = path->parent->relids;
         return facts;
@@ -114,6 +115,7 @@ PathFacts find_facts(const Path* path, void (*add)(PathFacts* facts, const PathF
 
 void add_all_but_read(PathFacts* facts, const PathFacts& more) {
     facts->has_gpu_join |= more.has_gpu_join;
+    facts->gathers |= more.gathers;
     facts->loops += more.loops;
     facts->looping += more.looping;
     facts->vague_rows = std::max(facts->vague_rows, more.vague_rows);

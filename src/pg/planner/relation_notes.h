@@ -30,6 +30,7 @@ struct RelationNotes {
 struct PathFacts {
     Relids read;  // base relations of which it reads all rows, rather than look some up for rows of others
     bool has_gpu_join;
+    bool gathers;  // rows of several processes
     double loops;  // how often inner sides of nested loops are expected to run
     Cost looping;  // what that costs where a GPU Join's rows drive them, if there are not too few of these
     double vague_rows;  // of an input of a join with several conditions, whose results are hard to estimate

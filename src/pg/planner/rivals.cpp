@@ -204,8 +204,11 @@ struct Loop {
     Cost core;  // of core's own path; 0: none is known
 };
 
-// The most that a path may cost that is taken rather than the loop.
-Cost most_of_steadier(const Loop& loop) {
+// The most that a path may cost that is taken rather than the loop. What one process does takes longer,
+// beside what several do, than costs say, which are the same for reading pages: there steadiness is worth
+// nothing.
+Cost most_of_steadier(const Loop& loop, bool gathers) {
+    if (loop.facts.gathers && !gathers) return (1 + kHardly) * loop.cost;
     Cost worth = std::max(kSomewhat * loop.cost, kClearlyLess * loop.core - loop.cost);
     return loop.cost + std::max(kHardly * loop.cost, std::min(worth, kManyMore * loop.facts.looping));
 }
@@ -219,10 +222,10 @@ Cost cost_of_core(const RelOptInfo* joinrel, bool is_partial) {
 // Whether one of the paths costs little more than this loop, and loops much less. gathering: what it costs
 // beyond that to have its rows.
 bool has_steadier(const List* paths, const Loop& loop, Cost gathering = 0) {
-    const Cost most = most_of_steadier(loop);
     ListCell* cell;
     foreach (cell, paths) {
         const auto* path = static_cast<const Path*>(lfirst(cell));
+        const Cost most = most_of_steadier(loop, gathering > 0 || quick_facts_of(path).gathers);
         Cost cost = path->total_cost + gathering;
         if (!is_candidate(path) || cost > most) continue;
         if (!pathkeys_contained_in(const_cast<List*>(loop.pathkeys), path->pathkeys))
@@ -254,7 +257,8 @@ bool may_be_steadier(const JoinPair& pair, const Path* loop, bool is_partial) {
     if (!outer || !inner) return false;
     const PathFacts facts = quick_facts_of(loop);
     Cost left =
-        most_of_steadier({loop->total_cost, loop->rows, facts, NIL, cost_of_core(pair.joinrel, is_partial)}) -
+        most_of_steadier({loop->total_cost, loop->rows, facts, NIL, cost_of_core(pair.joinrel, is_partial)},
+                         facts.gathers) -
         outer->total_cost;
     Cost reading = is_partial ? 0 : inner->total_cost;
     return left >= reading || (left >= 0 && outer->rows <= facts.loops / kMuchLess);
@@ -358,12 +362,12 @@ bool are_readers_aside(const RelOptInfo* joinrel) {
     return notes && notes->aside && (notes->aside->readers[0] != NIL || notes->aside->readers[1] != NIL);
 }
 
-Cost worth_of_steadiness(const RelOptInfo* rel) {
+Cost worth_of_steadiness(const RelOptInfo* rel, bool gathers) {
     const Path* cheapest = rel->cheapest_total_path;
     const PathFacts facts = quick_facts_of(cheapest);
     if (!facts.has_gpu_join || facts.looping == 0) return 0;
     const Loop loop = {cheapest->total_cost, cheapest->rows, facts, NIL, cost_of_core(rel, false)};
-    return most_of_steadier(loop) - loop.cost;
+    return most_of_steadier(loop, gathers) - loop.cost;
 }
 
 bool is_left_to_others(const PlannerInfo* root, const RelOptInfo* rel, const Chain* chain) {

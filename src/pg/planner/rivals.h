@@ -23,7 +23,8 @@ Cost risk_of(const Path* path);
 Cost risk_of_step(const Chain* before, const Path* probe, const Path* build);
 
 // What it is worth beyond the cost of a relation's cheapest path not to have the risk that loops in it are.
-Cost worth_of_steadiness(const RelOptInfo* rel);
+// gathers: the other path has rows of several processes.
+Cost worth_of_steadiness(const RelOptInfo* rel, bool gathers);
 
 // Whether rows of a relation are better left to its paths, or core's, than to this chain.
 bool is_left_to_others(const PlannerInfo* root, const RelOptInfo* rel, const Chain* chain);

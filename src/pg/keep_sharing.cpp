@@ -1,0 +1,220 @@
+// See keep_sharing.h. A keeper has a place in shared memory while it shares. A helper that comes late finds
+// another number there, and leaves it alone.
+#include "pg/keep_sharing.h"
+
+#include <cstring>
+#include <type_traits>
+
+#include "pg/compat.h"
+#include "pg/keeper_processes.h"
+#include "wire/build.h"
+
+extern "C" {
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "utils/timestamp.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+constexpr int kPlaces = 8;  // as many as there may be keepers
+constexpr const char* kLockName = "gpujoin_keep_sharing";
+constexpr uint32 kChunksOfHelper = 2;  // so many at least, or none comes
+constexpr int kComingMs = 2000;        // for helpers to come, before more are started
+
+struct Place {
+    Oid database;  // InvalidOid: the place is free
+    int keeper;    // the process
+    uint64 number;
+    uint64 blocks;
+    uint32 chunks;
+    uint32 next;
+    uint32 taken;  // and not ended
+    bool has_failed;
+    uint64 kept;
+    KeepRequest request;
+};
+
+struct KeepSharing {
+    uint64 build;
+    uint64 last_number;
+    int helpers;  // processes
+    Place places[kPlaces];
+};
+
+KeepSharing* sharing = nullptr;
+LWLock* lock = nullptr;
+shmem_request_hook_type previous_request_hook = nullptr;
+shmem_startup_hook_type previous_startup_hook = nullptr;
+
+// What this process takes chunks of.
+Place* joined = nullptr;
+uint64 joined_number = 0;
+bool is_at_chunk = false;
+
+void on_shmem_request() {
+    if (previous_request_hook) previous_request_hook();
+    RequestAddinShmemSpace(MAXALIGN(sizeof(KeepSharing)));
+    RequestNamedLWLockTranche(kLockName, 1);
+}
+
+void on_shmem_startup() {
+    if (previous_startup_hook) previous_startup_hook();
+    bool found;
+    LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+    sharing = static_cast<KeepSharing*>(ShmemInitStruct("gpujoin keep sharing", sizeof(KeepSharing), &found));
+    if (!found) {
+        memset(static_cast<void*>(sharing), 0, sizeof *sharing);
+        sharing->build = kBuildId;
+    }
+    if (sharing->build != kBuildId) sharing = nullptr;  // where processes load the library anew
+    lock = &GetNamedLWLockTranche(kLockName)->lock;
+    LWLockRelease(AddinShmemInitLock);
+}
+
+template <typename Task>
+auto locked(const Task& task) {
+    LWLockAcquire(lock, LW_EXCLUSIVE);
+    if constexpr (std::is_void_v<decltype(task())>) {
+        task();
+        LWLockRelease(lock);
+    } else {
+        const auto result = task();
+        LWLockRelease(lock);
+        return result;
+    }
+}
+
+// --- With the lock held
+
+bool is_joined() {
+    return joined && joined->number == joined_number && joined->database != InvalidOid;
+}
+
+bool has_chunks(const Place& place) {
+    return place.database != InvalidOid && !place.has_failed && place.next < place.chunks;
+}
+
+void end_taken(bool is_kept, uint64 blocks) {
+    if (is_at_chunk && is_joined()) {
+        joined->taken--;
+        joined->kept += blocks;
+        joined->has_failed |= !is_kept;
+    }
+    is_at_chunk = false;
+}
+
+Place* find_room() {
+    for (Place& place : sharing->places)
+        if (place.database == InvalidOid) return &place;
+    elog(ERROR, "more keepers than there may be share chunks");
+}
+
+void leave_places() {
+    for (Place& place : sharing->places)
+        if (place.keeper == MyProcPid) place.database = InvalidOid;
+}
+
+// ---
+
+void on_keeper_exit(int, Datum) {
+    locked(leave_places);
+}
+
+void on_helper_exit(int, Datum) {
+    locked([] {
+        sharing->helpers--;
+        end_taken(false, 0);
+    });
+}
+
+void call_helpers(Oid database, uint32 chunks) {
+    static TimestampTz called = 0;
+    const int wanted = Min(most_helpers(), static_cast<int>(chunks / kChunksOfHelper));
+    const TimestampTz now = GetCurrentTimestamp();
+    const bool has_helpers = locked([] { return sharing->helpers > 0; });
+    if (wanted == 0 || has_helpers || !TimestampDifferenceExceeds(called, now, kComingMs)) return;
+    called = now;
+    for (int i = 0; i < wanted; i++)
+        if (!start_helper(database)) return;
+}
+
+}  // namespace
+
+void install_keep_sharing() {
+    previous_request_hook = shmem_request_hook;
+    shmem_request_hook = on_shmem_request;
+    previous_startup_hook = shmem_startup_hook;
+    shmem_startup_hook = on_shmem_startup;
+}
+
+void share_chunks(const KeepRequest* request, uint64 blocks, uint32 chunks) {
+    static bool is_registered = false;
+    if (!is_registered) before_shmem_exit(on_keeper_exit, 0);
+    is_registered = true;
+    locked([&] {
+        leave_places();
+        joined = find_room();
+        *joined = {request->database, MyProcPid, ++sharing->last_number, blocks, chunks, 0, 0, false, 0,
+                   *request};
+        joined_number = joined->number;
+    });
+    call_helpers(request->database, chunks);
+}
+
+SharedKeeping shared_keeping() {
+    return locked([] {
+        return SharedKeeping{joined->taken == 0 && !has_chunks(*joined), joined->has_failed, joined->kept};
+    });
+}
+
+void end_sharing() {
+    locked(leave_places);
+}
+
+void enter_helpers() {
+    if (!sharing) proc_exit(0);
+    locked([] { sharing->helpers++; });
+    before_shmem_exit(on_helper_exit, 0);
+}
+
+const KeepRequest* join_sharing(uint64* blocks) {
+    static KeepRequest copy;
+    return locked([&]() -> const KeepRequest* {
+        for (Place& place : sharing->places) {
+            if (!has_chunks(place) || place.database != MyDatabaseId) continue;
+            joined = &place;
+            joined_number = place.number;
+            *blocks = place.blocks;
+            copy = place.request;
+            return &copy;
+        }
+        return nullptr;
+    });
+}
+
+bool take_chunk(uint32* chunk) {
+    return locked([chunk] {
+        if (!is_joined() || !has_chunks(*joined)) return false;
+        *chunk = joined->next++;
+        joined->taken++;
+        is_at_chunk = true;
+        return true;
+    });
+}
+
+void end_chunk(bool is_kept, uint64 blocks) {
+    locked([=] { end_taken(is_kept, blocks); });
+}
+
+void give_up_chunks() {
+    locked([] {
+        if (is_joined()) joined->has_failed = true;
+    });
+}
+
+}  // namespace gpujoin

@@ -1,0 +1,53 @@
+// See keeper_processes.h.
+#include "pg/keeper_processes.h"
+
+#include <unistd.h>
+
+#include "pg/settings.h"
+
+extern "C" {
+#include "miscadmin.h"
+#include "postmaster/bgworker.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+constexpr int kMostAlone = 4;  // where nothing is set
+constexpr int kShare = 4;
+
+bool start(Oid database, const char* name, const char* function) {
+    BackgroundWorker worker = {};
+    strlcpy(worker.bgw_name, name, BGW_MAXLEN);
+    strlcpy(worker.bgw_type, name, BGW_MAXLEN);
+    worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+    worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+    worker.bgw_restart_time = BGW_NEVER_RESTART;
+    worker.bgw_main_arg = ObjectIdGetDatum(database);
+    strlcpy(worker.bgw_library_name, "gpujoin", sizeof worker.bgw_library_name);
+    strlcpy(worker.bgw_function_name, function, sizeof worker.bgw_function_name);
+    return RegisterDynamicBackgroundWorker(&worker, nullptr);
+}
+
+int processors() {
+    return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+}  // namespace
+
+bool start_keeper(Oid database) {
+    return start(database, "gpujoin keeper", "gpujoin_keeper_main");
+}
+
+bool start_helper(Oid database) {
+    return start(database, "gpujoin keeper's helper", "gpujoin_keeper_helper_main");
+}
+
+int most_helpers() {
+    if (setting_keep_workers > 0) return setting_keep_workers - 1;
+    const int workers = Min(Min(processors(), max_worker_processes) / kShare, kMostAlone);
+    return Max(workers - 1, 0);
+}
+
+}  // namespace gpujoin
