@@ -33,6 +33,20 @@ extern double setting_probe_cost;  // a probe row, in the engine
 extern double setting_pair_cost;   // a pair that conditions are tested on, in the CPU engine
 extern double setting_emit_cost;   // a result row handed out
 
+// What a server is started with that a reload may change.
+struct ServerSettings {
+    int device_memory;
+    int host_memory;
+    int staging_memory;
+    int keep_memory;
+    int cpu_threads;
+
+    bool operator==(const ServerSettings&) const = default;
+};
+
+// As they are now.
+ServerSettings server_settings();
+
 void define_settings();
 
 }  // namespace gpujoin

@@ -126,8 +126,14 @@ void Server::run() {
         if (starved_) advance_sessions();
         for (int i = 0; i < count; i++) attempt([&] { handle_event(events[i]); });
         erase_finished_sessions();
+        if (leaves_when_idle_ && !stopping_ && is_idle()) begin_to_stop();
         give_back_memory();
     }
+}
+
+// Nobody is connected but the one who pings. Whoever has just been about to connect finds the next server.
+bool Server::is_idle() const {
+    return sessions_.empty() && waiting_.empty() && participants_.size() <= 1;
 }
 
 // Of what was released: a little between events.
@@ -154,12 +160,14 @@ void Server::advance_sessions() {
 }
 
 void Server::stop() {
-    mailbox_.post([this] {
-        stopping_ = true;
-        calibration_cancel_ = true;
-        pause_accepting(true);
-        disconnect_all();
-    });
+    mailbox_.post([this] { begin_to_stop(); });
+}
+
+void Server::begin_to_stop() {
+    stopping_ = true;
+    calibration_cancel_ = true;
+    pause_accepting(true);
+    disconnect_all();
 }
 
 void Server::handle_event(const epoll_event& event) {
@@ -263,6 +271,7 @@ Status Server::handle(const std::shared_ptr<Participant>& participant, const Mes
     }
     if (type == MessageType::Ping) {
         FaultPause pause;
+        leaves_when_idle_ = message.as<PingBody>().leave_when_idle != 0;
         participant->connection.send(MessageType::Pong, 0, message.header->sequence, nullptr);
         return {};
     }

@@ -39,8 +39,8 @@ class Server {
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
 
-    // Serves until stop() was called and every session is wound down. A server that has run is destroyed
-    // after that, not before.
+    // Serves until stop() was called, or a Ping wants it to leave and nobody needs it, and every session is
+    // wound down. A server that has run is destroyed after that, not before.
     void run();
     // From any thread.
     void stop();
@@ -77,6 +77,8 @@ class Server {
     void fail(Participant& participant, const Status& status);
     void disconnect(uint64_t id);
     void disconnect_all();
+    bool is_idle() const;
+    void begin_to_stop();
     void erase_finished_sessions();
     void give_back_memory();
 
@@ -93,6 +95,7 @@ class Server {
     bool accepting_paused_ = false;
     std::chrono::steady_clock::time_point paused_since_;
     bool stopping_ = false;
+    bool leaves_when_idle_ = false;
     bool starved_ = false;  // something was left undone for want of memory
     uint64_t next_connection_;
     uint64_t next_session_ = 1;
