@@ -33,7 +33,7 @@ void read_server_facts(ServerFacts* facts);
 
 // What the planner needs of them, which asks for each pair of relations.
 struct PlanningFacts {
-    uint64 host_memory;
+    uint64 host_memory;  // bytes that the join may take
     bool has_gpu;
     EngineRates rates;
 };

@@ -24,6 +24,7 @@ int setting_device_memory = 0;
 int setting_staging_memory = 256;
 int setting_host_memory = 0;
 int setting_keep_memory = -1;
+int setting_max_join_memory = 0;
 int setting_cpu_threads = 0;
 int setting_server_timeout = 5000;
 double setting_startup_cost = 300;
@@ -149,6 +150,16 @@ void define_memory(const char* name, const char* what, const char* more, int* se
                             GUC_UNIT_MB, nullptr, nullptr, nullptr);
 }
 
+// The superuser's, so that what is set for a role holds.
+void define_join_settings() {
+    DefineCustomIntVariable("gpujoin.max_join_memory",
+                            "Sets the main memory, and the memory of a GPU, that one join may take.",
+                            "A join that needs more goes through temporary files. Zero sets no limit but "
+                            "those of all joins.",
+                            &setting_max_join_memory, setting_max_join_memory, 0, kMaxMemoryMb, PGC_SUSET,
+                            GUC_UNIT_MB | GUC_EXPLAIN, nullptr, nullptr, nullptr);
+}
+
 void define_server_settings() {
     GucContext context = process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP;
     DefineCustomStringVariable("gpujoin.device", "Selects the devices that execute joins.",
@@ -189,6 +200,7 @@ ServerSettings server_settings() {
 void define_settings() {
     define_planner_settings();
     define_server_settings();
+    define_join_settings();
     MarkGUCPrefixReserved("gpujoin");
 }
 

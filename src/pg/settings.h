@@ -19,9 +19,10 @@ extern char* setting_device;             // gpujoin.device (postmaster): auto, c
 extern int setting_device_memory;        // MB, 0: four fifths of what is free when the server starts
 extern int setting_staging_memory;       // MB
 extern int setting_keep_memory;          // MB, 0: no columns are kept, -1: the server's default
-extern int setting_host_memory;     // MB, 0: half of what the machine or container has, beside shared_buffers
-extern int setting_cpu_threads;     // 0: all
-extern int setting_server_timeout;  // ms that the server may take to answer a heartbeat
+extern int setting_host_memory;  // MB, 0: half of what the machine or container has, beside shared_buffers
+extern int setting_max_join_memory;  // MB that one join may take, 0: no less than all joins
+extern int setting_cpu_threads;      // 0: all
+extern int setting_server_timeout;   // ms that the server may take to answer a heartbeat
 // Cost settings, in units of cpu_operator_cost's currency (see planner/cost.cpp for what each multiplies).
 extern double setting_startup_cost;  // beside the engine's part of it
 extern double setting_encode_cost;   // a value encoded and written to a block

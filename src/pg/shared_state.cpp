@@ -7,6 +7,7 @@
 #include <initializer_list>
 
 #include "pg/compat.h"
+#include "pg/settings.h"
 #include "wire/build.h"
 
 extern "C" {
@@ -114,6 +115,8 @@ void read_planning_facts(PlanningFacts* facts) {
     SpinLockAcquire(&shared->lock);
     *facts = {shared->facts.host_memory, shared->facts.has_gpu, shared->facts.rates};
     SpinLockRelease(&shared->lock);
+    const uint64 most = static_cast<uint64>(setting_max_join_memory) << 20;
+    if (most > 0 && (facts->host_memory == 0 || most < facts->host_memory)) facts->host_memory = most;
 }
 
 uint64 server_keep_memory() {

@@ -293,7 +293,7 @@ Status Server::welcome(Participant& participant, const HelloBody& hello) {
 // What comes whole is not kept.
 Status Server::receive_open(const std::shared_ptr<Participant>& participant, const Message& message) {
     const auto& body = message.as<OpenBody>();
-    if (message.packed.size() == body.bytes) return open_session(participant, body.stages, message.packed);
+    if (message.packed.size() == body.bytes) return open_session(participant, body, message.packed);
     participant->unfinished_open = std::make_unique<UnfinishedOpen>(body, &host_memory_, &reserve_);
     return participant->unfinished_open->add(message.packed);
 }
@@ -304,18 +304,19 @@ Status Server::receive_open_part(const std::shared_ptr<Participant>& participant
     GPUJOIN_RETURN_IF_FAILED(participant->unfinished_open->add(message.packed));
     if (!participant->unfinished_open->is_complete()) return {};
     auto open = std::move(participant->unfinished_open);
-    return open_session(participant, open->stages(), open->packed());
+    return open_session(participant, open->body(), open->packed());
 }
 
-Status Server::open_session(const std::shared_ptr<Participant>& participant, uint32_t stages,
+Status Server::open_session(const std::shared_ptr<Participant>& participant, const OpenBody& body,
                             std::span<const std::byte> packed) {
-    OwnedFragment fragment(stages);
+    OwnedFragment fragment(body.stages);
     GPUJOIN_RETURN_IF_FAILED(unpack(packed, fragment.spec.get(), fragment.stages));
     GPUJOIN_RETURN_IF_FAILED(validate(fragment.view()));
     uint64_t id = next_session_++;
     Resources resources{arena_.get(),   &host_memory_,   &reserve_, devices_.get(),
                         workers_.get(), reserver_.get(), &mailbox_, &kept_};
-    auto entry = sessions_.emplace(id, std::make_unique<Session>(id, resources, std::move(fragment))).first;
+    auto session = std::make_unique<Session>(id, resources, std::move(fragment), body.most_memory);
+    auto entry = sessions_.emplace(id, std::move(session)).first;
     Status status = without_exceptions([&] { return entry->second->open(participant); });
     if (!status.ok() && !participant->session) sessions_.erase(entry);
     return status;

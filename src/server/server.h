@@ -64,7 +64,7 @@ class Server {
     Status welcome(Participant& participant, const HelloBody& hello);
     Status receive_open(const std::shared_ptr<Participant>& participant, const Message& message);
     Status receive_open_part(const std::shared_ptr<Participant>& participant, const Message& message);
-    Status open_session(const std::shared_ptr<Participant>& participant, uint32_t stages,
+    Status open_session(const std::shared_ptr<Participant>& participant, const OpenBody& body,
                         std::span<const std::byte> packed);
     Status attach(const std::shared_ptr<Participant>& participant, const Message& message);
     void calibrate(const std::shared_ptr<Participant>& participant, uint64_t sequence);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "server/log.h"
@@ -17,11 +18,12 @@ constexpr uint64_t kMinimumWorkingSet = 1u << 20;
 
 }  // namespace
 
-Session::Session(uint64_t id, const Resources& resources, OwnedFragment spec)
+Session::Session(uint64_t id, const Resources& resources, OwnedFragment spec, uint64_t most_memory)
     : id_(id),
       resources_(resources),
-      host_memory_(resources.host_memory->limit(), resources.host_memory, resources.reserve,
-                   kMinimumWorkingSet),
+      most_memory_(most_memory > 0 ? most_memory : std::numeric_limits<uint64_t>::max()),
+      host_memory_(std::min(resources.host_memory->limit(), most_memory_), resources.host_memory,
+                   resources.reserve, kMinimumWorkingSet),
       spec_(std::move(spec)),
       stages_(spec_.stages.size()) {}
 
@@ -86,10 +88,14 @@ void Session::fail(const Status& status) {
     advance();
 }
 
-void Session::end(const Status& status) {
+void Session::end(Status status) {
     if (phase_ == Phase::Over) return;
     phase_ = Phase::Over;
     cancel_ = true;
+    if (status.fault == Fault::HostMemory && host_memory_.limit() == most_memory_)
+        status.with_hint(
+            "Increase gpujoin.max_join_memory, which limits each join of this session, or "
+            "gpujoin.host_memory, or set gpujoin.enabled to off for this query.");
     if (status.fault == Fault::Protocol)
         log_line(LogLevel::Warning, "a client broke the protocol: %s: %s", status.message, status.detail);
     for (const auto& participant : participants_) {
@@ -300,7 +306,9 @@ void Session::use_device(Device& device) {
     device_ = &device;
     device_->sessions++;
     device_memory_.reset();
-    if (!device.is_cpu()) device_memory_ = std::make_unique<Ledger>(device.memory.limit(), &device.memory);
+    if (!device.is_cpu())
+        device_memory_ =
+            std::make_unique<Ledger>(std::min(device.memory.limit(), most_memory_), &device.memory);
 }
 
 Limits Session::limits_on(Device& device) {

@@ -62,7 +62,8 @@ inline Status unexpected(const char* detail) {
 
 class Session {
   public:
-    Session(uint64_t id, const Resources& resources, OwnedFragment spec);
+    // most_memory: bytes it may take of host memory, and of a device's; 0: all there is.
+    Session(uint64_t id, const Resources& resources, OwnedFragment spec, uint64_t most_memory);
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
@@ -162,7 +163,7 @@ class Session {
     // session.cpp: life and death.
     void start_what_may();
     void note_sealed();
-    void end(const Status& status);
+    void end(Status status);
     void run(std::function<Status()> work, std::function<void(const Status&)> then);
     void reserve(Participant& participant, std::function<void(const Status&)> then);
     Mailbox::Letters letter(std::function<void()> then);
@@ -183,6 +184,7 @@ class Session {
     const WorkerThreads::Share share_ = WorkerThreads::make_share();  // of the workers' time
     std::array<uint8_t, 16> secret_{};
     std::atomic<bool> cancel_{false};
+    const uint64_t most_memory_;
     Ledger host_memory_;
     Device* device_ = nullptr;
     std::unique_ptr<Ledger> device_memory_;

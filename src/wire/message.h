@@ -153,8 +153,9 @@ struct WelcomeBody {
 
 // Followed by the packed fragment, or by the first bytes of it; OpenParts bring the others.
 struct OpenBody {
-    uint32_t stages;  // of the fragment
-    uint32_t bytes;   // of the whole, packed
+    uint32_t stages;       // of the fragment
+    uint32_t bytes;        // of the whole, packed
+    uint64_t most_memory;  // bytes the session may take of host memory, and of a device's; 0: all there is
 };
 
 struct AttachBody {
