@@ -23,6 +23,7 @@
 #include "pg/report.h"
 #include "pg/server_process.h"
 #include "pg/shared_state.h"
+#include "pg/wait_events.h"
 
 extern "C" {
 #include "pgstat.h"
@@ -89,7 +90,8 @@ void wait_for_events(long timeout_ms) {
     int descriptor = heartbeat.is_known ? -1 : heartbeat.channel.socket;
     if (descriptor < 0) descriptor = server.log;
     if (descriptor >= 0) events |= WL_SOCKET_READABLE;
-    int happened = WaitLatchOrSocket(MyLatch, events, descriptor, timeout_ms, PG_WAIT_EXTENSION);
+    int happened =
+        WaitLatchOrSocket(MyLatch, events, descriptor, timeout_ms, wait_event(Wait::SupervisorMain));
     if (happened & WL_LATCH_SET) ResetLatch(MyLatch);
     CHECK_FOR_INTERRUPTS();
     if (ConfigReloadPending) {

@@ -9,6 +9,7 @@
 #include "pg/executor/kept_share.h"
 #include "pg/executor/requested_columns.h"
 #include "pg/kept_tables.h"
+#include "pg/wait_events.h"
 
 extern "C" {
 #include "access/relation.h"
@@ -162,7 +163,8 @@ void keep_what_is_asked(Oid database) {
             idle_ms = 0;
         }
         if (idle_ms >= kBatchMs) end_batch();
-        WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, kPollMs, PG_WAIT_EXTENSION);
+        WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, kPollMs,
+                  wait_event(Wait::KeeperMain));
         ResetLatch(MyLatch);
         CHECK_FOR_INTERRUPTS();
     }
