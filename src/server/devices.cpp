@@ -155,8 +155,9 @@ void open_gpus(const Options& options, Devices* devices) {
 
 }  // namespace
 
-void leave_for(const Device& lost, const Status& status) {
-    log_line(LogLevel::Fatal, "%s is lost: %s: %s", lost.label.c_str(), status.message, status.detail);
+void leave_for(const Device& lost, const Status& status, const std::string& where) {
+    log_line(LogLevel::Fatal, "%s is lost %s: %s: %s", lost.label.c_str(), where.c_str(), status.message,
+             status.detail);
     leave_at_once(1);
 }
 

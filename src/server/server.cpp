@@ -217,7 +217,8 @@ void Server::admit(UniqueFd socket) {
     uint64_t id = next_connection_++;
     auto participant = std::make_shared<Participant>(std::move(socket), epoll_.get(), id, arena_.get());
     if (participant->connection.peer_user() != geteuid()) {
-        log_line(LogLevel::Warning, "refused a connection of user %u", participant->connection.peer_user());
+        log_line(LogLevel::Warning, "refused a connection of process %d of user %u",
+                 participant->connection.peer_process(), participant->connection.peer_user());
         return;
     }
     if (!participant->connection.is_watched()) {
@@ -387,7 +388,7 @@ Status Server::measure(Calibration& calibration) {
         CalibrationSpace space{arena_->at(input->offset), arena_->at(output->offset), Arena::kBlockBytes,
                                arena_->kind_of(*input)};
         Status status = measure_rates(*device->engine, limits, space, &calibration.rates.emplace_back());
-        if (status.fault == Fault::DeviceLost) leave_for(*device, status);
+        if (status.fault == Fault::DeviceLost) leave_for(*device, status, "when it was measured");
         GPUJOIN_RETURN_IF_FAILED(status);
     }
     return {};

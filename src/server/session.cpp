@@ -35,6 +35,7 @@ Status Session::open(const std::shared_ptr<Participant>& participant) {
     if (getrandom(secret_.data(), secret_.size(), 0) != static_cast<ssize_t>(secret_.size()))
         return failure(Fault::Error, "58000", "could not get random bytes");
     GPUJOIN_RETURN_IF_FAILED(participant->hold_minimum());
+    opener_ = participant->connection.peer_process();
     participants_.push_back(participant);
     participant->session = this;
     use_device(resources_.devices->choose());
@@ -97,11 +98,17 @@ void Session::end(Status status) {
             "Increase gpujoin.max_join_memory, which limits each join of this session, or "
             "gpujoin.host_memory, or set gpujoin.enabled to off for this query.");
     if (status.fault == Fault::Protocol)
-        log_line(LogLevel::Warning, "a client broke the protocol: %s: %s", status.message, status.detail);
+        log_line(LogLevel::Warning, "%s: a client broke the protocol: %s: %s", name().c_str(), status.message,
+                 status.detail);
     for (const auto& participant : participants_) {
         send(*participant, MessageType::Failed, 0, &status);
         participant->connection.finish();
     }
+}
+
+// In the log. The process is that of the query, as PostgreSQL's own log lines name it.
+std::string Session::name() const {
+    return "join session " + std::to_string(id_) + " of process " + std::to_string(opener_);
 }
 
 // Without stages there is nothing to build.
@@ -234,8 +241,7 @@ Status Session::seal_fresh_fragment() {
 
 // With no task running: makes the fragment again on the CPU engine. Probes that were begun start again.
 void Session::start_move() {
-    log_line(LogLevel::Log, "join session %llu moves to the CPU: no room on %s",
-             static_cast<unsigned long long>(id_), device_->label.c_str());
+    log_line(LogLevel::Log, "%s moves to the CPU: no room on %s", name().c_str(), device_->label.c_str());
     struct Old {
         std::unique_ptr<Fragment> fragment;
         std::vector<std::unique_ptr<Cursor>> cursors;

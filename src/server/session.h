@@ -39,6 +39,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/fragment.h"
@@ -164,6 +165,7 @@ class Session {
     void start_what_may();
     void note_sealed();
     void end(Status status);
+    std::string name() const;
     void run(std::function<Status()> work, std::function<void(const Status&)> then);
     void reserve(Participant& participant, std::function<void(const Status&)> then);
     Mailbox::Letters letter(std::function<void()> then);
@@ -180,6 +182,7 @@ class Session {
     Limits limits_on(Device& device);
 
     const uint64_t id_;
+    pid_t opener_ = 0;  // process that has opened it, for the log
     const Resources resources_;
     const WorkerThreads::Share share_ = WorkerThreads::make_share();  // of the workers' time
     std::array<uint8_t, 16> secret_{};

@@ -37,6 +37,7 @@ TEST(ServerLeaving, ItWaitsForAllThatAreConnected) {
 
 TEST(ServerLeaving, ItWaitsForACalibration) {
     TestServer server;
+    server.cpu.fail_in[FakeControls::Seal] = 1;
     server.cpu.hang_in = FakeControls::Append;
     TestClient supervisor = server.connect();
     ASSERT_TRUE(supervisor.send(MessageType::Calibrate, 1, nullptr));
@@ -44,7 +45,7 @@ TEST(ServerLeaving, ItWaitsForACalibration) {
     ping(supervisor, 1);
     EXPECT_TRUE(supervisor.is_silent());
     server.cpu.hang_in = FakeControls::kCalls;
-    supervisor.receive();
+    supervisor.expect(MessageType::Failed);
     EXPECT_TRUE(supervisor.ends());
 }
 
