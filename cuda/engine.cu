@@ -122,7 +122,7 @@ Status make_cuda_engine(int device, uint64_t device_memory, std::unique_ptr<Engi
         size_t free_memory = 0;
         size_t total = 0;
         GPUJOIN_CHECK_CUDA(cudaMemGetInfo(&free_memory, &total));
-        uint64_t limit = device_memory ? device_memory : free_memory / 5 * 4;
+        uint64_t limit = device_memory ? std::min<uint64_t>(device_memory, total) : free_memory / 5 * 4;
         auto made = std::make_unique<cuda::CudaEngine>(device, limit);
         GPUJOIN_RETURN_IF_FAILED(made->start());
         *engine = std::move(made);

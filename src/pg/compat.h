@@ -174,6 +174,15 @@ inline int disabled_nodes([[maybe_unused]] const Plan* plan) {
 #endif
 }
 
+// A wait that pg_stat_activity shows by this name; before 17, as "Extension".
+inline uint32 make_wait_event([[maybe_unused]] const char* name) {
+#if PG_VERSION_NUM >= 170000
+    return WaitEventExtensionNew(name);
+#else
+    return PG_WAIT_EXTENSION;
+#endif
+}
+
 // Whether the current user may read what the statement reads.
 inline bool may_read_tables_of(const PlannedStmt* statement) {
 #if PG_VERSION_NUM >= 160000

@@ -21,9 +21,9 @@ constexpr int kStartFactor =
 enum : uint64 { kDevices = 1, kRates = 2, kPing = 3 };
 
 // A question that cannot be sent goes unanswered.
-void ask(Heartbeat* heartbeat, MessageType question, uint64 sequence) {
+void ask(Heartbeat* heartbeat, MessageType question, uint64 sequence, const void* body = nullptr) {
     FaultPause pause;
-    uint32 bytes = encode(question, 0, sequence, nullptr, 0, {}, packet_buffer());
+    uint32 bytes = encode(question, 0, sequence, body, body_bytes(question), {}, packet_buffer());
     if (channel_send(&heartbeat->channel, bytes) == Reply::Lost) channel_close(&heartbeat->channel);
 }
 
@@ -124,14 +124,15 @@ long ms_to_tick(const Heartbeat* heartbeat) {
     return Max(0, tick_ms() - ms_since_tick(heartbeat));
 }
 
-void tick(Heartbeat* heartbeat, const ServerFacts& server) {
+void tick(Heartbeat* heartbeat, const ServerFacts& server, bool leave_when_idle) {
     INSTR_TIME_SET_CURRENT(heartbeat->ticked);
     heartbeat->silent_ticks++;
     if (!heartbeat->is_listening) return;
     if (heartbeat->channel.socket < 0) greet_server(heartbeat, server);
     if (heartbeat->channel.socket < 0 || heartbeat->is_asked) return;
     heartbeat->is_asked = true;
-    ask(heartbeat, MessageType::Ping, kPing);
+    PingBody body = {leave_when_idle, 0};
+    ask(heartbeat, MessageType::Ping, kPing, &body);
 }
 
 bool was_heard(const Heartbeat* heartbeat) {

@@ -49,8 +49,8 @@ Heard hear_server(Heartbeat* heartbeat, DevicesBody* devices, Status* why);
 
 // Milliseconds until the next tick is due.
 long ms_to_tick(const Heartbeat* heartbeat);
-// Counts a tick, and asks the server for a sign of life.
-void tick(Heartbeat* heartbeat, const ServerFacts& server);
+// Counts a tick, and asks the server for a sign of life, and to leave as soon as nobody uses it.
+void tick(Heartbeat* heartbeat, const ServerFacts& server, bool leave_when_idle);
 
 // Was the server heard in the tick that has just ended?
 bool was_heard(const Heartbeat* heartbeat);

@@ -3,12 +3,13 @@
 
 #include <cstring>
 
+#include "pg/wait_events.h"
+
 extern "C" {
 #include "access/parallel.h"
 #include "miscadmin.h"
 #include "storage/latch.h"
 #include "utils/plancache.h"
-#include "utils/wait_event.h"
 }
 
 namespace gpujoin {
@@ -31,7 +32,7 @@ void let_first_error_win() {
     CHECK_FOR_INTERRUPTS();
     for (long waited = 0; IsParallelWorker() && waited < kPatienceMs; waited += kPauseMs) {
         (void)WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, kPauseMs,
-                        PG_WAIT_EXTENSION);
+                        wait_event(Wait::FirstError));
         ResetLatch(MyLatch);
         CHECK_FOR_INTERRUPTS();
     }

@@ -9,8 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "pg/settings.h"
-
 extern "C" {
 #include "miscadmin.h"
 }
@@ -46,22 +44,22 @@ void print_device(char* text, size_t size) {
     text[length] = '\0';
 }
 
-void prepare(Launch* launch, const char* socket_name) {
+void prepare(Launch* launch, const ServerSettings& settings, const char* socket_name) {
     strlcpy(launch->path, my_exec_path, sizeof launch->path);
     char* slash = strrchr(launch->path, '/');
     strlcpy(slash ? slash + 1 : launch->path, "gpujoin_server",
             sizeof launch->path - (slash ? slash + 1 - launch->path : 0));
     snprintf(launch->failure, sizeof launch->failure, "FATAL: could not execute \"%s\"\n", launch->path);
-    print_memory(launch->staging_memory, setting_staging_memory);
-    print_memory(launch->host_memory, setting_host_memory);
-    if (setting_keep_memory < 0)
+    print_memory(launch->staging_memory, settings.staging_memory);
+    print_memory(launch->host_memory, settings.host_memory);
+    if (settings.keep_memory < 0)
         strlcpy(launch->keep_memory, "auto", sizeof launch->keep_memory);
     else
-        print_memory(launch->keep_memory, setting_keep_memory);
-    print_memory(launch->device_memory, setting_device_memory);
+        print_memory(launch->keep_memory, settings.keep_memory);
+    print_memory(launch->device_memory, settings.device_memory);
     snprintf(launch->shared_buffers, sizeof launch->shared_buffers, UINT64_FORMAT,
              static_cast<uint64>(NBuffers) * BLCKSZ);
-    snprintf(launch->cpu_threads, sizeof launch->cpu_threads, "%d", setting_cpu_threads);
+    snprintf(launch->cpu_threads, sizeof launch->cpu_threads, "%d", settings.cpu_threads);
     print_device(launch->device, sizeof launch->device);
 
     const char* arguments[] = {launch->path,
@@ -149,9 +147,10 @@ const char* take_line(ServerProcess* server) {
 
 }  // namespace
 
-bool start_server_process(ServerProcess* server, const char* socket_name, char* why, size_t why_size) {
+bool start_server_process(ServerProcess* server, const ServerSettings& settings, const char* socket_name,
+                          char* why, size_t why_size) {
     static Launch launch;
-    prepare(&launch, socket_name);
+    prepare(&launch, settings, socket_name);
     *server = ServerProcess{};
     server->lifeline = server->log = -1;
 

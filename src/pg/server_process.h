@@ -10,6 +10,7 @@
 #pragma once
 
 #include "pg/compat.h"
+#include "pg/settings.h"
 
 namespace gpujoin {
 
@@ -23,7 +24,8 @@ struct ServerProcess {
 
 // Starts the server, which shall listen on `socket_name`. False with the reason in *why (a text for the log),
 // if it cannot be.
-bool start_server_process(ServerProcess* server, const char* socket_name, char* why, size_t why_size);
+bool start_server_process(ServerProcess* server, const ServerSettings& settings, const char* socket_name,
+                          char* why, size_t why_size);
 
 // The next whole line of the log, without waiting: null when there is none. Valid until the next call.
 const char* read_log_line(ServerProcess* server);

@@ -33,8 +33,8 @@ void read_server_facts(ServerFacts* facts);
 
 // What the planner needs of them, which asks for each pair of relations.
 struct PlanningFacts {
-    uint64 host_memory;
-    uint64 engine_memory;  // bytes that joins may take where the engine has their rows
+    uint64 host_memory;    // bytes that the join may take
+    uint64 engine_memory;  // the same where the engine has its rows
     EngineRates rates;
 };
 void read_planning_facts(PlanningFacts* facts);

@@ -1,5 +1,6 @@
-// Definition of the settings. Those that the server is started with belong to the postmaster; where gpujoin
-// is not preloaded there is no server, and they are defined only so that postgresql.conf may name them.
+// Definition of the settings. Of those that the server is started with, the device belongs to the postmaster;
+// a reload may change the others (see renewal.h). Where gpujoin is not preloaded there is no server, and they
+// are defined only so that postgresql.conf may name them.
 #include "pg/settings.h"
 
 #include <cfloat>
@@ -24,6 +25,7 @@ int setting_device_memory = 0;
 int setting_staging_memory = 256;
 int setting_host_memory = 0;
 int setting_keep_memory = -1;
+int setting_max_join_memory = 0;
 int setting_cpu_threads = 0;
 int setting_server_timeout = 5000;
 double setting_startup_cost = 300;
@@ -149,10 +151,19 @@ void define_planner_settings() {
                 &setting_emit_cost);
 }
 
-void define_memory(const char* name, const char* what, const char* more, int* setting, int minimum,
-                   GucContext context) {
-    DefineCustomIntVariable(name, what, more, setting, *setting, minimum, kMaxMemoryMb, context, GUC_UNIT_MB,
-                            nullptr, nullptr, nullptr);
+void define_memory(const char* name, const char* what, const char* more, int* setting, int minimum) {
+    DefineCustomIntVariable(name, what, more, setting, *setting, minimum, kMaxMemoryMb, PGC_SIGHUP,
+                            GUC_UNIT_MB, nullptr, nullptr, nullptr);
+}
+
+// The superuser's, so that what is set for a role holds.
+void define_join_settings() {
+    DefineCustomIntVariable("gpujoin.max_join_memory",
+                            "Sets the main memory, and the memory of a GPU, that one join may take.",
+                            "A join that needs more goes through temporary files. Zero sets no limit but "
+                            "those of all joins.",
+                            &setting_max_join_memory, setting_max_join_memory, 0, kMaxMemoryMb, PGC_SUSET,
+                            GUC_UNIT_MB | GUC_EXPLAIN, nullptr, nullptr, nullptr);
 }
 
 void define_server_settings() {
@@ -162,23 +173,23 @@ void define_server_settings() {
                                context, 0, check_device, nullptr, nullptr);
     define_memory("gpujoin.device_memory", "Sets the memory that joins may take on each GPU.",
                   "Zero selects four fifths of what is free when the server starts.", &setting_device_memory,
-                  0, context);
+                  0);
     define_memory("gpujoin.staging_memory",
                   "Sets the memory shared with the server, through which rows travel.", nullptr,
-                  &setting_staging_memory, kMinStagingMb, context);
+                  &setting_staging_memory, kMinStagingMb);
     define_memory("gpujoin.host_memory",
                   "Sets the main memory that all joins together may take in the server.",
                   "Zero selects half of what the machine, or the container, has beside shared_buffers.",
-                  &setting_host_memory, 0, context);
+                  &setting_host_memory, 0);
     define_memory("gpujoin.keep_memory",
                   "Sets the main memory that columns of tables may take in the server, so that they need not "
                   "be read again.",
                   "Zero keeps none, -1 selects an eighth of what the machine, or the container, has beside "
                   "shared_buffers.",
-                  &setting_keep_memory, -1, context);
+                  &setting_keep_memory, -1);
     DefineCustomIntVariable("gpujoin.cpu_threads", "Sets the number of threads of the server's CPU engine.",
                             "Zero selects as many as there are processors.", &setting_cpu_threads,
-                            setting_cpu_threads, 0, kMaxCpuThreads, context, 0, nullptr, nullptr, nullptr);
+                            setting_cpu_threads, 0, kMaxCpuThreads, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
     DefineCustomIntVariable(
         "gpujoin.server_timeout", "Sets the time after which a server that does not answer is replaced.",
         "One that is starting has a hundred times as long.", &setting_server_timeout, setting_server_timeout,
@@ -187,9 +198,15 @@ void define_server_settings() {
 
 }  // namespace
 
+ServerSettings server_settings() {
+    return {setting_device_memory, setting_host_memory, setting_staging_memory, setting_keep_memory,
+            setting_cpu_threads};
+}
+
 void define_settings() {
     define_planner_settings();
     define_server_settings();
+    define_join_settings();
     MarkGUCPrefixReserved("gpujoin");
 }
 

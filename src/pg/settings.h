@@ -21,8 +21,9 @@ extern int setting_device_memory;   // MB, 0: four fifths of what is free when t
 extern int setting_staging_memory;  // MB
 extern int setting_keep_memory;     // MB, 0: no columns are kept, -1: the server's default
 extern int setting_host_memory;     // MB, 0: half of what the machine or container has, beside shared_buffers
-extern int setting_cpu_threads;     // 0: all
-extern int setting_server_timeout;  // ms that the server may take to answer a heartbeat
+extern int setting_max_join_memory;  // MB that one join may take, 0: no less than all joins
+extern int setting_cpu_threads;      // 0: all
+extern int setting_server_timeout;   // ms that the server may take to answer a heartbeat
 // Cost settings, in units of cpu_operator_cost's currency (see planner/cost.cpp for what each multiplies).
 extern double setting_startup_cost;  // beside the engine's part of it
 extern double setting_encode_cost;   // a value encoded and written to a block
@@ -33,6 +34,20 @@ extern double setting_match_cost;  // each match, in the engine
 extern double setting_probe_cost;  // a probe row, in the engine
 extern double setting_pair_cost;   // a pair that conditions are tested on, in the CPU engine
 extern double setting_emit_cost;   // a result row handed out
+
+// What a server is started with that a reload may change.
+struct ServerSettings {
+    int device_memory;
+    int host_memory;
+    int staging_memory;
+    int keep_memory;
+    int cpu_threads;
+
+    bool operator==(const ServerSettings&) const = default;
+};
+
+// As they are now.
+ServerSettings server_settings();
 
 void define_settings();
 

@@ -7,6 +7,7 @@
 #include <initializer_list>
 
 #include "pg/compat.h"
+#include "pg/settings.h"
 #include "wire/build.h"
 
 extern "C" {
@@ -115,6 +116,10 @@ void read_planning_facts(PlanningFacts* facts) {
     const ServerFacts& known = shared->facts;
     *facts = {known.host_memory, known.has_gpu ? known.device_memory : known.host_memory, known.rates};
     SpinLockRelease(&shared->lock);
+    const uint64 most = static_cast<uint64>(setting_max_join_memory) << 20;
+    if (most == 0) return;
+    for (uint64* memory : {&facts->host_memory, &facts->engine_memory})
+        if (*memory == 0 || most < *memory) *memory = most;
 }
 
 uint64 server_keep_memory() {

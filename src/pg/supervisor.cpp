@@ -2,7 +2,8 @@
 // and when it ends say so and start another: soon after one that had been running, ever later after ones that
 // had not. A server that no longer answers (see Heartbeat) is killed and replaced, and left behind where it
 // cannot be killed, because it is stuck in the kernel: its generation is over, so that whoever waits for it
-// goes on. The supervisor never blocks, and the server never outlives it (see ServerProcess).
+// goes on. One whose settings were changed is replaced between joins (see Renewal). The supervisor never
+// blocks, and the server never outlives it (see ServerProcess).
 //
 // The socket of every server has a name of its own, so that no client of an old one can reach a new one, and
 // a dying one cannot unlink its successor's. The name begins with "pgsql_tmp" because base backups skip such
@@ -18,10 +19,11 @@
 #include "pg/compat.h"
 #include "pg/heartbeat.h"
 #include "pg/kept_tables.h"
+#include "pg/renewal.h"
 #include "pg/report.h"
 #include "pg/server_process.h"
-#include "pg/settings.h"
 #include "pg/shared_state.h"
+#include "pg/wait_events.h"
 
 extern "C" {
 #include "pgstat.h"
@@ -50,6 +52,7 @@ constexpr int kDeathMs = 30000;              // and to end when killed: much mem
 ServerProcess server;
 ServerFacts facts;
 Heartbeat heartbeat;
+Renewal renewal;
 char greeting[sizeof server.line];  // what the server said when it was listening
 
 void on_child_exit(SIGNAL_ARGS) {
@@ -87,7 +90,8 @@ void wait_for_events(long timeout_ms) {
     int descriptor = heartbeat.is_known ? -1 : heartbeat.channel.socket;
     if (descriptor < 0) descriptor = server.log;
     if (descriptor >= 0) events |= WL_SOCKET_READABLE;
-    int happened = WaitLatchOrSocket(MyLatch, events, descriptor, timeout_ms, PG_WAIT_EXTENSION);
+    int happened =
+        WaitLatchOrSocket(MyLatch, events, descriptor, timeout_ms, wait_event(Wait::SupervisorMain));
     if (happened & WL_LATCH_SET) ResetLatch(MyLatch);
     CHECK_FOR_INTERRUPTS();
     if (ConfigReloadPending) {
@@ -172,8 +176,8 @@ bool start_server() {
     forget_kept_shares({});
     snprintf(facts.socket_name, sizeof facts.socket_name, "%s%d." UINT64_FORMAT, kSocketPrefix, MyProcPid,
              generation);
-    bool is_started =
-        start_server_process(&server, facts.socket_name, facts.last_words, sizeof facts.last_words);
+    bool is_started = start_server_process(&server, begin_with_settings(&renewal), facts.socket_name,
+                                           facts.last_words, sizeof facts.last_words);
     publish(ServerPhase::Starting);
     if (!is_started) ereport(LOG, (errmsg_internal("gpujoin server: %s", facts.last_words)));
     return is_started;
@@ -233,6 +237,7 @@ bool listen_to_server() {
             case Heard::Devices:
                 learn_devices(devices);
                 publish(ServerPhase::Ready);
+                note_ready(&renewal);
                 ereport(LOG, (errmsg_internal("gpujoin server (PID %d) is ready%s", server.pid, greeting)));
                 break;
             case Heard::Measured:
@@ -252,8 +257,9 @@ bool listen_to_server() {
 
 // Counts a tick when one is due. False when the server has been silent for too long.
 bool keep_time() {
+    bool leave_when_idle = facts.phase == ServerPhase::Ready && is_renewal_due(&renewal, server.pid);
     if (ms_to_tick(&heartbeat) > 0) return true;
-    tick(&heartbeat, facts);
+    tick(&heartbeat, facts, leave_when_idle);
     bool is_answering = was_heard(&heartbeat);
     if (facts.phase == ServerPhase::Ready && (is_answering || is_doubtful(&heartbeat)))
         publish_pulse(facts.generation, is_answering);
@@ -263,6 +269,18 @@ bool keep_time() {
                 heartbeat.is_listening ? "it has not answered for %ld ms" : "it was not ready after %ld ms",
                 patience_ms(&heartbeat)));
     return false;
+}
+
+// A server has ended.
+void note_end(pid_t pid, int wait_status) {
+    if (renewal.is_announced && WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0) {
+        ereport(LOG, (errmsg_internal("gpujoin server (PID %d) has left, to be replaced", pid)));
+        strlcpy(facts.last_words, "it has left for one with other settings", sizeof facts.last_words);
+        return;
+    }
+    const char* end = describe_end(wait_status);
+    ereport(LOG, (errmsg_internal("gpujoin server (PID %d) ended: %s", pid, end)));
+    add_last_words(end);
 }
 
 // Serves the running server until it has ended, is of no use, or we are to end.
@@ -277,9 +295,13 @@ void supervise() {
         wait_for_events(ms_to_tick(&heartbeat));
     }
     relay_log();
-    const char* end = describe_end(wait_status);
-    ereport(LOG, (errmsg_internal("gpujoin server (PID %d) ended: %s", pid, end)));
-    add_last_words(end);
+    note_end(pid, wait_status);
+}
+
+// May the next server start at once? It has other settings than the last one.
+bool is_next_to_differ() {
+    if (heartbeat.is_known) return renewal.is_announced;
+    return !ShutdownRequestPending && has_to_go_back(&renewal, facts.last_words);
 }
 
 void pause(long delay_ms) {
@@ -298,8 +320,10 @@ void run() {
         close_pipes(&server);
         unlink(facts.socket_name);
         publish(ServerPhase::Down);
-        delay_ms = ms_since(begin) >= kSettledMs ? kFirstDelayMs : Min(delay_ms * 2, last_delay_ms);
-        pause(delay_ms);
+        bool is_other = is_next_to_differ();
+        delay_ms =
+            is_other || ms_since(begin) >= kSettledMs ? kFirstDelayMs : Min(delay_ms * 2, last_delay_ms);
+        if (!is_other) pause(delay_ms);
     }
 }
 

@@ -121,6 +121,12 @@ void open_gpu(DeviceDescription gpu, uint64_t device_memory, Devices* devices) {
         if (!status.ok()) gpu.state = status.message;
     }
     if (engine) {
+        const uint64_t memory = engine->describe().join_memory;
+        if (memory < device_memory)
+            log_line(LogLevel::Warning,
+                     "GPU %d has no more than %llu MB for joins, of the %llu MB that are set", gpu.number,
+                     static_cast<unsigned long long>(memory >> 20),
+                     static_cast<unsigned long long>(device_memory >> 20));
         devices->add(std::move(engine));
     } else {
         log_line(LogLevel::Warning, "GPU %d cannot be used: %s", gpu.number, gpu.state.c_str());
@@ -155,8 +161,9 @@ void open_gpus(const Options& options, Devices* devices) {
 
 }  // namespace
 
-void leave_for(const Device& lost, const Status& status) {
-    log_line(LogLevel::Fatal, "%s is lost: %s: %s", lost.label.c_str(), status.message, status.detail);
+void leave_for(const Device& lost, const Status& status, const std::string& where) {
+    log_line(LogLevel::Fatal, "%s is lost %s: %s: %s", lost.label.c_str(), where.c_str(), status.message,
+             status.detail);
     leave_at_once(1);
 }
 

@@ -53,8 +53,8 @@ class Devices {
     std::vector<DeviceDescription> unusable_;
 };
 
-// Ends the process: a device that is lost to it cannot be had back otherwise.
-[[noreturn]] void leave_for(const Device& lost, const Status& status);
+// Ends the process: a device that is lost to it cannot be had back otherwise. where: in what, for the log.
+[[noreturn]] void leave_for(const Device& lost, const Status& status, const std::string& where);
 
 // Creates the engines that the options ask for. Devices that cannot be used are logged and listed.
 std::unique_ptr<Devices> open_devices(const Options& options);

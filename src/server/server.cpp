@@ -126,8 +126,14 @@ void Server::run() {
         if (starved_) advance_sessions();
         for (int i = 0; i < count; i++) attempt([&] { handle_event(events[i]); });
         erase_finished_sessions();
+        if (leaves_when_idle_ && !stopping_ && is_idle()) begin_to_stop();
         give_back_memory();
     }
+}
+
+// Nobody is connected but the one who pings. Whoever has just been about to connect finds the next server.
+bool Server::is_idle() const {
+    return sessions_.empty() && waiting_.empty() && participants_.size() <= 1;
 }
 
 // Of what was released: a little between events.
@@ -154,12 +160,14 @@ void Server::advance_sessions() {
 }
 
 void Server::stop() {
-    mailbox_.post([this] {
-        stopping_ = true;
-        calibration_cancel_ = true;
-        pause_accepting(true);
-        disconnect_all();
-    });
+    mailbox_.post([this] { begin_to_stop(); });
+}
+
+void Server::begin_to_stop() {
+    stopping_ = true;
+    calibration_cancel_ = true;
+    pause_accepting(true);
+    disconnect_all();
 }
 
 void Server::handle_event(const epoll_event& event) {
@@ -209,7 +217,8 @@ void Server::admit(UniqueFd socket) {
     uint64_t id = next_connection_++;
     auto participant = std::make_shared<Participant>(std::move(socket), epoll_.get(), id, arena_.get());
     if (participant->connection.peer_user() != geteuid()) {
-        log_line(LogLevel::Warning, "refused a connection of user %u", participant->connection.peer_user());
+        log_line(LogLevel::Warning, "refused a connection of process %d of user %u",
+                 participant->connection.peer_process(), participant->connection.peer_user());
         return;
     }
     if (!participant->connection.is_watched()) {
@@ -263,6 +272,7 @@ Status Server::handle(const std::shared_ptr<Participant>& participant, const Mes
     }
     if (type == MessageType::Ping) {
         FaultPause pause;
+        leaves_when_idle_ = message.as<PingBody>().leave_when_idle != 0;
         participant->connection.send(MessageType::Pong, 0, message.header->sequence, nullptr);
         return {};
     }
@@ -284,7 +294,7 @@ Status Server::welcome(Participant& participant, const HelloBody& hello) {
 // What comes whole is not kept.
 Status Server::receive_open(const std::shared_ptr<Participant>& participant, const Message& message) {
     const auto& body = message.as<OpenBody>();
-    if (message.packed.size() == body.bytes) return open_session(participant, body.stages, message.packed);
+    if (message.packed.size() == body.bytes) return open_session(participant, body, message.packed);
     participant->unfinished_open = std::make_unique<UnfinishedOpen>(body, &host_memory_, &reserve_);
     return participant->unfinished_open->add(message.packed);
 }
@@ -295,18 +305,19 @@ Status Server::receive_open_part(const std::shared_ptr<Participant>& participant
     GPUJOIN_RETURN_IF_FAILED(participant->unfinished_open->add(message.packed));
     if (!participant->unfinished_open->is_complete()) return {};
     auto open = std::move(participant->unfinished_open);
-    return open_session(participant, open->stages(), open->packed());
+    return open_session(participant, open->body(), open->packed());
 }
 
-Status Server::open_session(const std::shared_ptr<Participant>& participant, uint32_t stages,
+Status Server::open_session(const std::shared_ptr<Participant>& participant, const OpenBody& body,
                             std::span<const std::byte> packed) {
-    OwnedFragment fragment(stages);
+    OwnedFragment fragment(body.stages);
     GPUJOIN_RETURN_IF_FAILED(unpack(packed, fragment.spec.get(), fragment.stages));
     GPUJOIN_RETURN_IF_FAILED(validate(fragment.view()));
     uint64_t id = next_session_++;
     Resources resources{arena_.get(),   &host_memory_,   &reserve_, devices_.get(),
                         workers_.get(), reserver_.get(), &mailbox_, &kept_};
-    auto entry = sessions_.emplace(id, std::make_unique<Session>(id, resources, std::move(fragment))).first;
+    auto session = std::make_unique<Session>(id, resources, std::move(fragment), body.most_memory);
+    auto entry = sessions_.emplace(id, std::move(session)).first;
     Status status = without_exceptions([&] { return entry->second->open(participant); });
     if (!status.ok() && !participant->session) sessions_.erase(entry);
     return status;
@@ -377,7 +388,7 @@ Status Server::measure(Calibration& calibration) {
         CalibrationSpace space{arena_->at(input->offset), arena_->at(output->offset), Arena::kBlockBytes,
                                arena_->kind_of(*input)};
         Status status = measure_rates(*device->engine, limits, space, &calibration.rates.emplace_back());
-        if (status.fault == Fault::DeviceLost) leave_for(*device, status);
+        if (status.fault == Fault::DeviceLost) leave_for(*device, status, "when it was measured");
         GPUJOIN_RETURN_IF_FAILED(status);
     }
     return {};

@@ -39,8 +39,8 @@ class Server {
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
 
-    // Serves until stop() was called and every session is wound down. A server that has run is destroyed
-    // after that, not before.
+    // Serves until stop() was called, or a Ping wants it to leave and nobody needs it, and every session is
+    // wound down. A server that has run is destroyed after that, not before.
     void run();
     // From any thread.
     void stop();
@@ -64,7 +64,7 @@ class Server {
     Status welcome(Participant& participant, const HelloBody& hello);
     Status receive_open(const std::shared_ptr<Participant>& participant, const Message& message);
     Status receive_open_part(const std::shared_ptr<Participant>& participant, const Message& message);
-    Status open_session(const std::shared_ptr<Participant>& participant, uint32_t stages,
+    Status open_session(const std::shared_ptr<Participant>& participant, const OpenBody& body,
                         std::span<const std::byte> packed);
     Status attach(const std::shared_ptr<Participant>& participant, const Message& message);
     void calibrate(const std::shared_ptr<Participant>& participant, uint64_t sequence);
@@ -77,6 +77,8 @@ class Server {
     void fail(Participant& participant, const Status& status);
     void disconnect(uint64_t id);
     void disconnect_all();
+    bool is_idle() const;
+    void begin_to_stop();
     void erase_finished_sessions();
     void give_back_memory();
 
@@ -93,6 +95,7 @@ class Server {
     bool accepting_paused_ = false;
     std::chrono::steady_clock::time_point paused_since_;
     bool stopping_ = false;
+    bool leaves_when_idle_ = false;
     bool starved_ = false;  // something was left undone for want of memory
     uint64_t next_connection_;
     uint64_t next_session_ = 1;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "server/log.h"
@@ -17,11 +18,12 @@ constexpr uint64_t kMinimumWorkingSet = 1u << 20;
 
 }  // namespace
 
-Session::Session(uint64_t id, const Resources& resources, OwnedFragment spec)
+Session::Session(uint64_t id, const Resources& resources, OwnedFragment spec, uint64_t most_memory)
     : id_(id),
       resources_(resources),
-      host_memory_(resources.host_memory->limit(), resources.host_memory, resources.reserve,
-                   kMinimumWorkingSet),
+      most_memory_(most_memory > 0 ? most_memory : std::numeric_limits<uint64_t>::max()),
+      host_memory_(std::min(resources.host_memory->limit(), most_memory_), resources.host_memory,
+                   resources.reserve, kMinimumWorkingSet),
       spec_(std::move(spec)),
       stages_(spec_.stages.size()) {}
 
@@ -33,6 +35,7 @@ Status Session::open(const std::shared_ptr<Participant>& participant) {
     if (getrandom(secret_.data(), secret_.size(), 0) != static_cast<ssize_t>(secret_.size()))
         return failure(Fault::Error, "58000", "could not get random bytes");
     GPUJOIN_RETURN_IF_FAILED(participant->hold_minimum());
+    opener_ = participant->connection.peer_process();
     participants_.push_back(participant);
     participant->session = this;
     use_device(resources_.devices->choose());
@@ -86,16 +89,26 @@ void Session::fail(const Status& status) {
     advance();
 }
 
-void Session::end(const Status& status) {
+void Session::end(Status status) {
     if (phase_ == Phase::Over) return;
     phase_ = Phase::Over;
     cancel_ = true;
+    if (status.fault == Fault::HostMemory && host_memory_.limit() == most_memory_)
+        status.with_hint(
+            "Increase gpujoin.max_join_memory, which limits each join of this session, or "
+            "gpujoin.host_memory, or set gpujoin.enabled to off for this query.");
     if (status.fault == Fault::Protocol)
-        log_line(LogLevel::Warning, "a client broke the protocol: %s: %s", status.message, status.detail);
+        log_line(LogLevel::Warning, "%s: a client broke the protocol: %s: %s", name().c_str(), status.message,
+                 status.detail);
     for (const auto& participant : participants_) {
         send(*participant, MessageType::Failed, 0, &status);
         participant->connection.finish();
     }
+}
+
+// In the log. The process is that of the query, as PostgreSQL's own log lines name it.
+std::string Session::name() const {
+    return "join session " + std::to_string(id_) + " of process " + std::to_string(opener_);
 }
 
 // Without stages there is nothing to build.
@@ -228,8 +241,7 @@ Status Session::seal_fresh_fragment() {
 
 // With no task running: makes the fragment again on the CPU engine. Probes that were begun start again.
 void Session::start_move() {
-    log_line(LogLevel::Log, "join session %llu moves to the CPU: no room on %s",
-             static_cast<unsigned long long>(id_), device_->label.c_str());
+    log_line(LogLevel::Log, "%s moves to the CPU: no room on %s", name().c_str(), device_->label.c_str());
     struct Old {
         std::unique_ptr<Fragment> fragment;
         std::vector<std::unique_ptr<Cursor>> cursors;
@@ -300,7 +312,9 @@ void Session::use_device(Device& device) {
     device_ = &device;
     device_->sessions++;
     device_memory_.reset();
-    if (!device.is_cpu()) device_memory_ = std::make_unique<Ledger>(device.memory.limit(), &device.memory);
+    if (!device.is_cpu())
+        device_memory_ =
+            std::make_unique<Ledger>(std::min(device.memory.limit(), most_memory_), &device.memory);
 }
 
 Limits Session::limits_on(Device& device) {

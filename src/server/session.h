@@ -39,6 +39,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/fragment.h"
@@ -62,7 +63,8 @@ inline Status unexpected(const char* detail) {
 
 class Session {
   public:
-    Session(uint64_t id, const Resources& resources, OwnedFragment spec);
+    // most_memory: bytes it may take of host memory, and of a device's; 0: all there is.
+    Session(uint64_t id, const Resources& resources, OwnedFragment spec, uint64_t most_memory);
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
@@ -162,7 +164,8 @@ class Session {
     // session.cpp: life and death.
     void start_what_may();
     void note_sealed();
-    void end(const Status& status);
+    void end(Status status);
+    std::string name() const;
     void run(std::function<Status()> work, std::function<void(const Status&)> then);
     void reserve(Participant& participant, std::function<void(const Status&)> then);
     Mailbox::Letters letter(std::function<void()> then);
@@ -179,10 +182,12 @@ class Session {
     Limits limits_on(Device& device);
 
     const uint64_t id_;
+    pid_t opener_ = 0;  // process that has opened it, for the log
     const Resources resources_;
     const WorkerThreads::Share share_ = WorkerThreads::make_share();  // of the workers' time
     std::array<uint8_t, 16> secret_{};
     std::atomic<bool> cancel_{false};
+    const uint64_t most_memory_;
     Ledger host_memory_;
     Device* device_ = nullptr;
     std::unique_ptr<Ledger> device_memory_;

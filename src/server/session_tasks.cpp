@@ -135,7 +135,7 @@ void Session::handle_failure(const Status& status) {
 
 // Ends the session; or, with a device that is lost to this process, all of them.
 void Session::end_for(const Status& status) {
-    if (status.fault == Fault::DeviceLost) leave_for(*device_, status);
+    if (status.fault == Fault::DeviceLost) leave_for(*device_, status, "in " + name());
     fail(status);
 }
 

@@ -21,7 +21,7 @@ class UnfinishedOpen {
     Status add(std::span<const std::byte> part);
     bool is_complete() const { return packed_.size() == body_.bytes; }
 
-    uint32_t stages() const { return body_.stages; }
+    const OpenBody& body() const { return body_; }
     std::span<const std::byte> packed() const { return packed_; }
 
   private:

@@ -203,6 +203,8 @@ uint32_t body_bytes(MessageType type) {
             return sizeof(StatsBody);
         case MessageType::Devices:
             return sizeof(DevicesBody);
+        case MessageType::Ping:
+            return sizeof(PingBody);
         case MessageType::FindKept:
         case MessageType::MakeKept:
             return sizeof(ChunkBody);
@@ -234,7 +236,6 @@ uint32_t body_bytes(MessageType type) {
         case MessageType::GetStats:
         case MessageType::GetDevices:
         case MessageType::Calibrate:
-        case MessageType::Ping:
         case MessageType::Pong:
             return 0;
     }

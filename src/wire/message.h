@@ -34,7 +34,9 @@
 //   GetDevices                     Devices (no session needed)
 //   Calibrate                      Devices (no session needed), when all of them have been measured anew; or
 //                                  Failed with the Calibrate's sequence
-//   Ping                           Pong, at once, from the thread that owns all sessions (no session needed)
+//   Ping (leave?)                  Pong, at once, from the thread that owns all sessions (no session needed).
+//                                  A server that is to leave ends when nobody else is connected; the next
+//                                  Ping may take that back
 //   Cancel: close the socket       Failed with sequence 0: a Status; the session is over
 //
 //   Kept columns (kept.h), within a session:
@@ -151,8 +153,9 @@ struct WelcomeBody {
 
 // Followed by the packed fragment, or by the first bytes of it; OpenParts bring the others.
 struct OpenBody {
-    uint32_t stages;  // of the fragment
-    uint32_t bytes;   // of the whole, packed
+    uint32_t stages;       // of the fragment
+    uint32_t bytes;        // of the whole, packed
+    uint64_t most_memory;  // bytes the session may take of host memory, and of a device's; 0: all there is
 };
 
 struct AttachBody {
@@ -211,6 +214,11 @@ struct ScanBuildBody {
 struct StatsBody {
     JoinStats join;  // of the stage
     SinkStats sink;  // of the fragment
+};
+
+struct PingBody {
+    uint32_t leave_when_idle;  // 1: the server is to make room for another one
+    uint32_t reserved;
 };
 
 struct DeviceBody {

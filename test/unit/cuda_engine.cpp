@@ -465,6 +465,17 @@ TEST(CudaDevices, EitherAreListedOrAReasonIsGiven) {
     EXPECT_STREQ(status.sqlstate, "58000");
 }
 
+// Joins may take no more than there is, whatever is set.
+TEST(CudaDevices, MemoryIsALimit) {
+    std::string why_none;
+    if (list_cuda_devices(&why_none).empty()) GTEST_SKIP() << why_none;
+    std::unique_ptr<Engine> engine;
+    ASSERT_OK(make_cuda_engine(0, uint64_t{1} << 46, &engine));
+    const DeviceDescription description = engine->describe();
+    EXPECT_GT(description.join_memory, 0u);
+    EXPECT_LE(description.join_memory, description.memory);
+}
+
 }  // namespace
 }  // namespace gpujoin::test
 

@@ -402,4 +402,18 @@ TEST(ServerBadClient, HundredIdleConnectionsHoldNothing) {
     busy.append_and_wait({{1, int_payload(1)}});
 }
 
+TEST(ServerBadClient, TheLogNamesTheProcess) {
+    testing::internal::CaptureStderr();
+    {
+        TestServer server;
+        TestClient client = server.connect_and_open(key_payload_spec());
+        client.send(MessageType::Pong, 0, nullptr);
+        expect_protocol_failure(client);
+    }
+    const std::string log = testing::internal::GetCapturedStderr();
+    const std::string line =
+        "WARNING: join session 1 of process " + std::to_string(getpid()) + ": a client broke the protocol: ";
+    EXPECT_EQ(log.substr(0, line.size()), line) << log;
+}
+
 }  // namespace gpujoin::test

@@ -331,8 +331,12 @@ TEST(ServerFragment, StagesMoveWhileOneIsBuilt) {
     server.gpu.fault = Fault::DeviceMemory;
     server.gpu.fail_in[FakeControls::Append] = 2;
     client.append_and_wait({{1, int_payload(10)}}, ColumnType::Fixed8, 0);
+    testing::internal::CaptureStderr();
     client.append_and_wait({{2, int_payload(10)}}, ColumnType::Fixed8, 0);
     EXPECT_EQ(client.seal(0).build_rows, 2u);
+    EXPECT_EQ(testing::internal::GetCapturedStderr().find("LOG: join session 1 of process " +
+                                                          std::to_string(getpid()) + " moves to the CPU: "),
+              0u);
     TestClient late = attach_to(&server, client);
     EXPECT_EQ(late.results(late.probe(late.opened.input[0], {2, 1})).size(), 2u);
     EXPECT_TRUE(client.stats().join.moved);

@@ -345,4 +345,21 @@ TEST(ServerJoin, HostMemoryThatIsUsedUpEndsTheSessionForAll) {
     EXPECT_TRUE(server.becomes_clean());
 }
 
+TEST(ServerJoin, ASessionTakesNoMoreThanItSays) {
+    TestServer server;
+    TestClient limited = server.connect();
+    limited.most_memory = 1u << 20;
+    limited.open(key_payload_spec());
+    TestClient other = server.connect_and_open(key_payload_spec());
+    for (int i = 0; i < 3; i++) limited.append_and_wait(same_key_rows(1, 10000));
+    limited.append(limited.opened.input[0], same_key_rows(1, 10000), ColumnType::Fixed8);
+    const Received failed = limited.expect(MessageType::Failed);
+    EXPECT_STREQ(failed.message.as<Status>().sqlstate, "53200");
+    EXPECT_NE(strstr(failed.message.as<Status>().hint, "gpujoin.max_join_memory"), nullptr);
+    for (int i = 0; i < 8; i++) other.append_and_wait(same_key_rows(1, 10000));
+    limited.close();
+    other.close();
+    EXPECT_TRUE(server.becomes_clean());
+}
+
 }  // namespace gpujoin::test

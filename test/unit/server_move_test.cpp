@@ -189,7 +189,8 @@ TEST(ServerMove, ALostDeviceEndsTheProcess) {
         client.receive();
         _exit(0);
     };
-    EXPECT_EXIT(lose_device(), testing::ExitedWithCode(1), "FATAL: GPU 0: fake is lost: told to fail");
+    EXPECT_EXIT(lose_device(), testing::ExitedWithCode(1),
+                "FATAL: GPU 0: fake is lost in join session 1 of process [0-9]+: told to fail");
 }
 
 TEST(ServerMove, NewJoinsGoToTheGpuWithTheMostFreeMemory) {

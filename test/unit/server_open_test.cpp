@@ -20,7 +20,7 @@ void expect_refusal(TestClient& client, const char* sqlstate) {
 // Announces `bytes` bytes of a fragment, and sends the first `here` of them.
 void begin_open(TestClient& client, uint32_t bytes, size_t here, uint32_t stages = 1) {
     std::vector<std::byte> some(here);
-    OpenBody body{stages, bytes};
+    OpenBody body{stages, bytes, 0};
     client.send(MessageType::Open, 0, &body, some);
 }
 
@@ -121,7 +121,7 @@ TEST(ServerOpen, OpensThatAreNotCompletedInTurnAreRefused) {
         [](TestClient& c) { begin_open(c, 100, 50), send_part(c, 49), send_part(c, 2); },
         [](TestClient& c) { begin_open(c, 100, 50), begin_open(c, 100, 50); },
         [](TestClient& c) { begin_open(c, 100, 50), c.send(MessageType::Seal, 0, nullptr); },
-        [](TestClient& c) { begin_open(c, 100, 50), c.send(MessageType::Ping, 0, nullptr); },
+        [](TestClient& c) { begin_open(c, 100, 50), c.send(MessageType::GetDevices, 0, nullptr); },
         [](TestClient& c) { begin_open(c, kMaxOpenBytes + 1, 50); },
         [](TestClient& c) { begin_open(c, 100, 50), send_part(c, 50); },  // complete, but no fragment
         [](TestClient& c) { begin_open(c, 0, 0); },
@@ -152,7 +152,8 @@ TEST(ServerOpen, MessagesNameAStageThatExists) {
             expect_refusal(client, "08P01");
         }
     }
-    for (MessageType type : {MessageType::Rewind, MessageType::Flush, MessageType::Ping}) {  // name none
+    for (MessageType type :
+         {MessageType::Rewind, MessageType::Flush, MessageType::GetDevices}) {  // name none
         TestClient client = server.connect_and_open(chain.view());
         client.send(type, 0, nullptr, std::span<const ColumnBuffers>(), 1);
         expect_refusal(client, "08P01");

@@ -107,7 +107,8 @@ class TestClient {
     uint64_t session = 0;
     OpenedBody opened{};
     WelcomeBody arena{};
-    bool may_fail = false;  // what does not come as expected is an exception only
+    uint64_t most_memory = 0;  // that its sessions may take, as it says when they are opened
+    bool may_fail = false;     // what does not come as expected is an exception only
 
   private:
     UniqueFd socket_;

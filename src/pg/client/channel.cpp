@@ -9,6 +9,8 @@
 
 #include "fault/fault.h"
 
+#include "pg/wait_events.h"
+
 extern "C" {
 #include "pgstat.h"
 #include "portability/instr_time.h"
@@ -182,11 +184,22 @@ Reply channel_receive(Channel* channel, Message* message, int* descriptor, Statu
     return Reply::Failed;
 }
 
+namespace {
+
+// Nothing but time passes where there is no server.
+Wait wait_for(uint32 events) {
+    if (events == 0) return Wait::ServerStart;
+    return events & WL_SOCKET_WRITEABLE ? Wait::ServerReceive : Wait::ServerReply;
+}
+
+}  // namespace
+
 void channel_wait(Channel* channel, uint32 events, long timeout_ms) {
     instr_time begin, waited;
     INSTR_TIME_SET_CURRENT(begin);
     int flags = WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | WL_TIMEOUT | static_cast<int>(events);
-    int happened = WaitLatchOrSocket(MyLatch, flags, channel->socket, timeout_ms, PG_WAIT_EXTENSION);
+    int happened =
+        WaitLatchOrSocket(MyLatch, flags, channel->socket, timeout_ms, wait_event(wait_for(events)));
     if (happened & WL_LATCH_SET) ResetLatch(MyLatch);
     INSTR_TIME_SET_CURRENT(waited);
     INSTR_TIME_SUBTRACT(waited, begin);

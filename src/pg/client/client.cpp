@@ -11,6 +11,7 @@
 #include "pg/allocate.h"
 #include "pg/report.h"
 #include "pg/server_state.h"
+#include "pg/settings.h"
 
 extern "C" {
 #include "storage/latch.h"
@@ -497,7 +498,8 @@ void view_result(const Client* client, const QueuedResult* result, ResultView* v
 }  // namespace
 
 Client* client_open(MemoryContext context, const FragmentView* fragment, Status* refusal) {
-    OpenBody body = {static_cast<uint32>(fragment->stages.size()), packed_bytes(*fragment)};
+    OpenBody body = {static_cast<uint32>(fragment->stages.size()), packed_bytes(*fragment),
+                     static_cast<uint64>(setting_max_join_memory) << 20};
     auto* packed = unset<std::byte>(body.bytes);
     pack(*fragment, packed);
     Client* client =

@@ -11,6 +11,7 @@
 #include "pg/executor/requested_columns.h"
 #include "pg/keep_sharing.h"
 #include "pg/kept_tables.h"
+#include "pg/wait_events.h"
 
 extern "C" {
 #include "access/relation.h"
@@ -151,7 +152,8 @@ bool keep_some(const KeepRequest* request, Keeping* keeping, uint64 blocks) {
 }
 
 void wait_a_little() {
-    WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, kPollMs, PG_WAIT_EXTENSION);
+    WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, kPollMs,
+              wait_event(Wait::KeeperMain));
     ResetLatch(MyLatch);
     CHECK_FOR_INTERRUPTS();
 }

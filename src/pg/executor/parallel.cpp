@@ -46,12 +46,12 @@
 #include "pg/executor/partitions.h"
 #include "pg/executor/shared_partitions.h"
 #include "pg/report.h"
+#include "pg/wait_events.h"
 
 extern "C" {
 #include "port/atomics.h"
 #include "storage/barrier.h"
 #include "storage/spin.h"
-#include "utils/wait_event.h"
 }
 
 namespace gpujoin {
@@ -284,7 +284,7 @@ void prepare_partitions(GpuJoinState* state) {
 }
 
 bool arrive(Barrier* barrier) {
-    return BarrierArriveAndWait(barrier, PG_WAIT_EXTENSION);
+    return BarrierArriveAndWait(barrier, wait_event(Wait::Participants));
 }
 
 // The way on from Sealed where there is too little memory, until there are partitions.

@@ -9,6 +9,7 @@
 #include "pg/executor/pieces.h"
 #include "pg/executor/shared_partitions.h"
 #include "pg/report.h"
+#include "pg/wait_events.h"
 
 extern "C" {
 #include "port/pg_bitutils.h"
@@ -211,7 +212,8 @@ void partition_current(GpuJoinState* state, const Status* refusal) {
 bool wait_for_others(Partitions* partitions) {
     if (partitions->waited_ms >= kPatienceMs) return false;
     int wait_ms = Max(kRetryMs, partitions->waited_ms / 4);
-    (void)WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, wait_ms, PG_WAIT_EXTENSION);
+    (void)WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, wait_ms,
+                    wait_event(Wait::Memory));
     ResetLatch(MyLatch);
     CHECK_FOR_INTERRUPTS();
     partitions->waited_ms += wait_ms;

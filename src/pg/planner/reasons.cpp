@@ -47,8 +47,8 @@ constexpr Wording kWordings[] = {
      "give the fields as columns of their own"},
     {Reason::TooManyColumns, "it has more keys and columns than a batch may have",
      "select fewer columns of the table"},
-    {Reason::Memory, "its build side is expected to take {subject} of memory, more than gpujoin.host_memory",
-     "raise gpujoin.host_memory"},
+    {Reason::Memory, "its build side is expected to take {subject} of memory, more than a join may take",
+     "raise gpujoin.host_memory, or gpujoin.max_join_memory where that is set"},
 
     {Reason::Volatile,
      "{condition} calls {subject}, which is volatile and has to be called for each pair of rows",

@@ -1,0 +1,67 @@
+# gpujoin.max_join_memory, set for a role: its joins take no more, and go through temporary files where they need it; it may
+# not change that; others' joins take what they like.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use GpuJoinTest;
+
+my $node = make_node('join_memory', "gpujoin.host_memory = '512MB'", 'max_parallel_workers_per_gather = 0', 'work_mem = 1GB',
+	'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0');
+start_ready($node);
+$node->safe_psql('postgres', q{
+	CREATE TABLE big AS SELECT g AS k, md5(g::text) AS t FROM generate_series(1, 300000) g;
+	VACUUM ANALYZE big;
+	CREATE ROLE small LOGIN; CREATE ROLE other LOGIN; GRANT SELECT ON big TO small, other;
+	ALTER ROLE small SET gpujoin.max_join_memory = '4MB'});
+my $join = 'SELECT count(*), max(a.t || b.t) FROM big a JOIN big b USING (k)';
+my $rows = '300000|' . $node->safe_psql('postgres', 'SELECT max(t || t) FROM big');
+
+# As a role: what SQL gives, or the error.
+sub as_role
+{
+	my ($role, $sql) = @_;
+	my ($rc, $out, $err) = $node->psql('postgres', $sql, extra_params => [ '-U', $role ]);
+	return $out . $err;
+}
+
+sub partitions
+{
+	my ($role, $settings) = @_;
+	my $plan = as_role($role, "SET gpujoin.force = on; $settings EXPLAIN (ANALYZE) $join");
+	like($plan, qr/GPU Join/, "$role joins") or diag($plan);
+	my ($peak) = $plan =~ /Peak Memory: (\d+) kB/;
+	return ($plan =~ /Partitions: (\d+)/ ? $1 : 0, $peak);
+}
+
+is(as_role('small', 'SHOW gpujoin.max_join_memory'), '4MB', 'a role has a limit of its own');
+is(as_role('small', "SET gpujoin.force = on; $join"), $rows, 'its joins give the rows');
+my ($partitions, $peak) = partitions('small', '');
+cmp_ok($partitions, '>', 1, "in partitions ($partitions)");
+cmp_ok($peak // 1e9, '<=', 4 * 1024, 'that take no more memory');
+($partitions, $peak) = partitions('other', '');
+is($partitions, 0, 'those of another role need none');
+cmp_ok($peak // 0, '>', 4 * 1024, 'and take more');
+($partitions) = partitions('small', 'SET max_parallel_workers_per_gather = 2;');
+cmp_ok($partitions, '>', 1, "with workers, too ($partitions)");
+is(as_role('small', "SET gpujoin.force = on; SET max_parallel_workers_per_gather = 2; $join"), $rows, 'and the rows are right');
+is(as_role('small', "SET gpujoin.force = on; SELECT count(*) FROM big a JOIN big b USING (k) JOIN big c USING (k)"), '300000', 'so are those of a chain');
+
+like(as_role('small', $_), qr/ERROR:  permission denied/, "$_ is refused")
+  for ('SET gpujoin.max_join_memory = 0', "ALTER ROLE small SET gpujoin.max_join_memory = '1GB'");
+like(as_role('small', 'ALTER ROLE small RESET gpujoin.max_join_memory'), qr/ERROR:  permission denied|^$/, 'nor can it take the limit away');
+is(as_role('small', 'SHOW gpujoin.max_join_memory'), '4MB', 'so that it stays');
+my ($rc, $out, $err) = $node->psql('postgres', "ALTER ROLE small SET gpujoin.max_join_memory = '-1MB'");
+like($err, qr/ERROR:.*outside the valid range/, 'it is no negative number');
+is($node->safe_psql('postgres', "ALTER ROLE small IN DATABASE postgres SET gpujoin.max_join_memory = '8MB'") . as_role('small', 'SHOW gpujoin.max_join_memory'),
+	'8MB', 'there may be another limit in a database');
+
+# The planner knows.
+my $why = q{SELECT reason FROM gpujoin_why('SELECT count(*) FROM big a JOIN big b USING (k)') WHERE kind = 'Inner Join'};
+unlike(as_role('other', $why), qr/more than a join may take/, 'the planner does not mind where there is no limit');
+like(as_role('small', $why), qr/more than a join may take/, 'and leaves larger joins to core where there is one');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_stat_gpujoin WHERE failed = 0'), '1', 'nothing has failed');
+$node->stop;
+
+done_testing();
