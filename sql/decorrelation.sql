@@ -57,7 +57,15 @@ SELECT q.n, r.* FROM unnest(ARRAY[
     'SELECT p FROM part WHERE NOT (w <= (SELECT avg(n) FROM line WHERE line.p = part.p))',
     'SELECT p FROM part WHERE size > (SELECT avg(line.w) FROM line WHERE line.w = part.p)',
     'SELECT p FROM part WHERE size < 20 AND w > (SELECT avg(n) FROM line WHERE line.p = part.p AND d >= date ''2024-02-01'' - interval ''10 days'') ORDER BY p LIMIT 30',
-    'SELECT * FROM (SELECT p, size FROM part WHERE w > (SELECT avg(n) FROM line WHERE line.p = part.p)) AS x UNION ALL SELECT p, n FROM line l WHERE q > (SELECT avg(q) FROM line i WHERE i.kind = l.kind)'
+    'SELECT * FROM (SELECT p, size FROM part WHERE w > (SELECT avg(n) FROM line WHERE line.p = part.p)) AS x UNION ALL SELECT p, n FROM line l WHERE q > (SELECT avg(q) FROM line i WHERE i.kind = l.kind)',
+    'SELECT p FROM (SELECT a.* FROM part a JOIN part b USING (w) WHERE a.z > b.size OR b.kind = a.kind) d WHERE d.w > (SELECT max(n) FROM line WHERE line.p = d.p)',
+    'WITH d AS (SELECT a.* FROM part a JOIN part b USING (w) WHERE a.z > b.size OR b.kind = a.kind) SELECT p FROM d WHERE d.w > (SELECT max(n) FROM line WHERE line.p = d.p)',
+    'SELECT p, x FROM (SELECT p, w, sum(100 / (z + 1)) AS x FROM part GROUP BY p, w) d WHERE d.w > (SELECT max(n) FROM line WHERE line.p = d.p)',
+    'SELECT p FROM part d WHERE EXISTS (SELECT FROM line o WHERE o.n > 400 AND o.z = d.z) AND d.w > (SELECT max(n) FROM line WHERE line.p = d.p)',
+    'SELECT p FROM part d WHERE d.z IN (SELECT o.z FROM line o WHERE 100 / (o.z + 1) > 20) AND d.w > (SELECT max(n) FROM line WHERE line.p = d.p)',
+    'SELECT p FROM part d WHERE d.z > (SELECT min(100 / (z + 1)) FROM line) AND d.w > (SELECT max(n) FROM line WHERE line.p = d.p)',
+    'SELECT p FROM (SELECT * FROM part WHERE size < 20) d WHERE 100 / (d.z + 1) > 20 AND d.w > (SELECT max(n) FROM line WHERE line.p = d.p)',
+    'SELECT p FROM part d WHERE 100 / (d.z + 1) > 20 AND d.w > (SELECT max(n) FROM line WHERE line.p = d.p)'
 ]) WITH ORDINALITY AS q (query, n), compare_joined(q.query) AS r ORDER BY q.n;
 
 -- Those that stay: true without rows, more than equalities between columns, what may fail, what is more than an aggregate of tables.
@@ -92,7 +100,15 @@ SELECT q.n, r.* FROM unnest(ARRAY[
     'SELECT p FROM part WHERE p < 200 AND (SELECT max(ARRAY[point(1, n)]) FROM line WHERE line.p = part.p) IS NOT NULL',
     'SELECT a.p FROM part a, line b WHERE a.p = b.p AND b.n < -400 AND a.w / b.n > 3 AND 0 < (SELECT count(*) FROM line i WHERE i.p = a.p)',
     'WITH t AS NOT MATERIALIZED (SELECT p, w, 100 / z AS s, z FROM line) SELECT * FROM t a WHERE a.z > 0 AND a.w > (SELECT avg(b.s) FROM t b WHERE b.p = a.p AND b.z > 0)',
-    'SELECT p FROM part WHERE size < 5 AND (SELECT count(*) > 1 FROM line WHERE line.p = part.p) IS NOT TRUE'
+    'SELECT p FROM part WHERE size < 5 AND (SELECT count(*) > 1 FROM line WHERE line.p = part.p) IS NOT TRUE',
+    'SELECT p, x FROM part d LEFT JOIN LATERAL (SELECT 1000 / (d.z + 1) AS x OFFSET 0) l ON true WHERE d.w > (SELECT max(n) FROM line WHERE line.p = d.p)',
+    'SELECT p FROM (SELECT a.* FROM part a, part b WHERE 1000 / (a.z + 1) > b.size + 100 AND b.w = 5) d WHERE d.w > (SELECT max(n) FROM line WHERE line.p = d.p)',
+    'SELECT p, x FROM (SELECT a.*, 1000 / (a.z + b.z + 1) AS x FROM part a JOIN part b ON b.w = a.size) d WHERE x > 90 AND d.w > (SELECT max(n) FROM line WHERE line.p = d.p)',
+    'SELECT p FROM (SELECT a.*, b.size AS other FROM part a JOIN part b ON b.w = a.size) d WHERE 1000 / (z + other + 1) > 30 AND d.w > (SELECT max(n) FROM line WHERE line.p = d.p)',
+    'WITH d AS (SELECT a.* FROM part a, part b WHERE 1000 / (a.z + 1) > b.size + 100 AND b.w = 5) SELECT p FROM d WHERE d.w > (SELECT max(n) FROM line WHERE line.p = d.p)',
+    'SELECT p FROM part d WHERE EXISTS (SELECT FROM line o WHERE o.n = 1000 / (d.z + 1)) AND d.w > (SELECT max(n) FROM line WHERE line.p = d.p)',
+    'SELECT p FROM part d WHERE 100 / (d.z + 1) IN (SELECT n FROM line) AND d.w > (SELECT max(n) FROM line WHERE line.p = d.p)',
+    'SELECT p FROM part d WHERE d.z < (SELECT max(100 / (o.z + 1)) FROM line o WHERE o.kind = d.kind) AND d.w > (SELECT max(n) FROM line WHERE line.p = d.p)'
 ]) WITH ORDINALITY AS q (query, n), compare_joined(q.query) AS r ORDER BY q.n;
 
 -- Equal under a collation, but not the same bytes; and types that compare, but are grouped otherwise.

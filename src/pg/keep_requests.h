@@ -34,7 +34,7 @@ struct KeepRequest {
     ChunkKey files;  // that the table had
     uint32 count;
     uint32 text_bytes;
-    uint32 cannot_be_asked;  // not 0: it is too large, or has a column that requests have no form for
+    uint32 cannot_be_asked;  // not 0: it is too large
     WantedColumn columns[kMaxKeptColumns];
     char text[kTextBytes];
 };

@@ -143,11 +143,9 @@ uint16_t expression_column(ChildColumns* columns, Expr* expression) {
     Node* mapped = over_slot(columns, expression);
     if (AttrNumber attribute = plain_attribute(mapped))
         return value_column(columns, TupleDescAttr(ExecGetResultType(columns->side->plan), attribute - 1));
-    FormData_pg_attribute form = {};
-    get_typlenbyval(exprType(mapped), &form.attlen, &form.attbyval);
     int number = columns->side->writer.column_count;
     InputColumn* column = add_column(columns);
-    init_output_column(column, &form);
+    init_output_column(column, exprType(mapped));
     columns->specs[number] = column->spec;
     evaluate(columns, column, mapped);
     return static_cast<uint16_t>(number);

@@ -4,6 +4,10 @@
 
 #include "pg/executor/by_reference.h"
 
+extern "C" {
+#include "utils/lsyscache.h"
+}
+
 namespace gpujoin {
 
 namespace {
@@ -68,6 +72,12 @@ void init_output_column(InputColumn* column, Form_pg_attribute attribute) {
     column->encoder = form.encoder;
     column->attribute = attribute->attnum;
     column->type_length = attribute->attlen;
+}
+
+void init_output_column(InputColumn* column, Oid type) {
+    FormData_pg_attribute form = {};
+    get_typlenbyval(type, &form.attlen, &form.attbyval);
+    init_output_column(column, &form);
 }
 
 }  // namespace gpujoin

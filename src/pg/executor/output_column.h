@@ -17,5 +17,7 @@ OutputForm output_form(Form_pg_attribute attribute);
 
 // Sets type and encoder of a column that carries values of the attribute.
 void init_output_column(InputColumn* column, Form_pg_attribute attribute);
+// The same of an expression of that type.
+void init_output_column(InputColumn* column, Oid type);
 
 }  // namespace gpujoin

@@ -35,8 +35,12 @@ bool find_computed(const KeepRequest* request, const WantedColumn* wanted, Relat
     fix_opfuncids(expression);
     if (!may_keep_expression(expression) || has_other_column(expression, RelationGetDescr(relation)))
         return false;
-    *form = encoded_form(0, wanted->encoding, wanted->declared_type, wanted->scale);
-    form->expression = expression;
+    InputColumn sent = {};
+    init_output_column(&sent, exprType(expression));
+    sent.encoding = wanted->encoding;
+    sent.declared_type = wanted->declared_type;
+    sent.scale = wanted->scale;
+    if (!kept_form(&sent, RelationGetDescr(relation), 0, expression, form)) return false;
     form->copy = wanted->copy;
     return true;
 }
@@ -68,7 +72,6 @@ KeepRequest* request_columns(Relation relation, const KeptColumns* columns) {
         wanted.scale = form->scale;
         wanted.copy = form->copy;
         add_wanted_column(request, relation, wanted, form->expression);
-        if (form->expression && form->encoding == KeyEncoding::None) request->cannot_be_asked = 1;
     }
     return request;
 }

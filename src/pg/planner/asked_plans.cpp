@@ -2,6 +2,8 @@
 // the plan is started and ended.
 #include "pg/planner/asked_plans.h"
 
+#include <utility>
+
 #include "pg/compat.h"
 #include "pg/entry_points.h"
 #include "pg/keep_requests.h"
@@ -17,8 +19,11 @@ namespace gpujoin {
 
 namespace {
 
+// A trigger's transition tables are known to what it runs alone.
 bool is_of_others(const Plan* plan) {
-    if (IsA(plan, ForeignScan) || IsA(plan, ModifyTable) || prunes_partitions(plan)) return true;
+    if (IsA(plan, ForeignScan) || IsA(plan, ModifyTable) || IsA(plan, NamedTuplestoreScan) ||
+        prunes_partitions(plan))
+        return true;
     if (!IsA(plan, CustomScan)) return false;
     const CustomScanMethods* methods = reinterpret_cast<const CustomScan*>(plan)->methods;
     return methods != &scan_methods && methods != &group_methods && methods != &complete_groups_methods;
@@ -53,7 +58,7 @@ bool may_ask_for(const Query* query) {
 
 bool ask_keeper_for(PlannedStmt* statement, const char* text, ParamListInfo parameters) {
     if (!may_be_started(statement)) return false;
-    statement->jitFlags = 0;
+    const int jit = std::exchange(statement->jitFlags, 0);
     QueryDesc* query = CreateQueryDesc(statement, text, GetActiveSnapshot(), InvalidSnapshot, None_Receiver,
                                        parameters, nullptr, 0);
     AskingScans asking = {false};
@@ -63,6 +68,7 @@ bool ask_keeper_for(PlannedStmt* statement, const char* text, ParamListInfo para
     PG_FINALLY();
     { asking_scans = before; }
     PG_END_TRY();
+    statement->jitFlags = jit;
     standard_ExecutorFinish(query);
     standard_ExecutorEnd(query);
     FreeQueryDesc(query);

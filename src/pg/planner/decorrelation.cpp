@@ -13,12 +13,14 @@ extern "C" {
 #include "access/transam.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/prep.h"
 #include "parser/parse_oper.h"
+#include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/date.h"
 #include "utils/lsyscache.h"
@@ -507,32 +509,171 @@ Node* with_any_sublinks(Node* node, void* context) {
     return reinterpret_cast<Node*>(any);
 }
 
-// Conditions on several relations may be tested on rows now that the subquery's condition had left out
-// before.
-bool is_harmless_among_others(Node* condition) {
-    return bms_membership(pull_varnos(nullptr, condition)) != BMS_MULTIPLE ||
-           is_harmless(with_any_sublinks(condition, nullptr));
+// --- What is around the subquery. Rows that its condition has left out before may now come to conditions on
+// several relations, to results of queries in FROM, and to other subqueries. Most queries in FROM, EXISTS and
+// IN become joins of the query around them, and their conditions its own.
+
+struct Level {
+    const Query* query;
+    const Level* outer;
+};
+
+bool is_harmless_around_sublinks(Node* expression) {
+    return is_harmless(with_any_sublinks(expression, nullptr));
 }
 
-bool joins_harmlessly(Node* from) {
-    if (!IsA(from, JoinExpr)) return true;
+List* conditions_of_join(Node* from, List* conditions) {
+    if (!IsA(from, JoinExpr)) return conditions;
     const auto* join = as<JoinExpr>(from);
-    return (!join->quals || is_harmless_among_others(join->quals)) && joins_harmlessly(join->larg) &&
-           joins_harmlessly(join->rarg);
+    return flatten(join->quals, conditions_of_join(join->rarg, conditions_of_join(join->larg, conditions)));
 }
 
-bool has_harmless_conditions(const FromExpr* from) {
+// Those of WHERE and ON.
+List* all_conditions_of(const Query* query) {
+    List* conditions = flatten(query->jointree->quals, NIL);
     ListCell* cell;
-    foreach (cell, flatten(from->quals, NIL))
-        if (!is_harmless_among_others(static_cast<Node*>(lfirst(cell)))) return false;
-    foreach (cell, from->fromlist)
-        if (!joins_harmlessly(static_cast<Node*>(lfirst(cell)))) return false;
+    foreach (cell, query->jointree->fromlist)
+        conditions = conditions_of_join(static_cast<Node*>(lfirst(cell)), conditions);
+    return conditions;
+}
+
+bool are_sublinks_harmless(Node* expression, const Level* level);
+
+bool gives_one_row(const Query* query) {
+    return query->hasAggs && !query->groupClause && !query->groupingSets;
+}
+
+bool has_harmless_results(const Query* query, const Level* level) {
+    ListCell* cell;
+    foreach (cell, query->targetList) {
+        auto* result = reinterpret_cast<Node*>(lfirst_node(TargetEntry, cell)->expr);
+        if (has_other_aggregate(result, nullptr) ||
+            !is_harmless_around_sublinks(with_any_results(result, nullptr)) ||
+            !are_sublinks_harmless(result, level))
+            return false;
+    }
     return true;
 }
 
-bool join_subqueries(Query* query) {
+// A query that is evaluated for rows of the query around it: all of it is.
+bool is_harmless_for_all_rows(const Query* query, const Level* outer) {
+    const Level level = {query, outer};
+    if (query->setOperations || query->hasWindowFuncs || query->hasTargetSRFs || query->groupingSets ||
+        query->havingQual || query->limitCount || query->limitOffset || !has_harmless_results(query, &level))
+        return false;
+    ListCell* cell;
+    foreach (cell, query->rtable) {
+        const auto* entry = lfirst_node(RangeTblEntry, cell);
+        if (entry->rtekind != RTE_JOIN && entry->rtekind != RTE_CTE && !is_plain_table(entry)) return false;
+    }
+    foreach (cell, all_conditions_of(query)) {
+        auto* condition = static_cast<Node*>(lfirst(cell));
+        if (!is_harmless_around_sublinks(condition) || !are_sublinks_harmless(condition, &level))
+            return false;
+    }
+    return true;
+}
+
+bool is_surrounded_harmlessly(const Query* query, const Level* outer);
+
+bool is_harmless_sublink(const SubLink* link, const Level* level) {
+    const auto* query = reinterpret_cast<const Query*>(link->subselect);
+    Subquery subquery;
+    if (find_subquery(link, level->query, &subquery)) return true;
+    if (link->testexpr && !is_harmless(with_any_sublinks(link->testexpr, nullptr))) return false;
+    const bool has_one_value = link->subLinkType == EXPR_SUBLINK || link->subLinkType == ROWCOMPARE_SUBLINK;
+    if (refers_to_outer_queries(link->subselect))
+        return is_harmless_for_all_rows(query, level) && (!has_one_value || gives_one_row(query));
+    const bool may_be_joined = link->subLinkType == EXISTS_SUBLINK || link->subLinkType == ANY_SUBLINK;
+    return !may_be_joined || is_surrounded_harmlessly(query, level);
+}
+
+bool are_sublinks_harmless(Node* expression, const Level* level) {
+    ListCell* cell;
+    foreach (cell, sublinks_of(expression))
+        if (!is_harmless_sublink(lfirst_node(SubLink, cell), level)) return false;
+    return true;
+}
+
+// Never a part of the query around it.
+bool stays_a_query(const Query* query) {
+    return query->hasAggs || query->hasWindowFuncs || query->hasTargetSRFs || query->groupClause ||
+           query->groupingSets || query->distinctClause || query->limitCount || query->limitOffset;
+}
+
+bool is_planned_apart(const CommonTableExpr* table) {
+    return table->cterecursive || table->ctematerialized == CTEMaterializeAlways ||
+           (table->ctematerialized == CTEMaterializeDefault && table->cterefcount != 1);
+}
+
+const CommonTableExpr* find_common_table(const Query* query, const char* name) {
+    ListCell* cell;
+    foreach (cell, query->cteList)
+        if (strcmp(lfirst_node(CommonTableExpr, cell)->ctename, name) == 0)
+            return lfirst_node(CommonTableExpr, cell);
+    return nullptr;
+}
+
+// Of an entry of FROM, what may become a part of the query around it; nullptr: nothing. outer: around that.
+const Query* query_read_by(const RangeTblEntry* entry, const Level* level, const Level** outer) {
+    *outer = level;
+    const Query* query = entry->rtekind == RTE_SUBQUERY ? entry->subquery : nullptr;
+    if (entry->rtekind == RTE_CTE) {
+        for (Index up = entry->ctelevelsup; *outer && up > 0; up--) *outer = (*outer)->outer;
+        const CommonTableExpr* table = *outer ? find_common_table((*outer)->query, entry->ctename) : nullptr;
+        if (table && !is_planned_apart(table)) query = reinterpret_cast<const Query*>(table->ctequery);
+    }
+    return query && !stays_a_query(query) ? query : nullptr;
+}
+
+bool is_entry_harmless(const RangeTblEntry* entry, const Level* level) {
+    if (entry->lateral || entry->tablesample) return false;
+    const Level* outer;
+    const Query* query = query_read_by(entry, level, &outer);
+    if (!query) return true;
+    const Level within = {query, outer};
+    return has_harmless_results(query, &within) && is_surrounded_harmlessly(query, outer);
+}
+
+bool reads_one_table(const Query* query) {
+    if (query->hasSubLinks || list_length(query->jointree->fromlist) != 1) return false;
+    const auto* from = static_cast<const Node*>(linitial(query->jointree->fromlist));
+    if (!IsA(from, RangeTblRef)) return false;
+    return rt_fetch(reinterpret_cast<const RangeTblRef*>(from)->rtindex, query->rtable)->rtekind ==
+           RTE_RELATION;
+}
+
+// Of one relation, which stays one.
+bool is_of_one_relation(Node* condition, const Level* level) {
+    if (refers_to_outer_queries(condition)) return false;
+    int relation;
+    const Relids relations = pull_varnos(nullptr, condition);
+    if (bms_is_empty(relations)) return true;
+    if (!bms_get_singleton_member(relations, &relation)) return false;
+    const Level* outer;
+    const Query* query = query_read_by(rt_fetch(relation, level->query->rtable), level, &outer);
+    return !query || reads_one_table(query);
+}
+
+bool is_harmless_among_others(Node* condition, const Level* level) {
+    return (is_of_one_relation(condition, level) || is_harmless_around_sublinks(condition)) &&
+           are_sublinks_harmless(condition, level);
+}
+
+bool is_surrounded_harmlessly(const Query* query, const Level* outer) {
+    check_stack_depth();
+    const Level level = {query, outer};
+    ListCell* cell;
+    foreach (cell, query->rtable)
+        if (!is_entry_harmless(lfirst_node(RangeTblEntry, cell), &level)) return false;
+    foreach (cell, all_conditions_of(query))
+        if (!is_harmless_among_others(static_cast<Node*>(lfirst(cell)), &level)) return false;
+    return true;
+}
+
+bool join_subqueries(Query* query, const Level* outer) {
     if (query->commandType != CMD_SELECT || query->rowMarks || !query->hasSubLinks || !query->jointree ||
-        !has_harmless_conditions(query->jointree))
+        !is_surrounded_harmlessly(query, outer))
         return false;
     bool is_changed = false;
     List* conditions = NIL;
@@ -547,11 +688,19 @@ bool join_subqueries(Query* query) {
     return is_changed;
 }
 
-bool join_everywhere(Node* node, void* is_changed) {
+struct Joining {
+    const Level* outer;
+    bool* is_changed;
+};
+
+bool join_everywhere(Node* node, void* context) {
     if (!node || IsA(node, RangeTblEntry)) return false;
-    if (!IsA(node, Query)) return walk_expression(node, join_everywhere, is_changed);
-    *static_cast<bool*>(is_changed) |= join_subqueries(as<Query>(node));
-    return walk_query(as<Query>(node), join_everywhere, is_changed);
+    if (!IsA(node, Query)) return walk_expression(node, join_everywhere, context);
+    auto* joining = static_cast<Joining*>(context);
+    *joining->is_changed |= join_subqueries(as<Query>(node), joining->outer);
+    const Level level = {as<Query>(node), joining->outer};
+    Joining within = {&level, joining->is_changed};
+    return walk_query(as<Query>(node), join_everywhere, &within);
 }
 
 bool has_scalar_sublink(Node* node, void* context) {
@@ -569,7 +718,8 @@ Query* decorrelated(const Query* statement) {
         return nullptr;
     Node* copy = copy_of(statement);
     bool is_changed = false;
-    join_everywhere(copy, &is_changed);
+    Joining joining = {nullptr, &is_changed};
+    join_everywhere(copy, &joining);
     return is_changed ? as<Query>(copy) : nullptr;
 }
 
