@@ -176,6 +176,23 @@ bool has_known_length(const List* arguments) {
     return length && DatumGetInt32(length->constvalue) >= 0;
 }
 
+// No timestamp is cut off to one before all others: the first of them begins a day.
+bool has_short_field(const List* arguments) {
+    constexpr const char* kFields[] = {"microseconds", "milliseconds", "second", "minute", "hour", "day"};
+    const Const* field = known_constant(arguments, 0);
+    if (!field) return false;
+    const char* name = TextDatumGetCString(field->constvalue);
+    return std::any_of(std::begin(kFields), std::end(kFields),
+                       [name](const char* one) { return strcmp(one, name) == 0; });
+}
+
+// The remainder of a division by -1 is 0, but the quotient of the smallest integer is none.
+bool has_safe_divisor(const List* arguments, bool is_remainder) {
+    int64 divisor;
+    return integer_constant(static_cast<Node*>(lsecond(arguments)), &divisor) && divisor != 0 &&
+           (is_remainder || divisor != -1);
+}
+
 // A call that fails for some values of an argument that is a constant, but not for this one.
 bool has_safe_constant(Node* node) {
     Oid function = InvalidOid;
@@ -197,6 +214,20 @@ bool has_safe_constant(Node* node) {
         case F_SUBSTR_TEXT_INT4_INT4:
         case F_SUBSTRING_TEXT_INT4_INT4:
             return has_known_length(arguments);
+        case F_DATE_TRUNC_TEXT_TIMESTAMP:
+            return has_short_field(arguments);
+        case F_INT2MOD:
+        case F_INT4MOD:
+        case F_MOD_INT2_INT2:
+        case F_MOD_INT4_INT4:
+            return has_safe_divisor(arguments, true);
+        case F_INT2DIV:
+        case F_INT4DIV:
+        case F_INT24DIV:
+        case F_INT42DIV:
+        case F_INT82DIV:
+        case F_INT84DIV:
+            return has_safe_divisor(arguments, false);
         default:
             return false;
     }

@@ -125,7 +125,13 @@ bool GroupCollector::has_columns(Node* expression) {
 bool GroupCollector::is_of_one_child(Node* expression) {
     int child;
     return find_child(root_, chain_, expression, &child) && !contain_volatile_functions(expression) &&
-           !contain_subplans(expression) && cannot_fail(expression) && !may_overflow(expression);
+           !contain_subplans(expression) &&
+           (is_given(expression) || (cannot_fail(expression) && !may_overflow(expression)));
+}
+
+// Computed by an input that there is no join with, for the rows that core would compute it for.
+bool GroupCollector::is_given(const Node* expression) const {
+    return chain_->length == 0 && list_member(chain_->probe->pathtarget->exprs, expression);
 }
 
 bool GroupCollector::add_state(StateForm form, int column, int count_column) {

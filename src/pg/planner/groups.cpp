@@ -380,6 +380,66 @@ const Chain* chain_for(const GroupCall& call, RelOptInfo* input, bool is_partial
     return source_of(call, input, static_cast<Path*>(linitial(input->partial_pathlist)));
 }
 
+bool gives_columns_alone(const Path* path) {
+    ListCell* cell;
+    foreach (cell, path->pathtarget->exprs)
+        if (!IsA(lfirst(cell), Var)) return false;
+    return true;
+}
+
+// The scan with the columns that what it computes is made of; nullptr where these are not columns alone.
+Path* without_computing(PlannerInfo* root, const Path* scan) {
+    const PathTarget* computed = scan->pathtarget;
+    List* columns = NIL;
+    ListCell* cell;
+    foreach (cell, computed->exprs)
+        columns = list_concat_unique(
+            columns, pull_var_clause(static_cast<Node*>(lfirst(cell)), PVC_INCLUDE_PLACEHOLDERS));
+    auto* path = unset<Path>();
+    *path = *scan;
+    path->pathtarget = create_empty_pathtarget();
+    add_new_columns_to_pathtarget(path->pathtarget, columns);
+    set_pathtarget_cost_width(root, path->pathtarget);
+    path->startup_cost -= computed->cost.startup;
+    path->total_cost -= computed->cost.startup + computed->cost.per_tuple * path->rows;
+    return gives_columns_alone(path) ? path : nullptr;
+}
+
+// A scan of a table that gives columns, where this one gives what is computed of them; nullptr where it gives
+// columns itself, or others would have to be computed.
+Path* scan_of_columns(PlannerInfo* root, Path* scan) {
+    if (!IS_SIMPLE_REL(scan->parent) || gives_columns_alone(scan)) return nullptr;
+    if (scan->pathtype == T_SeqScan) return without_computing(root, scan);
+    if (!IsA(scan, ProjectionPath)) return nullptr;
+    Path* below = reinterpret_cast<ProjectionPath*>(scan)->subpath;
+    return below->pathtype == T_SeqScan && gives_columns_alone(below) ? below : nullptr;
+}
+
+// The same of an input without joins, over the columns of its table: what is computed may be kept, then.
+const Chain* over_columns(const GroupCall& call, const Chain* chain) {
+    Path* probe = chain->length == 0 ? scan_of_columns(call.root, chain->probe) : nullptr;
+    if (!probe) return nullptr;
+    auto* other = unset<Chain>();
+    *other = *chain;
+    other->probe = probe;
+    other->costs = estimate_source(call.root, probe, chain->workers, call.engine);
+    other->costs.terms.cost[kSetUpTerm] += call.engine.setup;
+    return other;
+}
+
+// Of the chain, or of the one over columns, which becomes the chain then.
+Path* make_groups_path(const GroupCall& call, RelOptInfo* partial_rel, const Chain** chain) {
+    if (const Chain* other = over_columns(call, *chain)) {
+        GroupCall silent = call;
+        silent.verdict = nullptr;
+        if (Path* path = make_partial_path(silent, other, partial_rel)) {
+            *chain = other;
+            return path;
+        }
+    }
+    return make_partial_path(call, *chain, partial_rel);
+}
+
 // Of a table's pages that are read in their order.
 Cost fetching_cost(const Path* path) {
     if (path->pathtype != T_SeqScan) return 0;
@@ -401,7 +461,7 @@ bool is_worthwhile(const GroupCall& call, const Chain* chain, const Path* input,
 
 void add_serial(const GroupCall& call, RelOptInfo* input, RelOptInfo* partial_rel, bool* has_made_way) {
     const Chain* chain = chain_for(call, input, false);
-    Path* path = chain ? make_partial_path(call, chain, partial_rel) : nullptr;
+    Path* path = chain ? make_groups_path(call, partial_rel, &chain) : nullptr;
     if (!path) return;
     if (call.distinct && is_worthwhile(call, chain, path, kCostOfGroup))
         return add_distinct_path(call, reinterpret_cast<GpuJoinPath*>(path));
@@ -420,7 +480,7 @@ void add_serial(const GroupCall& call, RelOptInfo* input, RelOptInfo* partial_re
 
 void add_parallel(const GroupCall& call, RelOptInfo* input, RelOptInfo* partial_rel, bool* has_made_way) {
     const Chain* chain = chain_for(call, input, true);
-    Path* path = chain ? make_partial_path(call, chain, partial_rel) : nullptr;
+    Path* path = chain ? make_groups_path(call, partial_rel, &chain) : nullptr;
     if (!path) return;
     double rows = path->rows * parallel_shares(chain->workers);
     auto* gather = reinterpret_cast<Path*>(
