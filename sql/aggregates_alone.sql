@@ -27,7 +27,7 @@ SET gpujoin.startup_cost = 0;  -- what is measured of it depends on what else th
 EXPLAIN (COSTS OFF) SELECT b, sum(price), avg(price), count(*) FROM large GROUP BY b;
 EXPLAIN (COSTS OFF) SELECT sum(price * 2) FROM large WHERE a < 900;
 EXPLAIN (COSTS OFF) SELECT sum(price) FROM sale;
-SELECT bool_or(line ~ 'GPU Finalize Aggregate') = (SELECT bool_and(engine = 'cpu' OR state <> 'ready') FROM gpujoin_devices) AS taken_by_cpu FROM plan_of('SELECT id, sum(price) FROM large GROUP BY id') AS line;
+SELECT bool_or(line ~ 'GPU Finalize Aggregate') AS taken FROM plan_of('SELECT id, sum(price) FROM large GROUP BY id') AS line;
 SELECT explained('SELECT max(a) FROM large');
 EXPLAIN (COSTS OFF) SELECT sum(price) FROM large WHERE a = 5;
 RESET gpujoin.startup_cost;
@@ -45,6 +45,12 @@ SELECT * FROM compare_all(ARRAY[
     'SELECT extract(month FROM d), left(t, 2), sum(CASE WHEN t LIKE ''t1%'' THEN price ELSE 0 END) FROM sale GROUP BY 1, 2', 'SELECT sum(w), avg(w), sum(w * 1000000000) FILTER (WHERE id < 3) FROM sale', 'SELECT v % 10, sum(v / b) FILTER (WHERE b <> 0) FROM sale WHERE remark LIKE ''xxx%'' GROUP BY 1', 'SELECT sum(v), count(*) FROM sale WHERE id = 5', 'SELECT sum(v) FROM sale WHERE false', 'SELECT ''c'', sum(v) FROM sale GROUP BY 1', 'SELECT count(*) FROM sale TABLESAMPLE SYSTEM (100)']);
 SELECT sum(v / b) FROM sale;
 SELECT sum(w * 4000000000) FROM sale;
+-- Keys that are computed: some of them fail for rows that conditions leave out, or for all.
+SELECT * FROM compare_all(ARRAY[
+    'SELECT v % 10, id / 7, count(*), sum(price) FROM sale GROUP BY 1, 2', 'SELECT 1000 / (b + 3), count(*) FROM sale WHERE b <> -3 GROUP BY 1', 'SELECT 1000 / (b + 3), count(*) FROM sale GROUP BY 1',
+    'SELECT date_trunc(''day'', d + v * interval ''1 hour''), date_trunc(''month'', d::timestamp), count(*), sum(v) FROM sale GROUP BY 1, 2', 'SELECT t || left(remark, 1), length(remark) % 5, sum(w) FROM sale GROUP BY 1, 2',
+    'SELECT CASE WHEN b = 0 THEN -1 ELSE v / b END, max(d) FROM sale GROUP BY 1', 'SELECT a + b, a - b, count(*) FROM sale WHERE a * b > 5 GROUP BY 1, 2 HAVING sum(v) > 100', 'SELECT b::text, price::int, count(*) FROM sale GROUP BY 1, 2',
+    'SELECT a % 2 = 0, b IS NULL, count(DISTINCT v % 3), sum(v) FROM sale GROUP BY 1, 2', 'SELECT d - date ''2024-01-01'', count(*) FROM sale GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5', 'SELECT k % 7, sum(v / 2) FROM part GROUP BY 1']);
 -- What else rows come from: partitions, children, views, functions, subqueries, and joins that are core's or ours.
 SELECT * FROM compare_all(ARRAY[
     'SELECT k, count(*), sum(v), avg(p) FROM part GROUP BY k', 'SELECT sum(p) FROM part WHERE k < 50', 'SELECT k, sum(v) FROM parent GROUP BY k', 'SELECT tableoid::regclass, sum(v) FROM parent GROUP BY 1', 'SELECT a, sum(v) FROM seen GROUP BY a', 'SELECT t, sum(price) FROM guarded GROUP BY t', 'SELECT g % 7, sum(g) FROM generate_series(1, 500) AS g GROUP BY 1', 'SELECT x, sum(y) FROM (VALUES (1, 2), (1, 3), (NULL, 4)) AS s (x, y) GROUP BY x', 'WITH s AS MATERIALIZED (SELECT a, v FROM sale LIMIT 500) SELECT count(*), sum(v) FROM s',
