@@ -68,6 +68,10 @@ SELECT q.n, r.* FROM unnest(ARRAY[
     'SELECT p FROM part d WHERE 100 / (d.z + 1) > 20 AND d.w > (SELECT max(n) FROM line WHERE line.p = d.p)'
 ]) WITH ORDINALITY AS q (query, n), compare_joined(q.query) AS r ORDER BY q.n;
 
+CREATE TABLE tiny AS SELECT i AS z, i AS y FROM generate_series(1, 3) AS i;
+ANALYZE tiny;
+CREATE VIEW seen AS SELECT a.* FROM part a WHERE a.w <> (SELECT max(n) FROM line WHERE line.p = a.p);
+CREATE FUNCTION joined_parts() RETURNS SETOF part LANGUAGE sql STABLE AS $$ SELECT a.* FROM part a, part b WHERE a.w = b.w AND b.c = 'c3' AND 1000 / (a.z - 3) > b.size - 1000 $$;
 -- Those that stay: true without rows, more than equalities between columns, what may fail, what is more than an aggregate of tables.
 SELECT q.n, r.* FROM unnest(ARRAY[
     'SELECT p FROM part WHERE (SELECT count(*) FROM line WHERE line.p = part.p) < 2',
@@ -108,7 +112,13 @@ SELECT q.n, r.* FROM unnest(ARRAY[
     'WITH d AS (SELECT a.* FROM part a, part b WHERE 1000 / (a.z + 1) > b.size + 100 AND b.w = 5) SELECT p FROM d WHERE d.w > (SELECT max(n) FROM line WHERE line.p = d.p)',
     'SELECT p FROM part d WHERE EXISTS (SELECT FROM line o WHERE o.n = 1000 / (d.z + 1)) AND d.w > (SELECT max(n) FROM line WHERE line.p = d.p)',
     'SELECT p FROM part d WHERE 100 / (d.z + 1) IN (SELECT n FROM line) AND d.w > (SELECT max(n) FROM line WHERE line.p = d.p)',
-    'SELECT p FROM part d WHERE d.z < (SELECT max(100 / (o.z + 1)) FROM line o WHERE o.kind = d.kind) AND d.w > (SELECT max(n) FROM line WHERE line.p = d.p)'
+    'SELECT p FROM part d WHERE d.z < (SELECT max(100 / (o.z + 1)) FROM line o WHERE o.kind = d.kind) AND d.w > (SELECT max(n) FROM line WHERE line.p = d.p)',
+    'SELECT d.p, b.y FROM (SELECT a.* FROM part a WHERE a.w <> (SELECT max(n) FROM line WHERE line.p = a.p)) d, tiny b WHERE 1000 / (d.z - 3) = 500 * b.y',
+    'WITH d AS (SELECT a.* FROM part a WHERE a.w <> (SELECT max(n) FROM line WHERE line.p = a.p)) SELECT d.p, b.y FROM d, tiny b WHERE 1000 / (d.z - 3) = 500 * b.y',
+    'WITH d AS (SELECT a.* FROM part a WHERE a.w <> (SELECT max(n) FROM line WHERE line.p = a.p)) SELECT * FROM (SELECT d.p, b.y FROM d, tiny b WHERE 1000 / (d.z - 3) = 500 * b.y) s',
+    'SELECT d.p, b.y FROM seen d JOIN tiny b ON 1000 / (d.z - 3) = 500 * b.y',
+    'SELECT p FROM joined_parts() d WHERE d.w > (SELECT max(n) FROM line WHERE line.p = d.p)',
+    'SELECT a.p, z FROM part a FULL JOIN tiny b USING (z) WHERE 1000 / (z - 3) > 900 AND a.w <> (SELECT max(n) FROM line WHERE line.p = a.p)'
 ]) WITH ORDINALITY AS q (query, n), compare_joined(q.query) AS r ORDER BY q.n;
 
 -- Equal under a collation, but not the same bytes; and types that compare, but are grouped otherwise.
@@ -166,6 +176,8 @@ SET gpujoin.decorrelate = off;
 SELECT count(*), sum(n) FROM line l WHERE q > (SELECT avg(q) FROM line i WHERE i.kind = l.kind);
 RESET ROLE;
 DROP FUNCTION compare_joined, compare_once, compare_all, compare_nodes, rows_or_error;
-DROP TABLE part, line, word, clock, instant;
+DROP FUNCTION joined_parts;
+DROP VIEW seen;
+DROP TABLE part, line, tiny, word, clock, instant;
 DROP COLLATION ignoring_case;
 DROP ROLE gpujoin_reader;

@@ -29,7 +29,6 @@ namespace {
 uint64 asked_plans = 0;  // by this process
 
 constexpr int kPlaces = 32;
-constexpr int kKeepers = 8;  // at once, each of a database
 constexpr const char* kLockName = "gpujoin_keep_requests";
 constexpr int kStartMs = 30000;    // for a keeper to come; then another one is started
 constexpr int kAgainMs = 2000;     // the same is not asked for again so soon
@@ -54,7 +53,7 @@ struct Keeper {
 
 struct KeepRequests {
     uint64 build;
-    Keeper keepers[kKeepers];
+    Keeper keepers[kMostKeepers];
     Place places[kPlaces];
 };
 

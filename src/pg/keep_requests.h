@@ -13,6 +13,8 @@ extern "C" {
 
 namespace gpujoin {
 
+inline constexpr int kMostKeepers = 8;  // at once, each of a database
+
 // A column that is wanted, of an attribute as it was then, or computed.
 struct WantedColumn {
     AttrNumber attribute;  // 0: computed

@@ -2,6 +2,7 @@
 // another number there, and leaves it alone.
 #include "pg/keep_sharing.h"
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -21,7 +22,7 @@ namespace gpujoin {
 
 namespace {
 
-constexpr int kPlaces = 8;  // as many as there may be keepers
+constexpr int kMostHelpers = 64;  // of all keepers
 constexpr const char* kLockName = "gpujoin_keep_sharing";
 constexpr uint32 kChunksOfHelper = 2;  // so many at least, or none comes
 constexpr int kComingMs = 2000;        // for helpers to come, before more are started
@@ -42,8 +43,8 @@ struct Place {
 struct KeepSharing {
     uint64 build;
     uint64 last_number;
-    int helpers;  // processes
-    Place places[kPlaces];
+    Oid helpers[kMostHelpers];  // databases of the processes; InvalidOid: the place is free
+    Place places[kMostKeepers];
 };
 
 KeepSharing* sharing = nullptr;
@@ -111,7 +112,7 @@ void end_taken(bool is_kept, uint64 blocks) {
 Place* find_room() {
     for (Place& place : sharing->places)
         if (place.database == InvalidOid) return &place;
-    elog(ERROR, "more keepers than there may be share chunks");
+    return nullptr;
 }
 
 void leave_places() {
@@ -125,22 +126,21 @@ void on_keeper_exit(int, Datum) {
     locked(leave_places);
 }
 
-void on_helper_exit(int, Datum) {
-    locked([] {
-        sharing->helpers--;
-        end_taken(false, 0);
-    });
+int helpers_of(Oid database) {
+    return static_cast<int>(std::count(sharing->helpers, sharing->helpers + kMostHelpers, database));
 }
 
-void call_helpers(Oid database, uint32 chunks) {
-    static TimestampTz called = 0;
-    const int wanted = Min(most_helpers(), static_cast<int>(chunks / kChunksOfHelper));
-    const TimestampTz now = GetCurrentTimestamp();
-    const bool has_helpers = locked([] { return sharing->helpers > 0; });
-    if (wanted == 0 || has_helpers || !TimestampDifferenceExceeds(called, now, kComingMs)) return;
-    called = now;
-    for (int i = 0; i < wanted; i++)
-        if (!start_helper(database)) return;
+Oid* find_helper(Oid database) {
+    Oid* end = sharing->helpers + kMostHelpers;
+    Oid* found = std::find(sharing->helpers, end, database);
+    return found == end ? nullptr : found;
+}
+
+void on_helper_exit(int, Datum database) {
+    locked([database] {
+        if (Oid* own = find_helper(DatumGetObjectId(database))) *own = InvalidOid;
+        end_taken(false, 0);
+    });
 }
 
 }  // namespace
@@ -152,18 +152,35 @@ void install_keep_sharing() {
     shmem_startup_hook = on_shmem_startup;
 }
 
+void enter_sharing() {
+    if (!sharing) proc_exit(0);
+    before_shmem_exit(on_keeper_exit, 0);
+}
+
 void share_chunks(const KeepRequest* request, uint64 blocks, uint32 chunks) {
-    static bool is_registered = false;
-    if (!is_registered) before_shmem_exit(on_keeper_exit, 0);
-    is_registered = true;
-    locked([&] {
+    const bool has_room = locked([&] {
         leave_places();
         joined = find_room();
+        if (!joined) return false;
         *joined = {request->database, MyProcPid, ++sharing->last_number, blocks, chunks, 0, 0, false, 0,
                    *request};
         joined_number = joined->number;
+        return true;
     });
-    call_helpers(request->database, chunks);
+    if (!has_room) elog(ERROR, "more keepers share chunks than there may be");
+}
+
+void call_helpers() {
+    static TimestampTz called = 0;
+    const int missing = locked([] {
+        const auto left = static_cast<int>((joined->chunks - joined->next) / kChunksOfHelper);
+        return Min(most_helpers(), left) - helpers_of(MyDatabaseId);
+    });
+    const TimestampTz now = GetCurrentTimestamp();
+    if (missing <= 0 || !TimestampDifferenceExceeds(called, now, kComingMs)) return;
+    called = now;
+    for (int i = 0; i < missing; i++)
+        if (!start_helper(MyDatabaseId)) return;
 }
 
 SharedKeeping shared_keeping() {
@@ -176,10 +193,15 @@ void end_sharing() {
     locked(leave_places);
 }
 
-void enter_helpers() {
+void enter_helpers(Oid database) {
     if (!sharing) proc_exit(0);
-    locked([] { sharing->helpers++; });
-    before_shmem_exit(on_helper_exit, 0);
+    const bool has_room = locked([database] {
+        Oid* own = find_helper(InvalidOid);
+        if (own) *own = database;
+        return own != nullptr;
+    });
+    if (!has_room) proc_exit(0);
+    before_shmem_exit(on_helper_exit, ObjectIdGetDatum(database));
 }
 
 const KeepRequest* join_sharing(uint64* blocks) {

@@ -10,8 +10,12 @@ void install_keep_sharing();
 
 // --- For a keeper
 
-// Begins to share what is asked for, of a table of so many blocks, and has helpers come where that pays.
+// Before it shares anything; what it shares ends at the latest when the process does.
+void enter_sharing();
+// Begins to share what is asked for, of a table of so many blocks.
 void share_chunks(const KeepRequest* request, uint64 blocks, uint32 chunks);
+// Has helpers come where that pays and they are not there.
+void call_helpers();
 // What has come of it. Over: no chunk is left, and nobody is at one.
 struct SharedKeeping {
     bool is_over;
@@ -24,7 +28,7 @@ void end_sharing();
 // --- For helpers
 
 // Before it joins anything; it leaves at the latest when the process ends.
-void enter_helpers();
+void enter_helpers(Oid database);
 // What the keeper of this database shares, if chunks are left of it, until the next call; nullptr: nothing.
 const KeepRequest* join_sharing(uint64* blocks);
 

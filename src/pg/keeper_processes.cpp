@@ -41,7 +41,7 @@ bool start_keeper(Oid database) {
 }
 
 bool start_helper(Oid database) {
-    return start(database, "gpujoin keeper's helper", "gpujoin_keeper_helper_main");
+    return start(database, "gpujoin keeper helper", "gpujoin_keeper_helper_main");
 }
 
 int most_helpers() {

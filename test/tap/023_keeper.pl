@@ -163,7 +163,7 @@ ok(wait_until(sub { forced('postgres', $query); kept_chunks('postgres', 'sold') 
 # later keeper.
 $node->safe_psql('postgres', 'ALTER SYSTEM SET gpujoin.keep_workers = 3');
 $node->reload;
-sub helpers { return $node->safe_psql('postgres', "SELECT coalesce(min(pid), 0) FROM pg_stat_activity WHERE backend_type = 'gpujoin keeper''s helper'"); }
+sub helpers { return $node->safe_psql('postgres', "SELECT coalesce(min(pid), 0) FROM pg_stat_activity WHERE backend_type = 'gpujoin keeper helper'"); }
 make_table('postgres', 'split', 1800000);
 my $split = 'SELECT k, count(*) AS c, sum(i) AS s FROM split GROUP BY k';
 $rows = core('postgres', $split);
@@ -175,7 +175,7 @@ is(forced('postgres', $split), $rows, "rows of what several have kept are core's
 ok(wait_until(sub { keepers() eq '0' && helpers() eq '0' }), 'all leave');
 $node->safe_psql('postgres', 'SELECT gpujoin_forget()');
 ok(wait_until(sub { forced('postgres', $split); helpers() ne '0' }), 'a helper comes again');
-$node->safe_psql('postgres', 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = \'gpujoin keeper\'\'s helper\'');
+$node->safe_psql('postgres', 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = \'gpujoin keeper helper\'');
 ok(wait_until(sub { keepers() eq '0' && helpers() eq '0' }), 'the keeper does not wait for helpers that are gone');
 is(forced('postgres', $split), $rows, "rows are core's");
 

@@ -99,12 +99,16 @@ class CompleteSumsOfFloats : public CompleteGroups {
 
 void CompleteSumsOfFloats::expect_groups(double scale, bool are_complete) {
     std::vector<std::optional<double>> numbers;
-    for (int i = 0; i < 4000; i++) numbers.push_back(i % 9 ? std::optional(scale * i) : std::nullopt);
+    for (int i = 0; i < 4000; i++)
+        numbers.push_back(i % 9 ? std::optional(i % 2 ? scale * i : -scale * i) : std::nullopt);
     Table table = make_table({integers(20)}, 4000, 5);
     table.columns.push_back(column_of_doubles(numbers));
     TestGroups fragment(std::move(table));
     fragment.input(source_column(0)).input(source_column(1)).key(0);
-    fragment.aggregate(Function::Sum, fragment.value_of_input(1, FilterType::Float64));
+    const uint16_t value = fragment.value_of_input(1, FilterType::Float64);
+    fragment.aggregate(Function::Sum, value)
+        .aggregate(Function::Minimum, value)
+        .aggregate(Function::Maximum, value);
     fragment.spec().completes_groups = 1;
     std::unique_ptr<Fragment> opened;
     open_fragment(*engine_, fragment, limits(), &opened);

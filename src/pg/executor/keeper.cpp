@@ -11,6 +11,7 @@
 #include "pg/executor/requested_columns.h"
 #include "pg/keep_sharing.h"
 #include "pg/kept_tables.h"
+#include "pg/server_state.h"
 #include "pg/wait_events.h"
 
 extern "C" {
@@ -47,16 +48,22 @@ struct Keeping {
     ChunkKey table;
     uint64 blocks;
     Bitmapset* attributes;  // of its columns
+    uint64 generation;      // of the server
 };
 
 // What has been kept for a plan is told when all of it is: it was asked for because together it makes the
 // plan the cheapest. Plans that use some of it may be dearer than those before.
 struct KeptNote {
-    ChunkKey table;
+    Keeping keeping;
     uint64 kept;
-    uint64 blocks;
-    Bitmapset* attributes;
 };
+
+// Another server has kept nothing of what the one before had.
+uint64 server_generation() {
+    ServerFacts facts;
+    read_server_facts(&facts);
+    return facts.generation;
+}
 
 uint64 noted_batch = 0;
 bool is_batch_whole = true;
@@ -66,8 +73,10 @@ void end_batch() {
     ListCell* cell;
     foreach (cell, notes) {
         auto* note = static_cast<KeptNote*>(lfirst(cell));
-        if (is_batch_whole) note_kept_blocks(note->table, note->kept, note->blocks, note->attributes);
-        bms_free(note->attributes);
+        const Keeping& keeping = note->keeping;
+        if (is_batch_whole && keeping.generation == server_generation())
+            note_kept_blocks(keeping.table, note->kept, keeping.blocks, keeping.attributes);
+        bms_free(keeping.attributes);
     }
     list_free_deep(notes);
     notes = NIL;
@@ -77,7 +86,7 @@ void end_batch() {
 void note_kept(const Keeping& keeping, uint64 kept) {
     MemoryContext before = MemoryContextSwitchTo(TopMemoryContext);
     auto* note = zeroed<KeptNote>();
-    *note = {keeping.table, kept, keeping.blocks, keeping.attributes};
+    *note = {keeping, kept};
     notes = lappend(notes, note);
     MemoryContextSwitchTo(before);
 }
@@ -105,7 +114,7 @@ void begin_to_share(const KeepRequest* request, Relation relation, const KeptCol
                     Keeping* keeping) {
     MemoryContext before = MemoryContextSwitchTo(TopMemoryContext);
     const uint64 blocks = RelationGetNumberOfBlocks(relation);
-    *keeping = {true, chunk_key(relation, 0), blocks, attributes_of(columns)};
+    *keeping = {true, chunk_key(relation, 0), blocks, attributes_of(columns), server_generation()};
     MemoryContextSwitchTo(before);
     share_chunks(request, blocks, chunks_of_blocks(blocks));
 }
@@ -141,6 +150,7 @@ bool keep_some(const KeepRequest* request, Keeping* keeping, uint64 blocks) {
     bool goes_on = false;
     if (may_keep) {
         if (keeping && !keeping->is_shared) begin_to_share(request, relation, &columns, keeping);
+        if (keeping) call_helpers();
         goes_on = keep_chunks(relation, &columns, keeping ? keeping->blocks : blocks);
     } else {
         give_up_chunks();
@@ -221,6 +231,7 @@ void gpujoin_keeper_main(Datum argument) {
     pqsignal(SIGTERM, die);
     BackgroundWorkerUnblockSignals();
     enter_keepers(database);
+    enter_sharing();
     connect(database);
     do {
         keep_what_is_asked(database);
@@ -232,8 +243,9 @@ void gpujoin_keeper_helper_main(Datum argument) {
     using namespace gpujoin;
     pqsignal(SIGTERM, die);
     BackgroundWorkerUnblockSignals();
-    enter_helpers();
-    connect(DatumGetObjectId(argument));
+    const Oid database = DatumGetObjectId(argument);
+    enter_helpers(database);
+    connect(database);
     help();
     proc_exit(0);
 }

@@ -11,6 +11,7 @@
 
 extern "C" {
 #include "access/transam.h"
+#include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
@@ -24,6 +25,7 @@ extern "C" {
 #include "rewrite/rewriteManip.h"
 #include "utils/date.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
 }
@@ -626,8 +628,26 @@ const Query* query_read_by(const RangeTblEntry* entry, const Level* level, const
     return query && !stays_a_query(query) ? query : nullptr;
 }
 
+// One of SQL becomes a query in FROM.
+bool is_of_sql(Oid function) {
+    HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+    if (!HeapTupleIsValid(tuple)) elog(ERROR, "cache lookup failed for function %u", function);
+    const bool is_sql = reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple))->prolang == SQLlanguageId;
+    ReleaseSysCache(tuple);
+    return is_sql;
+}
+
+bool calls_sql(const RangeTblEntry* entry) {
+    ListCell* cell;
+    foreach (cell, entry->functions) {
+        const Node* call = lfirst_node(RangeTblFunction, cell)->funcexpr;
+        if (IsA(call, FuncExpr) && is_of_sql(reinterpret_cast<const FuncExpr*>(call)->funcid)) return true;
+    }
+    return false;
+}
+
 bool is_entry_harmless(const RangeTblEntry* entry, const Level* level) {
-    if (entry->lateral || entry->tablesample) return false;
+    if (entry->lateral || entry->tablesample || calls_sql(entry)) return false;
     const Level* outer;
     const Query* query = query_read_by(entry, level, &outer);
     if (!query) return true;
@@ -650,8 +670,10 @@ bool is_of_one_relation(Node* condition, const Level* level) {
     const Relids relations = pull_varnos(nullptr, condition);
     if (bms_is_empty(relations)) return true;
     if (!bms_get_singleton_member(relations, &relation)) return false;
+    const RangeTblEntry* entry = rt_fetch(relation, level->query->rtable);
+    if (entry->rtekind == RTE_JOIN) return false;  // a column of both sides
     const Level* outer;
-    const Query* query = query_read_by(rt_fetch(relation, level->query->rtable), level, &outer);
+    const Query* query = query_read_by(entry, level, &outer);
     return !query || reads_one_table(query);
 }
 
@@ -671,9 +693,18 @@ bool is_surrounded_harmlessly(const Query* query, const Level* outer) {
     return true;
 }
 
+// The query may become a part of the one around it, and so on.
+bool is_harmless_further_up(const Query* query, const Level* outer) {
+    for (; outer && !stays_a_query(query); outer = outer->outer) {
+        if (!is_surrounded_harmlessly(outer->query, outer->outer)) return false;
+        query = outer->query;
+    }
+    return true;
+}
+
 bool join_subqueries(Query* query, const Level* outer) {
     if (query->commandType != CMD_SELECT || query->rowMarks || !query->hasSubLinks || !query->jointree ||
-        !is_surrounded_harmlessly(query, outer))
+        !is_surrounded_harmlessly(query, outer) || !is_harmless_further_up(query, outer))
         return false;
     bool is_changed = false;
     List* conditions = NIL;
@@ -688,6 +719,20 @@ bool join_subqueries(Query* query, const Level* outer) {
     return is_changed;
 }
 
+// A common table expression becomes a part of the query that reads it, which may be further within than the
+// one that has it.
+bool is_read_elsewhere(const CommonTableExpr* table, const Query* query) {
+    if (is_planned_apart(table)) return false;
+    ListCell* cell;
+    foreach (cell, query->rtable) {
+        const auto* entry = lfirst_node(RangeTblEntry, cell);
+        if (entry->rtekind == RTE_CTE && entry->ctelevelsup == 0 &&
+            strcmp(entry->ctename, table->ctename) == 0)
+            return false;
+    }
+    return true;
+}
+
 struct Joining {
     const Level* outer;
     bool* is_changed;
@@ -695,8 +740,10 @@ struct Joining {
 
 bool join_everywhere(Node* node, void* context) {
     if (!node || IsA(node, RangeTblEntry)) return false;
-    if (!IsA(node, Query)) return walk_expression(node, join_everywhere, context);
     auto* joining = static_cast<Joining*>(context);
+    if (IsA(node, CommonTableExpr) && is_read_elsewhere(as<CommonTableExpr>(node), joining->outer->query))
+        return false;
+    if (!IsA(node, Query)) return walk_expression(node, join_everywhere, context);
     *joining->is_changed |= join_subqueries(as<Query>(node), joining->outer);
     const Level level = {as<Query>(node), joining->outer};
     Joining within = {&level, joining->is_changed};
