@@ -667,7 +667,7 @@ bool reads_one_table(const Query* query) {
 bool is_of_one_relation(Node* condition, const Level* level) {
     if (refers_to_outer_queries(condition)) return false;
     int relation;
-    const Relids relations = pull_varnos(nullptr, condition);
+    Relids relations = pull_varnos(nullptr, condition);
     if (bms_is_empty(relations)) return true;
     if (!bms_get_singleton_member(relations, &relation)) return false;
     const RangeTblEntry* entry = rt_fetch(relation, level->query->rtable);
