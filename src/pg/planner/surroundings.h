@@ -1,0 +1,27 @@
+// What is around a subquery that becomes a join. Rows that its condition has left out before may then come to
+// conditions on several relations, to results of queries in FROM, and to other subqueries. Most queries in
+// FROM, EXISTS and IN become joins of the query around them, and their conditions its own.
+#pragma once
+
+extern "C" {
+#include "postgres.h"
+#include "nodes/parsenodes.h"
+}
+
+namespace gpujoin {
+
+// A query, and the one that it is in; nullptr: the statement.
+struct Level {
+    const Query* query;
+    const Level* outer;
+};
+
+// Whether nothing in the query raises an error that it does not raise now, whatever rows come to it.
+bool is_surrounded_harmlessly(const Query* query, const Level* outer);
+// The same of the queries that it may become a part of.
+bool is_harmless_further_up(const Query* query, const Level* outer);
+// A common table expression of the query becomes a part of the one that reads it, which may be further
+// within.
+bool is_read_elsewhere(const CommonTableExpr* table, const Query* query);
+
+}  // namespace gpujoin
