@@ -154,6 +154,12 @@ is(server_pid($node), $pid, 'it is not tried again');
 change('gpujoin.staging_memory', '64MB');
 ok(wait_until_ready($node, $pid), 'until it is changed again');
 is(status($node, 'staging_memory'), 64 * $mb, 'to one that can be had');
+$from = end_of_log();
+$pid = server_pid($node);
+change('gpujoin.staging_memory', '64GB');
+ok(log_has(qr/WARNING:  gpujoin server does not start with what was set: gpujoin.staging_memory\n/, $from), 'then the same value is tried, and reported, again');
+ok(wait_until_ready($node, $pid), 'and the one of before is in use');
+is(status($node, 'staging_memory'), 64 * $mb, 'which is the last one that could be had');
 $session->quit;
 $node->stop;
 
