@@ -109,6 +109,21 @@ for my $threads (2, 3)
 	ok(wait_until_ready($node, $pid), 'while servers change');
 }
 
+# Nor does what is asked without a join.
+my $threads = 2;
+for my $question ('gpujoin_forget()', 'count(*) FROM gpujoin_kept', 'count(*) FROM gpujoin_devices', 'gpujoin_calibrate()')
+{
+	$pid = server_pid($node);
+	change('gpujoin.cpu_threads', $threads);
+	($rc, $out, $err) = $node->psql('postgres', "DO \$\$ BEGIN LOOP
+		PERFORM $question;
+		EXIT WHEN (SELECT ready AND server_pid <> $pid FROM gpujoin_status());
+	END LOOP; END \$\$");
+	is($err, '', "$question finds one server or the other");
+	ok(wait_until_ready($node, $pid), 'while they change');
+	$threads = 5 - $threads;
+}
+
 # What was changed back is not applied.
 hold_join();
 $pid = server_pid($node);
