@@ -38,11 +38,13 @@ void publish_measured(const ServerFacts& facts, const DevicesBody& devices) {
 }
 
 bool calibrate(Status* why) {
-    ServerFacts facts;
-    read_server_facts(&facts);
     auto* devices = unset<DevicesBody>();
     bool is_measured = client_calibrate(devices, why);
-    if (is_measured) publish_measured(facts, *devices);
+    if (is_measured) {
+        ServerFacts facts;  // of the server that has answered: it may have been another one before
+        read_server_facts(&facts);
+        publish_measured(facts, *devices);
+    }
     pfree(devices);
     return is_measured;
 }

@@ -7,9 +7,11 @@ namespace gpujoin {
 
 namespace {
 
-ServerSettings next_settings(const Renewal* renewal) {
+// Other settings than the refused ones end the refusal: when these are set again, they are tried again.
+ServerSettings next_settings(Renewal* renewal) {
     ServerSettings wanted = server_settings();
-    return renewal->has_refused && wanted == renewal->refused ? renewal->proven : wanted;
+    if (renewal->has_refused && wanted != renewal->refused) renewal->has_refused = false;
+    return renewal->has_refused ? renewal->proven : wanted;
 }
 
 // The names of the settings in which two differ, for a line of the log.

@@ -319,8 +319,8 @@ void run() {
         end_heartbeat(&heartbeat);
         close_pipes(&server);
         unlink(facts.socket_name);
-        publish(ServerPhase::Down);
         bool is_other = is_next_to_differ();
+        publish(is_other ? ServerPhase::Starting : ServerPhase::Down);
         delay_ms =
             is_other || ms_since(begin) >= kSettledMs ? kFirstDelayMs : Min(delay_ms * 2, last_delay_ms);
         if (!is_other) pause(delay_ms);

@@ -15,7 +15,8 @@ system_or_bail('bash', '-c', "ulimit -v 8000000; exec pg_ctl -w -D '" . $node->d
 $node->_update_pid(1);
 $node->safe_psql('postgres', 'CREATE EXTENSION gpujoin');
 ok(wait_until_ready($node), 'a server runs');
-$node->safe_psql('postgres', 'CREATE TABLE r AS SELECT g AS k, g AS v FROM generate_series(1, 20000) g; ANALYZE r');
+$node->safe_psql('postgres', 'CREATE TABLE r AS SELECT g AS k, g AS v FROM generate_series(1, 20000) g; ANALYZE r;
+	CREATE TABLE wide AS SELECT g AS k, md5(g::text) AS t FROM generate_series(1, 300000) g; ANALYZE wide');
 my $join = 'SELECT count(*) FROM r a JOIN r b USING (k)';
 
 sub change
@@ -109,6 +110,21 @@ for my $threads (2, 3)
 	ok(wait_until_ready($node, $pid), 'while servers change');
 }
 
+# Nor does what is asked without a join.
+my $threads = 2;
+for my $question ('gpujoin_forget()', 'count(*) FROM gpujoin_kept', 'count(*) FROM gpujoin_devices', 'gpujoin_calibrate()')
+{
+	$pid = server_pid($node);
+	change('gpujoin.cpu_threads', $threads);
+	($rc, $out, $err) = $node->psql('postgres', "DO \$\$ BEGIN LOOP
+		PERFORM $question;
+		EXIT WHEN (SELECT ready AND server_pid <> $pid FROM gpujoin_status());
+	END LOOP; END \$\$");
+	is($err, '', "$question finds one server or the other");
+	ok(wait_until_ready($node, $pid), 'while they change');
+	$threads = 5 - $threads;
+}
+
 # What was changed back is not applied.
 hold_join();
 $pid = server_pid($node);
@@ -121,6 +137,25 @@ $session->query_safe('COMMIT');
 $session->query_safe($join);
 sleep 2;
 is(server_pid($node), $pid, 'the server stays');
+
+# A join in partitions lasts from the first to the last of them, though each is one of its own for the server.
+$session->query_safe("SET gpujoin.max_join_memory = '4MB'; BEGIN; DECLARE c CURSOR FOR SELECT a.t, b.t FROM wide a JOIN wide b USING (k); FETCH 1 FROM c");
+$from = end_of_log();
+change('gpujoin.cpu_threads', 2);
+ok(log_has(qr/gpujoin server \(PID $pid\) will be replaced as soon as no join runs/, $from), 'a value is changed while a join runs in partitions');
+$session->query_safe('MOVE FORWARD 100000 IN c; SELECT pg_sleep(1)') for 1 .. 2;
+$session->query_safe('MOVE FORWARD 99998 IN c');
+is(server_pid($node), $pid, 'the server stays from one to the next');
+like($session->query_safe('FETCH ALL FROM c'), qr/^\w{32}\|\w{32}$/, 'until the last row');
+ok(wait_until_ready($node, $pid), 'then another one takes over');
+$session->query_safe('COMMIT; RESET gpujoin.max_join_memory');
+# An error ends it as well.
+$pid = server_pid($node);
+$session->query("SET gpujoin.max_join_memory = '4MB'; BEGIN; DECLARE c CURSOR FOR SELECT a.t, b.t FROM wide a JOIN wide b USING (k); MOVE FORWARD 50000 IN c; SELECT 1 / 0");
+change('gpujoin.cpu_threads', 3);
+ok(wait_until_ready($node, $pid), 'so it does when the join has come to nothing');
+$session->query('ROLLBACK; RESET gpujoin.max_join_memory');
+$pid = server_pid($node);
 
 # Values that make no sense.
 for my $bad (['gpujoin.staging_memory', '1MB'], ['gpujoin.host_memory', '100TB'], ['gpujoin.keep_memory', '-2'], ['gpujoin.cpu_threads', '-1'],
@@ -154,6 +189,12 @@ is(server_pid($node), $pid, 'it is not tried again');
 change('gpujoin.staging_memory', '64MB');
 ok(wait_until_ready($node, $pid), 'until it is changed again');
 is(status($node, 'staging_memory'), 64 * $mb, 'to one that can be had');
+$from = end_of_log();
+$pid = server_pid($node);
+change('gpujoin.staging_memory', '64GB');
+ok(log_has(qr/WARNING:  gpujoin server does not start with what was set: gpujoin.staging_memory\n/, $from), 'then the same value is tried, and reported, again');
+ok(wait_until_ready($node, $pid), 'and the one of before is in use');
+is(status($node, 'staging_memory'), 64 * $mb, 'which is the last one that could be had');
 $session->quit;
 $node->stop;
 

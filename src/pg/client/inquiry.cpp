@@ -2,14 +2,10 @@
 #include "pg/client/inquiry.h"
 
 #include <cstring>
-#include <unistd.h>
 
-#include "pg/allocate.h"
-#include "pg/client/arena.h"
-#include "pg/client/channel.h"
+#include "pg/client/connection.h"
 
 extern "C" {
-#include "utils/memutils.h"
 #include "utils/timestamp.h"
 }
 
@@ -19,28 +15,7 @@ namespace {
 
 constexpr int kPatienceMs = 3000;
 constexpr int kCalibrationPatienceMs = 5000;  // where other work keeps the devices busy
-
-// Closes its socket when its context is reset, as where a wait is interrupted.
-struct OwnConnection {
-    MemoryContext context;
-    Channel channel;
-    MemoryContextCallback on_reset;
-};
-
-void on_context_reset(void* connection) {
-    channel_close(&static_cast<OwnConnection*>(connection)->channel);
-}
-
-OwnConnection* make_connection() {
-    MemoryContext context =
-        AllocSetContextCreate(CurrentMemoryContext, "gpujoin inquiry", ALLOCSET_SMALL_SIZES);
-    auto* connection = zeroed_in<OwnConnection>(context);
-    connection->context = context;
-    connection->channel = Channel{};
-    connection->on_reset = {on_context_reset, connection, nullptr};
-    MemoryContextRegisterResetCallback(context, &connection->on_reset);
-    return connection;
-}
+constexpr int kRetryMs = 20;
 
 // What the answer has behind its header.
 struct Expected {
@@ -49,33 +24,41 @@ struct Expected {
     size_t bytes;
 };
 
-bool ask_over(Channel* channel, const ServerFacts& server, TimestampTz deadline, const Question& question,
-              const Expected& expected, Status* why) {
+Reply ask_over(Channel* channel, TimestampTz deadline, const Question& question, const Expected& expected,
+               Status* why) {
     Message message;
     int descriptor;
-    HelloBody hello = {MyProcPid, 0, mapped_arena()};
-    if (channel_connect(channel, server, why) != Reply::Got ||
-        channel_ask(channel, deadline, {MessageType::Hello, &hello}, MessageType::Welcome, &message,
-                    &descriptor, why) != Reply::Got)
-        return false;
-    if (descriptor >= 0) close(descriptor);
-    if (channel_ask(channel, deadline, question, expected.type, &message, &descriptor, why) != Reply::Got)
-        return false;
-    memcpy(expected.body, message.body, expected.bytes);
-    return true;
+    Reply reply = channel_ask(channel, deadline, question, expected.type, &message, &descriptor, why);
+    if (reply == Reply::Got) memcpy(expected.body, message.body, expected.bytes);
+    return reply;
 }
 
-bool inquire(const Question& question, int patience_ms, const Expected& expected, Status* why) {
-    ServerFacts facts;
-    read_server_facts(&facts);
-    *why = server_is_down(facts);
-    if (facts.phase != ServerPhase::Ready) return false;
+Reply ask_server(const ServerFacts& server, TimestampTz deadline, const Question& question,
+                 const Expected& expected, Status* why) {
+    Connection* connection;
+    Reply reply = connection_open(CurrentMemoryContext, server, deadline, &connection, why);
+    if (reply != Reply::Got) return reply;
+    reply = ask_over(&connection->channel, deadline, question, expected, why);
+    connection_close(connection);
+    return reply;
+}
 
-    OwnConnection* connection = make_connection();
+// With patience while a server is being started, as where one makes room for another.
+bool inquire(const Question& question, int patience_ms, const Expected& expected, Status* why) {
+    Channel none;
     TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), patience_ms);
-    bool is_answered = ask_over(&connection->channel, facts, deadline, question, expected, why);
-    MemoryContextDelete(connection->context);
-    return is_answered;
+    for (;;) {
+        ServerFacts facts;
+        read_server_facts(&facts);
+        *why = server_is_down(facts);
+        if (facts.phase == ServerPhase::Ready) {
+            Reply reply = ask_server(facts, deadline, question, expected, why);
+            if (reply != Reply::Lost) return reply == Reply::Got;
+        }
+        bool is_one_to_come = facts.phase == ServerPhase::Ready || facts.phase == ServerPhase::Starting;
+        if (!is_one_to_come || GetCurrentTimestamp() >= deadline) return false;
+        channel_wait(&none, 0, kRetryMs);
+    }
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Questions that need no session, each on a connection of its own. False, with the reason in *why, where the
-// server cannot be reached.
+// server cannot be reached, nor one that is being started after a few seconds.
 #pragma once
 
 #include "wire/message.h"

@@ -214,6 +214,7 @@ bool may_begin_again(const GpuJoinState* state) {
 // After the server has refused memory for probing: makes partitions, of which the first is to be joined next.
 void begin_again(GpuJoinState* state) {
     Status refusal = *client_refusal(state->client);
+    hold_server(state);
     close_join(state);
     if (!is_partitioned(state)) side_rescan(&state->probe.side);
     partition_join(state, &refusal);
@@ -223,15 +224,18 @@ void begin_again(GpuJoinState* state) {
 // False, with the reason and nothing open, where there is too little memory.
 bool build_join(GpuJoinState* state, Status* refusal) {
     if (!open_join(state, refusal)) return false;
+    if (is_partitioned(state)) hold_server(state);
     for (int i = first_stage(state); i < end_of_stages(state) && !client_refusal(state->client); i++) {
         append_build_side(state, &state->stages[i]);
         seal_stage(state, &state->stages[i]);
     }
     if (const Status* kept = client_refusal(state->client)) {
         *refusal = *kept;
+        hold_server(state);
         close_join(state);
         return false;
     }
+    if (!is_partitioned(state)) let_server_go(state);
     client_keep_refusal(state->client, may_begin_again(state));
     return true;
 }
@@ -470,6 +474,7 @@ void abandon_join(GpuJoinState* state) {
     release_view(state);
     if (state->css.ss.ps.instrument) snapshot_stats(state);
     close_join(state);
+    let_server_go(state);
     state->phase = Phase::Done;
 }
 

@@ -252,6 +252,7 @@ bool probe_together(GpuJoinState* state) {
 // Of a join that was refused memory. What this process has of the scans is reset before what is shared of
 // them.
 void leave_attempt(GpuJoinState* state) {
+    hold_server(state);
     close_join(state);
     for (int i = 0; i < state->plan.stage_count; i++)
         if (state->stages[i].was_read) side_reread(&state->stages[i].build);

@@ -2,6 +2,7 @@
 #include "pg/executor/partitions.h"
 
 #include "pg/allocate.h"
+#include "pg/client/connection.h"
 #include "pg/executor/division.h"
 #include "pg/executor/key_hash.h"
 #include "pg/executor/lone_stage.h"
@@ -14,6 +15,7 @@
 extern "C" {
 #include "port/pg_bitutils.h"
 #include "storage/latch.h"
+#include "utils/timestamp.h"
 }
 
 namespace gpujoin {
@@ -31,6 +33,7 @@ constexpr int kLeastShare = 64;
 constexpr uint64 kSmallBytes = uint64{256} << 10;
 constexpr int kPatienceMs = 1000;
 constexpr int kRetryMs = 10;
+constexpr int kHoldPatienceMs = 3000;
 
 MemoryContext context_of(const GpuJoinState* state) {
     return state->css.ss.ps.state->es_query_cxt;
@@ -255,6 +258,24 @@ uint64 attempted_bytes(const GpuJoinState* state) {
     return bytes;
 }
 
+void hold_server(GpuJoinState* state) {
+    Connection** hold = &state->partitions.hold;
+    if (*hold && server_is_alive((*hold)->channel.generation)) return;
+    let_server_go(state);
+    ServerFacts server;
+    read_server_facts(&server);
+    if (server.phase != ServerPhase::Ready) return;
+    TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), kHoldPatienceMs);
+    Status why;
+    (void)connection_open(context_of(state), server, deadline, hold, &why);
+}
+
+void let_server_go(GpuJoinState* state) {
+    Connection* hold = state->partitions.hold;
+    state->partitions.hold = nullptr;
+    if (hold) connection_close(hold);
+}
+
 bool is_partitioned(const GpuJoinState* state) {
     return state->partitions.are_used;
 }
@@ -294,7 +315,10 @@ bool next_partition(GpuJoinState* state) {
     if (partitions->current) partition_leave(partitions->current, state->plan.stage_count);
     partitions->current = is_partitioned(state) ? take_next(state) : nullptr;
     partitions->waited_ms = 0;
-    if (!partitions->current) return false;
+    if (!partitions->current) {
+        let_server_go(state);
+        return false;
+    }
     read_current(state);
     return true;
 }
@@ -302,6 +326,7 @@ bool next_partition(GpuJoinState* state) {
 void forget_partitions(GpuJoinState* state) {
     Partitions* partitions = &state->partitions;
     int stages = state->plan.stage_count;
+    let_server_go(state);
     forget_attempt(state);
     partitions->waited_ms = 0;
     if (!is_partitioned(state)) return;

@@ -16,6 +16,13 @@ struct SharedPartitions;
 
 bool is_partitioned(const GpuJoinState* state);
 
+// Partitions are joins of their own for the server, which may make room for another one when there are none:
+// it stays while it is held. To be called before the join that was refused memory is closed; and when one was
+// opened, since the server that is held may have ended. Where it cannot be held the join goes on all the
+// same.
+void hold_server(GpuJoinState* state);
+void let_server_go(GpuJoinState* state);
+
 // After the server refused memory for the join, which has been closed: makes partitions of it, or of the one
 // that was to be joined, and goes to the first. Where little was asked for it waits a little, since others
 // use the memory now. Raises the refusal when neither helps.

@@ -104,6 +104,7 @@ struct JoinStage {
 
 struct Partition;  // what is joined by itself of a join for which memory is short (partition.h)
 struct SharedPartitions;
+struct Connection;  // to the server, without a session (client/connection.h)
 
 // Rows of the current partition that find a match are flagged (match_flags.h).
 struct MatchFlags {
@@ -132,6 +133,7 @@ struct Partitions {
     Partition* whole;          // then: the files that all of them share
     uint64 count;              // of partitions, in all runs, for EXPLAIN
     int waited_ms;             // since the server refused memory for a join that is small
+    Connection* hold;          // keeps the server from one partition to the next; nullptr: none
     MatchFlags matches;
     LoneStage lone;
 };
