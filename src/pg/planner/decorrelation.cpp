@@ -125,9 +125,9 @@ List* join_subquery(Query* outer, Node* condition) {
     return lcons(replaced, join_conditions(&subquery, next));
 }
 
-bool join_subqueries(Query* query, const Level* outer) {
+bool join_subqueries(Query* query, const Level* level) {
     if (query->commandType != CMD_SELECT || query->rowMarks || !query->hasSubLinks || !query->jointree ||
-        !is_surrounded_harmlessly(query, outer) || !is_harmless_further_up(query, outer))
+        !is_harmless_around(level))
         return false;
     bool is_changed = false;
     List* conditions = NIL;
@@ -153,8 +153,8 @@ bool join_everywhere(Node* node, void* context) {
     if (IsA(node, CommonTableExpr) && is_read_elsewhere(as<CommonTableExpr>(node), joining->outer->query))
         return false;
     if (!IsA(node, Query)) return walk_expression(node, join_everywhere, context);
-    *joining->is_changed |= join_subqueries(as<Query>(node), joining->outer);
     const Level level = {as<Query>(node), joining->outer};
+    *joining->is_changed |= join_subqueries(as<Query>(node), &level);
     Joining within = {&level, joining->is_changed};
     return walk_query(as<Query>(node), join_everywhere, &within);
 }

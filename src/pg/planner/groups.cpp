@@ -19,6 +19,7 @@
 #include "pg/kept_expression.h"
 #include "pg/planner/chains.h"
 #include "pg/planner/complete_groups.h"
+#include "pg/planner/computed_keys.h"
 #include "pg/planner/distinct_counts.h"
 #include "pg/planner/group_collector.h"
 #include "pg/planner/grouping_sets.h"
@@ -87,9 +88,13 @@ const SortGroupClause* clause_of(const List* clauses, Index reference) {
     return nullptr;
 }
 
-double estimate_groups_of(const GroupCall& call, double rows) {
+List* keys_of(const GroupCall& call) {
     List* keys = get_sortgrouplist_exprs(group_clause(call.root), call.extra->targetList);
-    if (call.distinct) keys = lappend(keys, call.distinct->value);
+    return call.distinct ? lappend(keys, call.distinct->value) : keys;
+}
+
+double estimate_groups_of(const GroupCall& call, double rows) {
+    List* keys = keys_of(call);
     return keys == NIL ? 1 : estimate_num_groups(call.root, keys, rows, nullptr, nullptr);
 }
 
@@ -380,64 +385,33 @@ const Chain* chain_for(const GroupCall& call, RelOptInfo* input, bool is_partial
     return source_of(call, input, static_cast<Path*>(linitial(input->partial_pathlist)));
 }
 
-bool gives_columns_alone(const Path* path) {
-    ListCell* cell;
-    foreach (cell, path->pathtarget->exprs)
-        if (!IsA(lfirst(cell), Var)) return false;
-    return true;
-}
-
-// The scan with the columns that what it computes is made of; nullptr where these are not columns alone.
-Path* without_computing(PlannerInfo* root, const Path* scan) {
-    const PathTarget* computed = scan->pathtarget;
-    List* columns = NIL;
-    ListCell* cell;
-    foreach (cell, computed->exprs)
-        columns = list_concat_unique(
-            columns, pull_var_clause(static_cast<Node*>(lfirst(cell)), PVC_INCLUDE_PLACEHOLDERS));
-    auto* path = unset<Path>();
-    *path = *scan;
-    path->pathtarget = create_empty_pathtarget();
-    add_new_columns_to_pathtarget(path->pathtarget, columns);
-    set_pathtarget_cost_width(root, path->pathtarget);
-    path->startup_cost -= computed->cost.startup;
-    path->total_cost -= computed->cost.startup + computed->cost.per_tuple * path->rows;
-    return gives_columns_alone(path) ? path : nullptr;
-}
-
-// A scan of a table that gives columns, where this one gives what is computed of them; nullptr where it gives
-// columns itself, or others would have to be computed.
-Path* scan_of_columns(PlannerInfo* root, Path* scan) {
-    if (!IS_SIMPLE_REL(scan->parent) || gives_columns_alone(scan)) return nullptr;
-    if (scan->pathtype == T_SeqScan) return without_computing(root, scan);
-    if (!IsA(scan, ProjectionPath)) return nullptr;
-    Path* below = reinterpret_cast<ProjectionPath*>(scan)->subpath;
-    return below->pathtype == T_SeqScan && gives_columns_alone(below) ? below : nullptr;
-}
-
-// The same of an input without joins, over the columns of its table: what is computed may be kept, then.
+// An input without joins, over the columns of its table; nullptr where that makes no difference.
 const Chain* over_columns(const GroupCall& call, const Chain* chain) {
-    Path* probe = chain->length == 0 ? scan_of_columns(call.root, chain->probe) : nullptr;
+    if (chain->length > 0) return nullptr;
+    ComputedKeys computed;
+    Path* probe = scan_of_columns(call.root, chain->probe, keys_of(call), &computed);
     if (!probe) return nullptr;
     auto* other = unset<Chain>();
     *other = *chain;
     other->probe = probe;
     other->costs = estimate_source(call.root, probe, chain->workers, call.engine);
     other->costs.terms.cost[kSetUpTerm] += call.engine.setup;
+    other->costs.terms.cost[kReadProbeTerm] += computed.cost * probe->rows;
+    if (!computed.may_be_kept) other->costs.kept = 0;
     return other;
 }
 
-// Of the chain, or of the one over columns, which becomes the chain then.
+// Of the chain, or of the one over columns where that costs less, which becomes the chain then.
 Path* make_groups_path(const GroupCall& call, RelOptInfo* partial_rel, const Chain** chain) {
-    if (const Chain* other = over_columns(call, *chain)) {
-        GroupCall silent = call;
-        silent.verdict = nullptr;
-        if (Path* path = make_partial_path(silent, other, partial_rel)) {
-            *chain = other;
-            return path;
-        }
-    }
-    return make_partial_path(call, *chain, partial_rel);
+    Path* path = make_partial_path(call, *chain, partial_rel);
+    const Chain* other = over_columns(call, *chain);
+    if (!other) return path;
+    GroupCall silent = call;
+    silent.verdict = nullptr;
+    Path* over = make_partial_path(silent, other, partial_rel);
+    if (!over || (path && !setting_force && path->total_cost <= over->total_cost)) return path;
+    *chain = other;
+    return over;
 }
 
 // Of a table's pages that are read in their order.

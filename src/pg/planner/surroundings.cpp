@@ -42,6 +42,7 @@ List* all_conditions_of(const Query* query) {
 }
 
 bool are_sublinks_harmless(Node* expression, const Level* level);
+bool is_surrounded_harmlessly(const Query* query, const Level* outer);
 
 bool gives_one_row(const Query* query) {
     return query->hasAggs && !query->groupClause && !query->groupingSets;
@@ -182,10 +183,9 @@ bool is_harmless_among_others(Node* condition, const Level* level) {
            are_sublinks_harmless(condition, level);
 }
 
-}  // namespace
-
 bool is_surrounded_harmlessly(const Query* query, const Level* outer) {
     check_stack_depth();
+    CHECK_FOR_INTERRUPTS();
     const Level level = {query, outer};
     ListCell* cell;
     foreach (cell, query->rtable)
@@ -195,13 +195,13 @@ bool is_surrounded_harmlessly(const Query* query, const Level* outer) {
     return true;
 }
 
-// The query may become a part of the one around it, and so on.
-bool is_harmless_further_up(const Query* query, const Level* outer) {
-    for (; outer && !stays_a_query(query); outer = outer->outer) {
-        if (!is_surrounded_harmlessly(outer->query, outer->outer)) return false;
-        query = outer->query;
-    }
-    return true;
+}  // namespace
+
+bool is_harmless_around(const Level* level) {
+    if (level->known < 0)
+        level->known = is_surrounded_harmlessly(level->query, level->outer) &&
+                       (!level->outer || stays_a_query(level->query) || is_harmless_around(level->outer));
+    return level->known != 0;
 }
 
 // A common table expression becomes a part of the query that reads it, which may be further within than the

@@ -14,12 +14,12 @@ namespace gpujoin {
 struct Level {
     const Query* query;
     const Level* outer;
+    mutable int8 known = -1;  // is_harmless_around(); -1: not known yet
 };
 
-// Whether nothing in the query raises an error that it does not raise now, whatever rows come to it.
-bool is_surrounded_harmlessly(const Query* query, const Level* outer);
-// The same of the queries that it may become a part of.
-bool is_harmless_further_up(const Query* query, const Level* outer);
+// Whether nothing in the query, nor in those that it may become a part of, raises an error that it does not
+// raise now, whatever rows come to it.
+bool is_harmless_around(const Level* level);
 // A common table expression of the query becomes a part of the one that reads it, which may be further
 // within.
 bool is_read_elsewhere(const CommonTableExpr* table, const Query* query);
