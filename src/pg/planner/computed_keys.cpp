@@ -17,14 +17,14 @@ extern "C" {
 
 namespace gpujoin {
 
-namespace {
-
 bool gives_columns_alone(const Path* path) {
     ListCell* cell;
     foreach (cell, path->pathtarget->exprs)
         if (!IsA(lfirst(cell), Var)) return false;
     return true;
 }
+
+namespace {
 
 // The scan with the columns that what it computes is made of; nullptr where these are not columns alone.
 Path* without_computing(PlannerInfo* root, const Path* scan) {

@@ -9,6 +9,9 @@ extern "C" {
 
 namespace gpujoin {
 
+// Others compute something, which is not kept where they do.
+bool gives_columns_alone(const Path* path);
+
 struct ComputedKeys {
     Cost cost;         // a row
     bool may_be_kept;  // all have been wanted before

@@ -361,6 +361,7 @@ const Chain* source_of(const GroupCall& call, RelOptInfo* input, Path* probe) {
     source->sharing = probe->parallel_workers > 0 ? Sharing::OneBuild : Sharing::Nothing;
     source->costs = estimate_source(call.root, probe, source->workers, call.engine);
     source->costs.terms.cost[kSetUpTerm] += call.engine.setup;
+    if (IS_SIMPLE_REL(input) && !gives_columns_alone(probe)) source->costs.kept = 0;
     return source;
 }
 
