@@ -42,8 +42,9 @@ constexpr int kPatienceMs = 500;
 constexpr int kPollMs = 20;
 constexpr int kBatchMs = 60;  // after which a batch has come to its end
 
-// What the keeper keeps now.
+// What a keeper keeps now, or a helper with it.
 struct Keeping {
+    bool helps;
     bool is_shared;  // its chunks are: the table has been looked at
     ChunkKey table;
     uint64 blocks;
@@ -114,7 +115,7 @@ void begin_to_share(const KeepRequest* request, Relation relation, const KeptCol
                     Keeping* keeping) {
     MemoryContext before = MemoryContextSwitchTo(TopMemoryContext);
     const uint64 blocks = RelationGetNumberOfBlocks(relation);
-    *keeping = {true, chunk_key(relation, 0), blocks, attributes_of(columns), server_generation()};
+    *keeping = {false, true, chunk_key(relation, 0), blocks, attributes_of(columns), server_generation()};
     MemoryContextSwitchTo(before);
     share_chunks(request, blocks, chunks_of_blocks(blocks));
 }
@@ -125,8 +126,8 @@ bool keep_chunks(Relation relation, const KeptColumns* columns, uint64 blocks) {
     KeptMaker* maker = make_kept_maker(relation, columns);
     const TimestampTz start = GetCurrentTimestamp();
     bool is_over = false;
-    while (!is_over && !TimestampDifferenceExceeds(start, GetCurrentTimestamp(), kTransactionMs)) {
-        uint32 chunk = 0;
+    uint32 chunk = 0;
+    while (!TimestampDifferenceExceeds(start, GetCurrentTimestamp(), kTransactionMs)) {
         is_over = !take_chunk(&chunk);
         if (is_over) break;
         uint64 kept = 0;
@@ -138,9 +139,8 @@ bool keep_chunks(Relation relation, const KeptColumns* columns, uint64 blocks) {
     return !is_over;
 }
 
-// Some of the chunks, in a transaction. keeping: nullptr where the process helps. blocks: of the table, where
-// it is shared. False: there are none left, or the table is not to be kept.
-bool keep_some(const KeepRequest* request, Keeping* keeping, uint64 blocks) {
+// Some of the chunks, in a transaction. False: there are none left, or the table is not to be kept.
+bool keep_some(const KeepRequest* request, Keeping* keeping) {
     SetCurrentStatementStartTimestamp();
     StartTransactionCommand();
     PushActiveSnapshot(GetTransactionSnapshot());
@@ -149,9 +149,9 @@ bool keep_some(const KeepRequest* request, Keeping* keeping, uint64 blocks) {
     const bool may_keep = relation && find_requested(request, relation, &columns) && may_keep_now(relation);
     bool goes_on = false;
     if (may_keep) {
-        if (keeping && !keeping->is_shared) begin_to_share(request, relation, &columns, keeping);
-        if (keeping) call_helpers();
-        goes_on = keep_chunks(relation, &columns, keeping ? keeping->blocks : blocks);
+        if (!keeping->is_shared) begin_to_share(request, relation, &columns, keeping);
+        if (!keeping->helps) call_helpers();
+        goes_on = keep_chunks(relation, &columns, keeping->blocks);
     } else {
         give_up_chunks();
     }
@@ -170,7 +170,7 @@ void wait_a_little() {
 
 bool keep(const KeepRequest* request) {
     Keeping keeping = {};
-    while (keep_some(request, &keeping, 0)) CHECK_FOR_INTERRUPTS();
+    while (keep_some(request, &keeping)) CHECK_FOR_INTERRUPTS();
     if (!keeping.is_shared) return false;
     SharedKeeping shared = shared_keeping();
     for (; !shared.is_over; shared = shared_keeping()) wait_a_little();
@@ -206,9 +206,10 @@ void keep_what_is_asked(Oid database) {
 // Until nothing has been shared for a while.
 void help() {
     for (int idle_ms = 0; idle_ms < kPatienceMs; idle_ms += kPollMs) {
-        uint64 blocks;
-        while (const KeepRequest* request = join_sharing(&blocks)) {
-            while (keep_some(request, nullptr, blocks)) CHECK_FOR_INTERRUPTS();
+        Keeping keeping = {};
+        keeping.helps = keeping.is_shared = true;
+        while (const KeepRequest* request = join_sharing(&keeping.blocks)) {
+            while (keep_some(request, &keeping)) CHECK_FOR_INTERRUPTS();
             idle_ms = 0;
         }
         wait_a_little();

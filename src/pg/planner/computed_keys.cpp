@@ -52,15 +52,16 @@ Cost cost_of(PlannerInfo* root, Node* key) {
 }
 
 bool look_at_keys(PlannerInfo* root, RelOptInfo* rel, const List* keys, ComputedKeys* computed) {
-    *computed = {0, true};
-    const ChunkKey& table = kept_facts(root, rel)->table;
+    const KeptFacts* facts = kept_facts(root, rel);
+    *computed = {0, facts->may_be_kept};
     ListCell* cell;
     foreach (cell, keys) {
         auto* key = static_cast<Node*>(lfirst(cell));
         if (IsA(key, Var)) continue;
         if (!may_keep_expression(key)) return false;
         computed->cost += cost_of(root, key);
-        const uint64 hash = hash_of_expression(table, canonical_expression(key));
+        if (!facts->may_be_kept) continue;
+        const uint64 hash = hash_of_expression(facts->table, canonical_expression(key));
         computed->may_be_kept &= is_expression_noted(hash) || note_expression_to_keep(hash);
     }
     return true;
