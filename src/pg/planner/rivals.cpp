@@ -87,19 +87,41 @@ const Path* cheapest_of(const List* paths) {
     return cheapest;
 }
 
-// The tables that core looks rows of up for its own plan, where it takes more to read them.
-Relids looked_up_by(const PlannerInfo* root, const Path* core) {
-    Relids looked_up = bms_difference(core->parent->relids, facts_of(core).read);
+Cost gathering_cost(const RelOptInfo* rel) {
+    return parallel_setup_cost + parallel_tuple_cost * rel->rows;
+}
+
+// The best of core's own that gives a relation's rows to one process, or to each of several.
+struct OwnPath {
+    const Path* path;  // nullptr: there is none
+    Cost cost;
+    Relids looked_up;  // tables that it looks rows up of, where it takes more to read them
+};
+
+Relids looked_up_by(const PlannerInfo* root, const OwnPath& own) {
+    Relids looked_up = bms_difference(own.path->parent->relids, facts_of(own.path).read);
     for (int table = -1; (table = bms_next_member(looked_up, table)) >= 0;) {
         const RelOptInfo* rel = root->simple_rel_array[table];
-        if (!rel || rel->cheapest_total_path->total_cost <= kHardly * core->total_cost)
+        if (!rel || rel->cheapest_total_path->total_cost <= kHardly * own.cost)
             looked_up = bms_del_member(looked_up, table);
     }
     return looked_up;
 }
 
-bool is_beaten(const Path* core, Relids looked_up, Relids read, Cost cost) {
-    return bms_overlap(looked_up, read) && core->total_cost <= kMostOfReading * cost;
+// Core gathers rows of a relation itself, but after its paths have been compared.
+OwnPath own_of(const PlannerInfo* root, const RelOptInfo* rel, const CorePaths* core, bool is_partial) {
+    const Path* partial = cheapest_of(core ? core->partial_pathlist : rel->partial_pathlist);
+    const Path* serial = is_partial ? nullptr : cheapest_of(core ? core->pathlist : rel->pathlist);
+    OwnPath own = {partial, partial ? partial->total_cost : 0, nullptr};
+    if (!is_partial) own.cost += gathering_cost(rel);
+    if (!partial || (serial && serial->total_cost <= own.cost))
+        own = {serial, serial ? serial->total_cost : 0, nullptr};
+    if (own.path) own.looked_up = looked_up_by(root, own);
+    return own;
+}
+
+bool is_beaten(const OwnPath& own, Relids read, Cost cost) {
+    return bms_overlap(own.looked_up, read) && own.cost <= kMostOfReading * cost;
 }
 
 bool is_loop(const Path* path) {
@@ -140,13 +162,13 @@ void take_all_loops(RelOptInfo* joinrel, PathsAside* aside) {
 }
 
 // Takes the readers out that core's own plan is to be preferred to.
-List* take_readers(List** paths, const Path* core, Relids looked_up) {
+List* take_readers(List** paths, const OwnPath& own) {
     List* readers = NIL;
     ListCell* cell;
     foreach (cell, *paths) {
         auto* path = static_cast<Path*>(lfirst(cell));
         if (!is_candidate(path) || !quick_facts_of(path).has_gpu_join) continue;
-        if (!is_beaten(core, looked_up, facts_of(path).read, path->total_cost + risk_of(path))) continue;
+        if (!is_beaten(own, facts_of(path).read, path->total_cost + risk_of(path))) continue;
         readers = lappend(readers, path);
         *paths = foreach_delete_current(*paths, cell);
     }
@@ -187,12 +209,10 @@ void bring_safest_back(RelOptInfo* joinrel, const PathsAside* aside) {
 void settle(const PlannerInfo* root, RelOptInfo* joinrel, const CorePaths* core, PathsAside* aside,
             bool is_partial) {
     List*& paths = paths_of(joinrel, is_partial);
-    const Path* own = cheapest_of(is_partial ? core->partial_pathlist : core->pathlist);
-    if (!own) return;
-    Relids looked_up = looked_up_by(root, own);
-    if (bms_is_empty(looked_up)) return;
-    aside->readers[is_partial] = list_concat(take_readers(&paths, own, looked_up),
-                                             take_readers(&aside->loops[is_partial], own, looked_up));
+    const OwnPath own = own_of(root, joinrel, core, is_partial);
+    if (bms_is_empty(own.looked_up)) return;
+    aside->readers[is_partial] =
+        list_concat(take_readers(&paths, own), take_readers(&aside->loops[is_partial], own));
 }
 
 // What is compared with other paths: one of a relation, or a chain.
@@ -240,8 +260,7 @@ bool has_steadier(RelOptInfo* joinrel, const List* all_loops, const Path* path, 
     const Loop loop = {path->total_cost, path->rows, quick_facts_of(path), path->pathkeys,
                        cost_of_core(joinrel, is_partial)};
     if (has_steadier(paths_of(joinrel, is_partial), loop) || has_steadier(all_loops, loop)) return true;
-    Cost gathering = parallel_setup_cost + parallel_tuple_cost * joinrel->rows;
-    return !is_partial && has_steadier(joinrel->partial_pathlist, loop, gathering);
+    return !is_partial && has_steadier(joinrel->partial_pathlist, loop, gathering_cost(joinrel));
 }
 
 const Path* cheapest_input(const RelOptInfo* rel, bool is_partial) {
@@ -382,9 +401,9 @@ bool is_left_to_others(const PlannerInfo* root, const RelOptInfo* rel, const Cha
     if (facts.loops > 0 && has_steadier(is_partial ? rel->partial_pathlist : rel->pathlist, loop))
         return true;
     const CorePaths* core = core_paths_of(rel);
-    if (!core) return false;
-    const Path* own = cheapest_of(is_partial ? core->partial_pathlist : core->pathlist);
-    return own && is_beaten(own, looked_up_by(root, own), facts.read, loop.cost);
+    const RelationNotes* notes = find_notes(rel);
+    if (!core && notes && notes->differs) return false;
+    return is_beaten(own_of(root, rel, core, is_partial), facts.read, loop.cost);
 }
 
 }  // namespace gpujoin
