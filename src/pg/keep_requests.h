@@ -3,6 +3,8 @@
 // Nothing relies on them: one that is lost is made again by a later scan.
 #pragma once
 
+#include <algorithm>
+
 #include "pg/key_encoding.h"
 #include "wire/kept.h"
 
@@ -56,9 +58,28 @@ bool call_keeper();
 // later; false where there can be none.
 bool hand_to_keeper(const KeepRequest* request);
 
-// While a plan is started that is not to be run: its scans ask for what they would use if it were kept.
+// Tables by their first chunks, as many as there is room for.
+struct TableSet {
+    static constexpr int kMost = 32;
+
+    int count;
+    ChunkKey tables[kMost];
+
+    bool has(const ChunkKey& table) const {
+        return std::find(tables, tables + count, table) != tables + count;
+    }
+    void add(const ChunkKey& table) {
+        if (count < kMost && !has(table)) tables[count++] = table;
+    }
+};
+
+// While a plan is started that is not to be run: its scans ask for what they would use if it were kept, or
+// for what is not known to be, and tell of which tables that is.
 struct AskingScans {
-    bool is_refused;  // one of them at least
+    bool asks_for_all;  // whatever is known to be kept
+    bool may_ask;       // else they only tell
+    bool is_refused;    // one of them at least
+    TableSet lacking;
 };
 extern AskingScans* asking_scans;  // nullptr: scans are to run
 // Until it is set to what is given back.

@@ -24,6 +24,8 @@ constexpr uint32 kSets = 128;
 constexpr uint32 kPlaces = 8;
 constexpr uint32 kExpressions = 65536;
 constexpr uint32 kQueries = 8192;
+constexpr uint32 kFormSets = 8192;
+constexpr uint32 kFormPlaces = 8;
 constexpr uint32 kAttributeBits = 64;
 constexpr uint32 kAttributeWords = MaxHeapAttributeNumber / kAttributeBits + 1;
 constexpr float kLeastPatience = 0.25;
@@ -39,6 +41,7 @@ struct KnownTable {
     bool is_wanted;
     float kept_share;
     uint64 used_at;
+    uint64 since;                        // when its forms began to be noted: those before are forgotten
     uint64 lacking;                      // blocks that scans have read since chunks were made
     uint64 attributes[kAttributeWords];  // those that have been kept, a bit each
 };
@@ -62,6 +65,8 @@ struct KnownTables {
     KnownTable table[kSets][kPlaces];
     uint64 expressions[kExpressions];  // hashes, each in its place
     KnownQuery queries[kQueries];      // each in its place
+    uint64 losses;
+    uint64 forms[kFormSets][kFormPlaces];  // hashes, the latest first in its set
 };
 
 KnownTables* known = nullptr;
@@ -105,8 +110,15 @@ KnownTable* find_or_add(const ChunkKey& key) {
     KnownTable* oldest = known->table[set];
     for (KnownTable& place : known->table[set])
         if (place.used_at < oldest->used_at) oldest = &place;
-    *oldest = {table, 0, false, 0, 0, 0, {}};
+    *oldest = {table, 0, false, 0, 0, ++known->clock, 0, {}};
     return oldest;
+}
+
+// With the lock held. What is kept of it is not any more.
+void lose(KnownTable* table) {
+    table->kept_share = 0;
+    table->since = ++known->clock;
+    known->losses++;
 }
 
 }  // namespace
@@ -274,14 +286,78 @@ double expected_kept_share(const ChunkKey& table, const Bitmapset* attributes) {
     return share;
 }
 
+namespace {
+
+uint64 hash_of_form(const KnownTable* table, const ChunkColumn& column) {
+    const uint64 hash = hash_bytes_extended(column.identity, sizeof column.identity, 0);
+    const uint64 of_table =
+        hash_bytes_extended(reinterpret_cast<const unsigned char*>(&table->key), sizeof table->key, 0);
+    return hash_combine64(hash_combine64(hash, of_table), table->since);
+}
+
+// Moves it, or what makes room for it, to the front of its set.
+void put_form(uint64 form) {
+    uint64* set = known->forms[form % kFormSets];
+    uint64* place = std::find(set, set + kFormPlaces - 1, form);
+    std::move_backward(set, place, place + 1);
+    *set = form;
+}
+
+bool has_form(uint64 form) {
+    const uint64* set = known->forms[form % kFormSets];
+    return std::find(set, set + kFormPlaces, form) != set + kFormPlaces;
+}
+
+}  // namespace
+
+void note_kept_forms(const ChunkKey& table, std::span<const ChunkColumn> columns) {
+    if (!known) return;
+    SpinLockAcquire(&known->lock);
+    const KnownTable* place = find_or_add(table);
+    for (const ChunkColumn& column : columns) put_form(hash_of_form(place, column));
+    SpinLockRelease(&known->lock);
+}
+
+void forget_kept_form(const ChunkKey& table, const ChunkColumn& column) {
+    if (!known) return;
+    SpinLockAcquire(&known->lock);
+    if (const KnownTable* place = find(table)) {
+        const uint64 form = hash_of_form(place, column);
+        for (uint64& known_form : known->forms[form % kFormSets])
+            if (known_form == form) known_form = 0;
+        known->losses++;
+    }
+    SpinLockRelease(&known->lock);
+}
+
+bool are_forms_kept(const ChunkKey& table, std::span<const ChunkColumn> columns) {
+    if (!known) return false;
+    SpinLockAcquire(&known->lock);
+    const KnownTable* place = find(table);
+    const bool are_kept =
+        place && std::all_of(columns.begin(), columns.end(), [place](const ChunkColumn& column) {
+            return has_form(hash_of_form(place, column));
+        });
+    SpinLockRelease(&known->lock);
+    return are_kept;
+}
+
+uint64 kept_losses() {
+    if (!known) return 0;
+    SpinLockAcquire(&known->lock);
+    const uint64 losses = known->losses;
+    SpinLockRelease(&known->lock);
+    return losses;
+}
+
 void forget_kept_shares(const ChunkKey& table) {
     if (!known) return;
     SpinLockAcquire(&known->lock);
     if (table.relation == 0) {
         for (auto& set : known->table)
-            for (KnownTable& place : set) place.kept_share = 0;
+            for (KnownTable& place : set) lose(&place);
     } else if (KnownTable* place = find(table)) {
-        place->kept_share = 0;
+        lose(place);
     }
     SpinLockRelease(&known->lock);
 }

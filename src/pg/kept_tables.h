@@ -3,6 +3,8 @@
 // planner and for the decision to keep. Nothing relies on them.
 #pragma once
 
+#include <span>
+
 #include "wire/kept.h"
 
 extern "C" {
@@ -61,8 +63,16 @@ void note_kept_blocks(const ChunkKey& table, uint64 kept, uint64 blocks, const B
 
 // The share of a table's blocks that a scan of these attributes need not read: as the last one had it, if all
 // have been kept in some form. A scan that is going to make chunks reads the table, and is planned as one
-// that does.
+// that does. In which form a plan wants them shows when it is started (planner/asked_plans.h).
 double expected_kept_share(const ChunkKey& table, const Bitmapset* attributes);
+
+// The forms of a table's columns that are kept (ChunkColumn::identity), and those that are not, or not any
+// more. True where all of them are; each may be forgotten at any time.
+void note_kept_forms(const ChunkKey& table, std::span<const ChunkColumn> columns);
+void forget_kept_form(const ChunkKey& table, const ChunkColumn& column);
+bool are_forms_kept(const ChunkKey& table, std::span<const ChunkColumn> columns);
+// Goes up whenever something that was kept is not any more.
+uint64 kept_losses();
 
 // Nothing is kept of a table any more; of relation 0 of any, because the server is another one, perhaps.
 void forget_kept_shares(const ChunkKey& table);

@@ -85,6 +85,27 @@ ok( wait_until(
 		sub { $node->safe_psql('postgres', "SET gpujoin.encode_cost = 1; EXPLAIN (ANALYZE) $query") =~ /Kept: 2 of 2 chunks, blocks read 0/ }),
 	'and uses it');
 
+# What is kept is counted on in the form in which it is kept alone: until the months are, too, core's plan stays.
+$node->safe_psql('postgres', "CREATE TABLE day AS SELECT i, i % 40 AS k, date '2020-01-01' + i % 1500 AS d, repeat('x', 60) AS pad FROM generate_series(1, 900000) i");
+$node->safe_psql('postgres', 'VACUUM ANALYZE day');
+my $days = 'SELECT k, count(*) AS c, sum(i) AS s FROM day WHERE d < \'2023-01-01\' GROUP BY k';
+my $months = 'SELECT extract(month FROM d) AS k, count(*) AS c, sum(i) AS s FROM day JOIN ten ON k = m GROUP BY 1';
+my $all = qr/Kept(?: Build)?: 2 of 2 chunks, blocks read 0/;
+my $in_vain = 0;
+sub dear { return $node->safe_psql('postgres', "SET gpujoin.encode_cost = 1; $_[0]"); }
+ok(wait_until(sub { dear($days); dear("EXPLAIN (ANALYZE) $days") =~ $all }), 'days are kept');
+unlike(dear("EXPLAIN $months"), qr/GPU/, 'months are not counted on');
+unlike(dear("SET plan_cache_mode = force_generic_plan; PREPARE p(integer) AS $months HAVING count(*) > \$1; EXPLAIN EXECUTE p(0)"), qr/GPU/, 'nor by a plan for all values');
+ok( wait_until(
+		sub {
+			my $plan = dear("EXPLAIN (ANALYZE) $months");
+			$in_vain++ if $plan =~ /GPU/ and $plan !~ $all;
+			$different++ if dear("SELECT '1', sum(c), sum(s) FROM ($months) AS q") ne core('postgres', $months);
+			return $plan =~ $all;
+		}),
+	'until they are kept');
+is("$in_vain $different", '0 0', 'and no plan reads them as if they were');
+
 # A statement that cannot be asked for is run by that plan, and its scans ask.
 $node->safe_psql('postgres', 'SELECT gpujoin_forget(); CREATE TABLE target (k integer, c bigint, s bigint)');
 ok( wait_until(

@@ -178,6 +178,8 @@ void keep_columns(Relation relation, Client* client, const KeptColumns* columns,
             progress->failed++;
         progress->kept += kept;
     }
+    if (progress->kept > 0 && progress->failed == 0)
+        note_kept_forms(chunk_key(relation, 0), {columns->columns, static_cast<size_t>(columns->count)});
 }
 
 // Of what there was no room for, and of blocks that are not proven.

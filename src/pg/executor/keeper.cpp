@@ -4,6 +4,8 @@
 // that who wants to alter a table or drop the database waits hardly longer than without: when it finds
 // somebody waiting for either, it gives up. Reads nothing but what scans would, and shows nobody what it
 // reads.
+#include <algorithm>
+
 #include "pg/allocate.h"
 #include "pg/compat.h"
 #include "pg/executor/keeping.h"
@@ -49,7 +51,9 @@ struct Keeping {
     ChunkKey table;
     uint64 blocks;
     Bitmapset* attributes;  // of its columns
-    uint64 generation;      // of the server
+    int count;              // of them
+    ChunkColumn* columns;
+    uint64 generation;  // of the server
 };
 
 // What has been kept for a plan is told when all of it is: it was asked for because together it makes the
@@ -70,14 +74,23 @@ uint64 noted_batch = 0;
 bool is_batch_whole = true;
 List* notes = NIL;  // of KeptNote, as those of all pointers here in the process's own context
 
+void tell(const Keeping& keeping, uint64 kept) {
+    if (kept > 0) note_kept_forms(keeping.table, {keeping.columns, static_cast<size_t>(keeping.count)});
+    note_kept_blocks(keeping.table, kept, keeping.blocks, keeping.attributes);
+}
+
+void forget(const Keeping& keeping) {
+    bms_free(keeping.attributes);
+    pfree(keeping.columns);
+}
+
 void end_batch() {
     ListCell* cell;
     foreach (cell, notes) {
         auto* note = static_cast<KeptNote*>(lfirst(cell));
         const Keeping& keeping = note->keeping;
-        if (is_batch_whole && keeping.generation == server_generation())
-            note_kept_blocks(keeping.table, note->kept, keeping.blocks, keeping.attributes);
-        bms_free(keeping.attributes);
+        if (is_batch_whole && keeping.generation == server_generation()) tell(keeping, note->kept);
+        forget(keeping);
     }
     list_free_deep(notes);
     notes = NIL;
@@ -115,7 +128,15 @@ void begin_to_share(const KeepRequest* request, Relation relation, const KeptCol
                     Keeping* keeping) {
     MemoryContext before = MemoryContextSwitchTo(TopMemoryContext);
     const uint64 blocks = RelationGetNumberOfBlocks(relation);
-    *keeping = {false, true, chunk_key(relation, 0), blocks, attributes_of(columns), server_generation()};
+    *keeping = {false,
+                true,
+                chunk_key(relation, 0),
+                blocks,
+                attributes_of(columns),
+                columns->count,
+                unset<ChunkColumn>(static_cast<Size>(columns->count)),
+                server_generation()};
+    std::copy_n(columns->columns, columns->count, keeping->columns);
     MemoryContextSwitchTo(before);
     share_chunks(request, blocks, chunks_of_blocks(blocks));
 }
@@ -176,7 +197,7 @@ bool keep(const KeepRequest* request) {
     for (; !shared.is_over; shared = shared_keeping()) wait_a_little();
     end_sharing();
     if (shared.has_failed)
-        bms_free(keeping.attributes);
+        forget(keeping);
     else
         note_kept(keeping, shared.kept);
     return !shared.has_failed;

@@ -28,6 +28,7 @@ namespace {
 
 constexpr BlockNumber kFewestBlocks = 128;  // of a table whose columns are kept
 constexpr uint32 kShareOfChunks = 8;        // that one process takes at once, of those that are left
+constexpr uint32 kManyLacking = 4;  // a column is not counted on where more than such a share lacks it
 
 struct UsableChunk {
     uint32 handle;  // 0: it is of no use
@@ -172,13 +173,28 @@ bool is_time_to_renew(KeptSource* source, const FoundProof* proofs, uint32 count
            note_lacking_blocks(chunk_key(heap_scan_relation(source->scan), 0), lacking, blocks);
 }
 
+// Planners are to know what is missing in many of the chunks, before they count on it again.
+void note_lacking_forms(const KeptSource* source, const FoundProof* proofs, uint32 count) {
+    for (int i = 0; i < source->columns.count; i++) {
+        uint32 lacking = 0;
+        for (uint32 chunk = 0; chunk < count; chunk++)
+            if (is_to_be_made(source, chunk, &proofs[chunk], false) &&
+                !(proofs[chunk].chunk.has[i / 8] >> (i % 8) & 1))
+                lacking++;
+        if (lacking * kManyLacking > count)
+            forget_kept_form(chunk_key(heap_scan_relation(source->scan), 0), source->columns.columns[i]);
+    }
+}
+
 void decide_chunks(KeptSource* source, Client* client, uint32 chunks) {
     if (chunks == 0) return;
     auto* proofs = unset<FoundProof>(chunks);
     look_up(source, client, 0, chunks, proofs);
     const bool is_time = is_time_to_renew(source, proofs, chunks);
-    if (is_any_to_be_made(source, proofs, chunks, is_time) && are_left_to_keeper(source))
+    if (is_any_to_be_made(source, proofs, chunks, is_time) && are_left_to_keeper(source)) {
+        note_lacking_forms(source, proofs, chunks);
         source->share->may_make = false;
+    }
     for (uint32 chunk = 0; chunk < chunks; chunk++) decide_chunk(source, chunk, &proofs[chunk], is_time);
     pfree(proofs);
 }
@@ -254,8 +270,10 @@ void end_chunks(KeptSource* source) {
     Bitmapset* attributes = nullptr;
     for (int i = 0; i < source->columns.count; i++)
         attributes = attributes_of_form(&source->columns.forms[i], attributes);
-    note_kept_blocks(chunk_key(heap_scan_relation(source->scan), 0), pg_atomic_read_u64(&share->passed_over),
-                     share->blocks, attributes);
+    const ChunkKey table = chunk_key(heap_scan_relation(source->scan), 0);
+    const uint64 kept = pg_atomic_read_u64(&share->passed_over);
+    if (kept > 0) note_kept_forms(table, wanted_columns(source));
+    note_kept_blocks(table, kept, share->blocks, attributes);
     bms_free(attributes);
 }
 
@@ -322,9 +340,8 @@ KeptScanView scan_of(const KeptSource* source) {
     return {known_conditions(source->conditions), {source->usable.chunks, source->usable.count}};
 }
 
-}  // namespace
-
-KeptSource* kept_source_create(HeapScan* scan, const BatchWriter* writer, EState* estate) {
+// Whatever was wanted before.
+KeptSource* make_source(HeapScan* scan, const BatchWriter* writer, EState* estate) {
     Relation relation = heap_scan_relation(scan);
     if (!kKeepsColumns || setting_keep_memory == 0) return nullptr;
     bool has_hints = !IsParallelWorker();
@@ -340,9 +357,26 @@ KeptSource* kept_source_create(HeapScan* scan, const BatchWriter* writer, EState
     source->conditions = make_kept_conditions(heap_scan_node(scan), relation, &source->columns);
     if (!source->conditions || source->columns.count == 0 || source->columns.count > int{kMaxKeptColumns})
         return nullptr;
-    if (asking_scans && !ask_keeper(source)) asking_scans->is_refused = true;
-    if (has_hints && source->columns.has_news && !is_table_wanted(chunk_key(relation, 0))) return nullptr;
     return source;
+}
+
+// The source of a scan that is not to run, or nullptr.
+void answer(AskingScans* asking, const KeptSource* source, const ChunkKey& table) {
+    if (!asking->asks_for_all) {
+        if (source && are_forms_kept(table, wanted_columns(source))) return;
+        asking->lacking.add(table);
+    }
+    if (source && asking->may_ask && !ask_keeper(source)) asking->is_refused = true;
+}
+
+}  // namespace
+
+KeptSource* kept_source_create(HeapScan* scan, const BatchWriter* writer, EState* estate) {
+    KeptSource* source = make_source(scan, writer, estate);
+    const ChunkKey table = chunk_key(heap_scan_relation(scan), 0);
+    if (asking_scans) answer(asking_scans, source, table);
+    const bool is_new = source && !IsParallelWorker() && source->columns.has_news && !is_table_wanted(table);
+    return is_new ? nullptr : source;
 }
 
 Size kept_source_share_size(KeptSource* source) {

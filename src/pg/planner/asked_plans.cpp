@@ -48,6 +48,22 @@ bool may_be_started(const PlannedStmt* statement) {
     return true;
 }
 
+void start_asking(PlannedStmt* statement, const char* text, ParamListInfo parameters, AskingScans* asking) {
+    const int jit = std::exchange(statement->jitFlags, 0);
+    QueryDesc* query = CreateQueryDesc(statement, text, GetActiveSnapshot(), InvalidSnapshot, None_Receiver,
+                                       parameters, nullptr, 0);
+    AskingScans* const before = begin_asking(asking);
+    PG_TRY();
+    { standard_ExecutorStart(query, 0); }
+    PG_FINALLY();
+    { asking_scans = before; }
+    PG_END_TRY();
+    statement->jitFlags = jit;
+    standard_ExecutorFinish(query);
+    standard_ExecutorEnd(query);
+    FreeQueryDesc(query);
+}
+
 }  // namespace
 
 // Other extensions' hooks for permissions expect to be called for what is run.
@@ -58,21 +74,18 @@ bool may_ask_for(const Query* query) {
 
 bool ask_keeper_for(PlannedStmt* statement, const char* text, ParamListInfo parameters) {
     if (!may_be_started(statement)) return false;
-    const int jit = std::exchange(statement->jitFlags, 0);
-    QueryDesc* query = CreateQueryDesc(statement, text, GetActiveSnapshot(), InvalidSnapshot, None_Receiver,
-                                       parameters, nullptr, 0);
-    AskingScans asking = {false};
-    AskingScans* const before = begin_asking(&asking);
-    PG_TRY();
-    { standard_ExecutorStart(query, 0); }
-    PG_FINALLY();
-    { asking_scans = before; }
-    PG_END_TRY();
-    statement->jitFlags = jit;
-    standard_ExecutorFinish(query);
-    standard_ExecutorEnd(query);
-    FreeQueryDesc(query);
+    AskingScans asking = {};
+    asking.asks_for_all = asking.may_ask = true;
+    start_asking(statement, text, parameters, &asking);
     return !asking.is_refused;
+}
+
+TableSet lacking_tables(PlannedStmt* statement, const char* text, ParamListInfo parameters, bool may_ask) {
+    if (!may_be_started(statement)) return {};
+    AskingScans asking = {};
+    asking.may_ask = may_ask;
+    start_asking(statement, text, parameters, &asking);
+    return asking.lacking;
 }
 
 }  // namespace gpujoin

@@ -1,5 +1,9 @@
-// Asking the keeper for what a plan would use if it were kept, without running it.
+// Asking the keeper for what a plan would use if it were kept, without running it; and whether all is kept
+// that a plan counts on: what planners know is which columns of a table are kept (kept_tables.h), but in
+// which form they are wanted depends on the nodes above a scan.
 #pragma once
+
+#include "pg/keep_requests.h"
 
 extern "C" {
 #include "postgres.h"
@@ -16,5 +20,9 @@ bool may_ask_for(const Query* query);
 // Each scan asks for its columns in the form in which the plan's nodes want them. False where not all could
 // be asked for.
 bool ask_keeper_for(PlannedStmt* statement, const char* text, ParamListInfo parameters);
+
+// The tables of which scans want what is not known to be kept, which the keeper is asked for if it may be.
+// None where the plan cannot be started.
+TableSet lacking_tables(PlannedStmt* statement, const char* text, ParamListInfo parameters, bool may_ask);
 
 }  // namespace gpujoin

@@ -1,6 +1,8 @@
 // See kept_facts.h.
 #include "pg/planner/kept_facts.h"
 
+#include <utility>
+
 #include "pg/allocate.h"
 #include "pg/compat.h"
 #include "pg/kept_condition.h"
@@ -24,6 +26,8 @@ extern "C" {
 namespace gpujoin {
 
 namespace {
+
+const TableSet* lacking = nullptr;
 
 // Calls visit with what is computed to test the relation's conditions on kept columns. False where they are
 // not tested so.
@@ -98,7 +102,8 @@ void find_kept_facts(PlannerInfo* root, const RelOptInfo* rel, KeptFacts* facts)
             if (!is_expression_noted(hash_of_expression(facts->table, expression)))
                 facts->computing += cost_of_condition(root, expression);
         });
-    if (facts->is_tested_by_kept && facts->computing == 0)
+    const bool is_lacking = lacking && lacking->has(facts->table);
+    if (facts->is_tested_by_kept && facts->computing == 0 && !is_lacking)
         facts->share = expected_kept_share(facts->table, facts->attributes);
 }
 
@@ -112,6 +117,10 @@ const KeptFacts* kept_facts(PlannerInfo* root, RelOptInfo* rel) {
     if (is_plain_table(root, rel)) find_kept_facts(root, rel, facts);
     MemoryContextSwitchTo(before);
     return make_notes(rel)->kept = facts;
+}
+
+const TableSet* set_lacking(const TableSet* tables) {
+    return std::exchange(lacking, tables);
 }
 
 void want_kept(PlannerInfo* root, RelOptInfo* rel) {

@@ -1,7 +1,7 @@
 // What is known of a base relation's columns that are kept, or could be, whatever plans make of it.
 #pragma once
 
-#include "wire/kept.h"
+#include "pg/keep_requests.h"
 
 extern "C" {
 #include "postgres.h"
@@ -20,6 +20,10 @@ struct KeptFacts {
     Bitmapset* attributes;  // that are read
 };
 const KeptFacts* kept_facts(PlannerInfo* root, RelOptInfo* rel);
+
+// Of these tables nothing is kept, whatever is known; nullptr: of none. Gives what was said before. While it
+// is said, relations are planned that nothing has been asked of before.
+const TableSet* set_lacking(const TableSet* tables);
 
 // Has the next scan of a relation that could be kept make and use what is not there yet.
 void want_kept(PlannerInfo* root, RelOptInfo* rel);

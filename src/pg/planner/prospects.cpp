@@ -60,14 +60,17 @@ constexpr double kMostMemory = 0.5;
 constexpr double kBytesOfValue = 8;
 
 constexpr int kMostQueries = 8;  // of a statement
-constexpr int kPlans = 16;
+constexpr int kPlans = 64;
+constexpr int kMostAttempts = 4;  // to plan a query anew
 
 // The queries of a statement that there is something to be kept of.
 struct Queries {
     bool is_only_explained;
     bool is_generic;    // a plan for all values of parameters, which may only be compared with others
+    bool may_pretend;   // that what could be kept is
     bool may_be_asked;  // the keeper, for what the plan would use if it were kept
     bool is_asked;      // the plan serves that alone
+    TableSet counted;   // tables that are counted on to be kept
     int count;
     KeptRun run[kMostQueries];
 };
@@ -76,6 +79,8 @@ struct KnownPlan {
     Cost cost;
     double rows;
     int relations;
+    uint64
+        confirmed_at;  // losses of kept columns until then, and 1: what it counts on was kept; 0: it does not
     Queries queries;
 };
 
@@ -160,7 +165,8 @@ void look_at(PlannerInfo* root, Prospect* prospect) {
     if (!has_more && !prospect->has_kept) return;
     if (planned->count == kMostQueries || planned->is_generic) return;
     prospect->advice =
-        advise_on_kept(prospect->number, has_more ? prospect->making : 0, !planned->is_only_explained);
+        advise_on_kept(prospect->number, has_more && planned->may_pretend ? prospect->making : 0,
+                       !planned->is_only_explained);
     note_query(prospect, has_more);
     if (prospect->advice != KeptAdvice::Pretend || planned->is_only_explained) return;
     planned->is_asked |= planned->may_be_asked && call_keeper();
@@ -203,13 +209,14 @@ KnownPlan* find_plan(const PlannedStmt* statement) {
 
 void note_plan(const PlannedStmt* statement, const Queries& queries) {
     KnownPlan* known = find_plan(statement);
-    if (!known && queries.count == 0) return;
+    if (!known && queries.count == 0 && queries.counted.count == 0) return;
     if (!known) {
         known = &known_plans[next_plan];
         next_plan = (next_plan + 1) % kPlans;
     }
     const Plan* top = statement->planTree;
-    *known = {top->total_cost, top->plan_rows, list_length(statement->relationOids), queries};
+    const uint64 confirmed_at = queries.counted.count > 0 ? kept_losses() + 1 : 0;
+    *known = {top->total_cost, top->plan_rows, list_length(statement->relationOids), confirmed_at, queries};
 }
 
 // Queries of functions that are evaluated meanwhile are planned within.
@@ -231,22 +238,59 @@ struct Planned {
     Queries queries;
 };
 
-// Where the keeper can be asked, a plan that was made as if all were kept tells what to ask for, and another
-// one is run; else it is run itself. The planner leaves nothing of the query that it was given.
-Planned plan_that_may_keep(Query* query, const char* text, int options, ParamListInfo parameters) {
-    Planned made = {nullptr, {}};
-    Queries& own = made.queries;
-    own.is_only_explained = !planned && is_next_only_explained;
-    own.is_generic = !parameters && has_external_param(reinterpret_cast<Node*>(query), nullptr);
-    own.may_be_asked = setting_keep_in_background && !own.is_only_explained && !own.is_generic &&
-                       !IsParallelWorker() && may_ask_for(query);
-    Query* copy = own.may_be_asked ? static_cast<Query*>(copyObjectImpl(query)) : nullptr;
-    made.statement = plan_noting(query, text, options, parameters, &own);
-    if (own.is_asked && ask_keeper_for(made.statement, text, parameters)) {
-        own = {};
-        made.statement = plan_noting(copy, text, options, parameters, &own);
-    }
+// What counts on kept columns, and all that has been started and found to have them was kept then.
+bool is_confirmed(const PlannedStmt* statement) {
+    const KnownPlan* known = find_plan(statement);
+    return known && known->confirmed_at == kept_losses() + 1;
+}
+
+// The tables that the plan counts on in vain. What it wants of them is asked for.
+TableSet find_lacking(PlannedStmt* statement, const char* text, ParamListInfo parameters,
+                      const Queries& queries) {
+    TableSet in_vain = {};
+    if (queries.counted.count == 0 || is_confirmed(statement)) return in_vain;
+    const TableSet lacking = lacking_tables(statement, text, parameters, !queries.is_only_explained);
+    for (int i = 0; i < queries.counted.count; i++)
+        if (lacking.has(queries.counted.tables[i])) in_vain.add(queries.counted.tables[i]);
+    return in_vain;
+}
+
+Planned plan_without(const TableSet& lacking, Query* query, const char* text, int options,
+                     ParamListInfo parameters, Queries queries) {
+    const TableSet* const before = set_lacking(lacking.count > 0 ? &lacking : nullptr);
+    Planned made = {nullptr, queries};
+    PG_TRY();
+    { made.statement = plan_noting(query, text, options, parameters, &made.queries); }
+    PG_FINALLY();
+    { set_lacking(before); }
+    PG_END_TRY();
     return made;
+}
+
+// Where the keeper can be asked, a plan that was made as if all were kept tells what to ask for, and another
+// one is run; else it is run itself. So does a plan that counts on what turns out not to be kept. The planner
+// leaves nothing of the query that it was given.
+Planned plan_that_may_keep(Query* query, const char* text, int options, ParamListInfo parameters) {
+    Queries begun = {};
+    begun.is_only_explained = !planned && is_next_only_explained;
+    begun.is_generic = !parameters && has_external_param(reinterpret_cast<Node*>(query), nullptr);
+    begun.may_pretend = true;
+    const bool may_be_started = setting_keep_in_background && !IsParallelWorker() && may_ask_for(query);
+    begun.may_be_asked = may_be_started && !begun.is_only_explained && !begun.is_generic;
+    TableSet lacking = {};
+    for (int left = may_be_started ? kMostAttempts : 0;; left--) {
+        Query* given = left > 0 ? static_cast<Query*>(copyObjectImpl(query)) : query;
+        Planned made = plan_without(lacking, given, text, options, parameters, begun);
+        if (left == 0) return made;
+        if (made.queries.is_asked) {
+            if (!ask_keeper_for(made.statement, text, parameters)) return made;
+        } else {
+            const TableSet more = find_lacking(made.statement, text, parameters, made.queries);
+            if (more.count == 0) return made;
+            std::for_each_n(more.tables, more.count, [&](const ChunkKey& table) { lacking.add(table); });
+        }
+        begun.may_pretend = begun.may_be_asked = false;
+    }
 }
 
 Planned plan_once(Query* query, const char* text, int options, ParamListInfo parameters) {
@@ -304,8 +348,9 @@ void run(QueryDesc* query, ScanDirection direction, uint64 count RUN_ONCE_PARAME
 
 double planned_kept_share(PlannerInfo* root, RelOptInfo* rel, double share) {
     const Prospect* prospect = prospect_of(root, rel);
+    if (prospect && prospect->advice == KeptAdvice::Ignore) return 0;
+    if (share > 0 && planned) planned->counted.add(kept_facts(root, rel)->table);
     if (!prospect || prospect->advice == KeptAdvice::AsItIs) return share;
-    if (prospect->advice == KeptAdvice::Ignore) return 0;
     return bms_is_member(static_cast<int>(rel->relid), prospect->tables) ? 1 : share;
 }
 
