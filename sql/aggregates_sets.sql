@@ -66,6 +66,15 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SELECT q.n, c.rows, c.missing, c.extra FROM queries AS q, compare_nodes(q.query) AS c WHERE c.missing + c.extra > 0;
+-- Each sorts its own groups.
+SET enable_hashagg = off;
+SET gpujoin.force = on;
+SELECT since(18) OR array_agg(substring(line FROM '(GPU[^)]*|Gather.*|Sort|Finalize \w+)$')) = ARRAY['GPU Finalize Aggregate', 'Finalize GroupAggregate', 'Gather Merge', 'Sort', 'GPU Aggregate'] AS as_expected
+FROM (SELECT rtrim(l, ')') AS line FROM plan_of('SELECT b, id, sum(v) FROM fact GROUP BY ROLLUP (b, id)') AS l) AS p WHERE line ~ 'GPU|Gather|Sort$|Finalize';
+RESET gpujoin.force;
+SELECT rows, missing, extra FROM compare_nodes('SELECT b, id, sum(v) FROM fact GROUP BY ROLLUP (b, id)');
+SELECT q.n, c.rows, c.missing, c.extra FROM queries AS q, compare_nodes(q.query) AS c WHERE c.missing + c.extra > 0;
+RESET enable_hashagg;
 RESET max_parallel_workers_per_gather;
 DROP VIEW queries;
 DROP TABLE fact, dim, nothing;

@@ -5,6 +5,7 @@
 #include "pg/compat.h"
 #include "pg/entry_points.h"
 #include "pg/planner/complete_groups.h"
+#include "pg/planner/sorted_groups.h"
 
 extern "C" {
 #include "nodes/plannodes.h"
@@ -81,9 +82,7 @@ const GroupingSetsPath* cheapest_sets_path(const RelOptInfo* grouped) {
 Path* make_sets_path(PlannerInfo* root, const GroupingSetsPath* model, Path* partial,
                      const AggClauseCosts* costs) {
     RelOptInfo* grouped = model->path.parent;
-    if (root->group_pathkeys != NIL && needs_order(model))  // else all keys are constants
-        partial = reinterpret_cast<Path*>(
-            create_sort_path(root, partial->parent, partial, root->group_pathkeys, -1.0));
+    if (needs_order(model)) partial = sort_groups(root, partial);
     Path* combining = group_by_sets(root, grouped, partial, model, costs);
     return &make_path_above(list_make1(combining), &path_methods)->path;
 }

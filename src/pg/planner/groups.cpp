@@ -27,6 +27,7 @@
 #include "pg/planner/path_facts.h"
 #include "pg/planner/refused_groups.h"
 #include "pg/planner/rivals.h"
+#include "pg/planner/sorted_groups.h"
 #include "pg/server_state.h"
 #include "pg/settings.h"
 
@@ -248,11 +249,7 @@ void add_final_paths(const GroupCall& call, Path* partial, bool wins) {
     // Not by call.clause, of which nothing may be left: groups of no rows are none.
     if (call.root->parse->groupClause == NIL) return add(partial, AGG_PLAIN);
     if (call.extra->flags & GROUPING_CAN_USE_HASH) add(partial, AGG_HASHED);
-    if (!(call.extra->flags & GROUPING_CAN_USE_SORT)) return;
-    if (call.root->group_pathkeys != NIL)  // else all keys are constants
-        partial = reinterpret_cast<Path*>(
-            create_sort_path(call.root, partial->parent, partial, call.root->group_pathkeys, -1.0));
-    add(partial, AGG_SORTED);
+    if (call.extra->flags & GROUPING_CAN_USE_SORT) add(sort_groups(call.root, partial), AGG_SORTED);
 }
 
 // Of how many rows there are groups if no join and no condition leaves any out.
@@ -463,6 +460,8 @@ void add_parallel(const GroupCall& call, RelOptInfo* input, RelOptInfo* partial_
     const bool wins = is_worthwhile(call, chain, gather, kCostOfGroup);
     if (wins) make_way(call, input, chain, gather, has_made_way);
     add_final_paths(call, gather, wins);
+    Path* merge = wins ? merge_sorted_groups(call.root, path, rows) : nullptr;
+    if (merge) add_final_paths(call, merge, wins);
 }
 
 void add_grouped_paths(const GroupCall& call, RelOptInfo* input) {
