@@ -12,15 +12,17 @@ namespace gpujoin {
 namespace {
 
 constexpr uint64_t kLaneBytes = 64u << 10;  // at first
+constexpr uint64_t kRowsBytes = 1u << 20;   // where rows come out
 
 }  // namespace
 
 Status KeptLanes::make(const KeptMeasure& most, const KeptScan& scan, Engine& engine, const Limits& limits,
-                       std::unique_ptr<KeptLanes>* lanes) {
+                       bool gives_rows, std::unique_ptr<KeptLanes>* lanes) {
+    const uint64_t bytes = gives_rows ? kRowsBytes : kLaneBytes;
     std::unique_ptr<KeptLanes> made(new KeptLanes(most.rows, scan, engine, limits));
     while (made->lanes_.size() < most.readers) {
         made->lanes_.emplace_back(limits.host_memory);
-        if (made->lanes_.back().memory.resize(kLaneBytes)) continue;
+        if (made->lanes_.back().memory.resize(bytes)) continue;
         made->lanes_.pop_back();
         break;
     }

@@ -1,5 +1,5 @@
 // KeptLanes: the probe with kept rows as several workers execute it at once. Each lane takes rows of the scan
-// as they come, and writes into memory of its own, from where results go to the client's blocks: where rows
+// as they come, and writes into memory of its own, from where results go to the client's blocks. Where rows
 // are aggregated there are hardly any.
 #pragma once
 
@@ -26,8 +26,9 @@ struct KeptLane {
 class KeptLanes {
   public:
     // As many as there is memory for; 53200 where there is none for one. The engine is that of the fragments.
+    // gives_rows: they are not aggregated.
     static Status make(const KeptMeasure& most, const KeptScan& scan, Engine& engine, const Limits& limits,
-                       std::unique_ptr<KeptLanes>* lanes);
+                       bool gives_rows, std::unique_ptr<KeptLanes>* lanes);
 
     // Goes on with a lane until it has rows, its turn is over, or it is done. On a worker; each lane on one
     // at a time.

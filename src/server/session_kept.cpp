@@ -138,11 +138,21 @@ void Session::answer_seal_kept(Participant& participant, const Task& task) {
     send_found(participant, task.sequence, answer, nullptr);
 }
 
+namespace {
+
+// Results of rows name those of the source that they come of, but for a join that gives its columns instead.
+bool names_source_rows(const FragmentView& fragment) {
+    if (fragment.spec->sink == SinkKind::Groups) return false;
+    return !fragment.is_plain_join() || fragment.stages[0].join.names_probe_rows;
+}
+
+}  // namespace
+
 // A scan whose rows the source is probed with, or which a build side is made of.
 Status Session::scan_kept(Participant& participant, const Message& message) {
     if (message.scanned.empty()) return unexpected("No chunk is to be scanned.");
     auto task = make_task(message);
-    if (task->probes() && spec_.spec->sink != SinkKind::Groups)
+    if (task->probes() && names_source_rows(spec_.view()))
         return unexpected("Rows of the source are wanted, which kept columns do not have.");
     task->scan = std::make_unique<KeptScan>();
     task->scan->conditions.assign(message.conditions.begin(), message.conditions.end());
@@ -189,7 +199,8 @@ void Session::start_lanes(Participant& participant, Task& task) {
         KeptMeasure most = device_->engine->kept_measure();
         most.readers =
             std::min({most.readers, resources_.workers->places(), task.scan->rows() / most.rows + 1});
-        Status status = KeptLanes::make(most, *task.scan, *device_->engine, limits_on(*device_), &task.lanes);
+        Status status = KeptLanes::make(most, *task.scan, *device_->engine, limits_on(*device_),
+                                        spec_.spec->sink == SinkKind::Rows, &task.lanes);
         if (!status.ok()) return fail(status);
     }
     if (!deliver_lanes(participant, task)) return;

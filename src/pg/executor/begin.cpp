@@ -274,7 +274,7 @@ void begin_node(CustomScanState* node, EState* estate, int eflags) {
     probe->reads_on_demand = reads_with_effects(probe->side.plan);
     probe->can_be_reread = !probe->reads_on_demand && !shares_scans(probe->side.plan);
     if (!probe->reads_on_demand && !state->plan.has_dear_conditions) side_choose_source(&probe->side);
-    if (state->plan.groups) use_kept_rows(&probe->side, node->ss.ps.plan, estate);
+    if (state->plan.groups || probe->carries) use_kept_rows(&probe->side, node->ss.ps.plan, estate);
     for (int i = 0; i < state->plan.stage_count; i++) {
         Side* build = &state->stages[i].build;
         choose_build_source(state, build);

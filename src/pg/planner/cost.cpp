@@ -427,8 +427,24 @@ Path* cheapest_build_scan(PlannerInfo* root, RelOptInfo* rel) {
     return read < reading_cost(cheapest) ? scan : cheapest;
 }
 
+Path* cheapest_probe_scan(PlannerInfo* root, RelOptInfo* rel) {
+    return kept_share_of_rel(root, rel) > 0 ? cheapest_build_scan(root, rel) : rel->cheapest_total_path;
+}
+
 Path* cheapest_source_scan(PlannerInfo* root, RelOptInfo* rel) {
-    return uses_kept_sources(root) ? cheapest_build_scan(root, rel) : rel->cheapest_total_path;
+    return uses_kept_sources(root) ? cheapest_build_scan(root, rel) : cheapest_probe_scan(root, rel);
+}
+
+bool is_bounded(const PlannerInfo* root) {
+    const Query* query = root->parse;
+    return root->tuple_fraction > 0 && root->query_pathkeys == NIL && !query->hasAggs &&
+           query->groupClause == NIL;
+}
+
+bool can_carry_kept_rows(const PlannerInfo* root, JoinKind kind, const JoinClauses* clauses,
+                         Sharing sharing) {
+    if (sharing == Sharing::Probe || is_bounded(root) || rows_of(kind).scans_build()) return false;
+    return kind == JoinKind::Inner || !needs_columns(clauses);
 }
 
 Cost least_cost(const Path* probe, const ChainCosts& costs) {
@@ -491,6 +507,22 @@ ChainCosts estimate_chain(PlannerInfo* root, const JoinInputs& inputs, const Eng
     return costs;
 }
 
+namespace {
+
+// What is kept of the probe input comes back with the results.
+void carry_kept_rows(PlannerInfo* root, const JoinInputs& inputs, double rows, const EngineCosts& engine,
+                     CostTerms* terms) {
+    const JoinFacts& facts = *inputs.facts;
+    if (inputs.before || !can_carry_kept_rows(root, facts.kind, facts.clauses, inputs.sharing)) return;
+    const double kept = kept_share_of(root, inputs.probe);
+    if (kept == 0) return;
+    spare_kept_source(inputs.probe, kept, terms);
+    const double bytes = rows * parallel_shares(inputs.workers) * facts.probe_columns.bytes;
+    terms->cost[kTransferProbeTerm] += bytes / kMegabyte * engine.megabyte;
+}
+
+}  // namespace
+
 JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const JoinInputs& inputs,
                            const EngineCosts& engine) {
     ChainCosts chain = estimate_chain(root, inputs, engine);
@@ -506,6 +538,7 @@ JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const Jo
                     inputs.before ? wanted_shape(inputs.probe->pathtarget) : inputs.facts->probe_columns);
     terms[kTransferProbeTerm] +=
         chain.rows * chain.output.bytes * parallel_shares(inputs.workers) / kMegabyte * engine.megabyte;
+    carry_kept_rows(root, inputs, chain.rows, engine, &estimate.terms);
     terms[kEmissionTerm] =
         chain.rows * (setting_emit_cost + condition.per_tuple) + inputs.rows * target->cost.per_tuple;
 

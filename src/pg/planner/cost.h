@@ -104,5 +104,14 @@ Cost reading_cost(const Path* input);
 // cheaper, and the table is small and may be kept from now on. Of a source, only below groups.
 Path* cheapest_build_scan(PlannerInfo* root, RelOptInfo* rel);
 Path* cheapest_source_scan(PlannerInfo* root, RelOptInfo* rel);
+Path* cheapest_probe_scan(PlannerInfo* root, RelOptInfo* rel);
+
+// Whether the only join of a node takes kept rows of its probe input, whose columns then come back with the
+// results. clauses: nullptr where they are not known yet.
+bool can_carry_kept_rows(const PlannerInfo* root, JoinKind kind, const JoinClauses* clauses, Sharing sharing);
+
+// Whether a LIMIT, EXISTS or cursor above may stop the join early: nothing below that takes all of its rows
+// first. (The join's rows have no order, so any that is wanted is made above it.)
+bool is_bounded(const PlannerInfo* root);
 
 }  // namespace gpujoin

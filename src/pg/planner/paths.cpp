@@ -214,7 +214,8 @@ void propose(const JoinCall& call, const Proposal& proposal) {
     facts.build_columns = proposal.builds_outer ? call.outer_columns : call.inner_columns;
     JoinInputs inputs = {};
     inputs.facts = &facts;
-    inputs.probe = probe_rel->cheapest_total_path;
+    inputs.probe = proposal.unique == Unique::Outer ? probe_rel->cheapest_total_path
+                                                    : cheapest_probe_scan(call.root, probe_rel);
     // Core makes rows unique of its cheapest path alone, and remembers what it has made.
     inputs.build = proposal.unique == Unique::Inner ? build_rel->cheapest_total_path
                                                     : cheapest_build_scan(call.root, build_rel);

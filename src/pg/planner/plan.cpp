@@ -7,6 +7,7 @@
 #include "pg/entry_points.h"
 #include "pg/plan_data.h"
 #include "pg/planner/cost.h"
+#include "pg/planner/kept.h"
 #include "pg/planner/groups_input.h"
 #include "pg/planner/nulling.h"
 #include "pg/planner/row_identity.h"
@@ -50,14 +51,6 @@ List* stage_expressions(const JoinClauses* clauses) {
         lists = lappend(lists, written_conditions(terms));
     Assert(list_length(lists) == kStageExprsCount);
     return lists;
-}
-
-// Whether a LIMIT, EXISTS or cursor above may stop the join early: nothing below that takes all of its rows
-// first. (The join's rows have no order, so any that is wanted is made above it.)
-bool is_bounded(const PlannerInfo* root) {
-    const Query* query = root->parse;
-    return root->tuple_fraction > 0 && root->query_pathkeys == NIL && !query->hasAggs &&
-           query->groupClause == NIL;
 }
 
 // Whether a plan's own conditions take long, or those of one that setrefs may put in its place. Asked while
@@ -181,6 +174,11 @@ void add_groups(const GroupsInput* groups, PlanData* data, PlanParts* parts) {
     relabel_what_is_computed(child_entries, parts);
 }
 
+bool takes_kept_rows(PlannerInfo* root, const Chain* chain) {
+    return can_carry_kept_rows(root, chain->kind, chain->clauses, chain->sharing) &&
+           kept_share_of(root, chain->probe) > 0;
+}
+
 PlanData plan_data_of(PlannerInfo* root, const GpuJoinPath* path, const List* children, PlanParts* parts) {
     const Chain* chain = path->chain;
     const Plan* probe = static_cast<Plan*>(linitial(children));
@@ -188,7 +186,7 @@ PlanData plan_data_of(PlannerInfo* root, const GpuJoinPath* path, const List* ch
     data.estimated_probe_rows = static_cast<Path*>(linitial(path->path.custom_paths))->rows *
                                 (chain->sharing == Sharing::OneBuild ? parallel_shares(chain->workers) : 1);
     data.has_dear_conditions = !path->groups && tests_dear_conditions(root, probe);
-    data.may_carry = setting_carry && chain->length == 1 && !path->groups;
+    data.may_carry = chain->length == 1 && !path->groups && (setting_carry || takes_kept_rows(root, chain));
     data.is_bounded = !path->groups && is_bounded(root);
     data.costs = path->costs;
     data.stage_count = chain->length;
