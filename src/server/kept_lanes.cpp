@@ -12,13 +12,15 @@ namespace gpujoin {
 namespace {
 
 constexpr uint64_t kLaneBytes = 64u << 10;  // at first
-constexpr uint64_t kRowsBytes = 1u << 20;   // where rows come out
+constexpr uint64_t kRowsBytes = 1u << 20;   // where rows come out, and a join has much memory
+constexpr uint64_t kMuch = 256u << 20;
 
 }  // namespace
 
 Status KeptLanes::make(const KeptMeasure& most, const KeptScan& scan, Engine& engine, const Limits& limits,
                        bool gives_rows, std::unique_ptr<KeptLanes>* lanes) {
-    const uint64_t bytes = gives_rows ? kRowsBytes : kLaneBytes;
+    const bool has_much = limits.host_memory->limit() >= kMuch;
+    const uint64_t bytes = gives_rows && has_much ? kRowsBytes : kLaneBytes;
     std::unique_ptr<KeptLanes> made(new KeptLanes(most.rows, scan, engine, limits));
     while (made->lanes_.size() < most.readers) {
         made->lanes_.emplace_back(limits.host_memory);

@@ -140,10 +140,9 @@ void Session::answer_seal_kept(Participant& participant, const Task& task) {
 
 namespace {
 
-// Results of rows name those of the source that they come of, but for a join that gives its columns instead.
+// Who wants rows of a chain that are kept takes the source's columns for inputs of the sink.
 bool names_source_rows(const FragmentView& fragment) {
-    if (fragment.spec->sink == SinkKind::Groups) return false;
-    return !fragment.is_plain_join() || fragment.stages[0].join.names_probe_rows;
+    return fragment.is_plain_join() && fragment.stages[0].join.names_probe_rows;
 }
 
 }  // namespace

@@ -77,9 +77,13 @@ ProbeBatch* next_batch(ProbeInput* probe) {
     return &probe->batches[(probe->oldest + probe->in_flight) % kBatchesInFlight];
 }
 
+bool is_left_unkept(const GpuJoinState* state, const Side* side) {
+    return is_partitioned(state) || (side == &state->probe.side && state->probe.leaves_kept);
+}
+
 // Rows of an input may be kept by the server.
 bool may_have_kept_rows(const GpuJoinState* state, const Side* side) {
-    return side->parts[side->part].kept && !is_partitioned(state);
+    return side->parts[side->part].kept && !is_left_unkept(state, side);
 }
 
 bool is_known_empty(const GpuJoinState* state, Side* side) {
@@ -171,7 +175,7 @@ void finish_join(GpuJoinState* state) {
 // Probe rows come in order, so that the last one tells for all.
 void check_probe_rows(GpuJoinState* state) {
     const ResultView* view = &state->view;
-    if (!view->probe_rows || view->rows == 0) return;
+    if (!view->probe_rows || view->rows == 0 || state->probe.carries) return;
     if (view->probe_rows[view->rows - 1] >= oldest_batch(state)->rows)
         elog(ERROR, "gpujoin_server sent a probe row that does not exist");
 }
@@ -211,13 +215,28 @@ bool may_begin_again(const GpuJoinState* state) {
     return can_repeat && can_reread && !runs_together(state);
 }
 
-// After the server has refused memory for probing: makes partitions, of which the first is to be joined next.
+// Rows that are kept take memory to probe with at the server, where those that are sent take none. True: they
+// are read from now on, if they were not before.
+bool leave_kept_rows(GpuJoinState* state) {
+    const Side* side = &state->probe.side;
+    if (is_left_unkept(state, side)) return false;
+    for (int i = 0; i < side->part_count; i++)
+        if (side->parts[i].kept) state->probe.leaves_kept = true;
+    return state->probe.leaves_kept;
+}
+
+// After the server has refused memory for probing: without kept rows, or in partitions, of which the first is
+// to be joined next.
 void begin_again(GpuJoinState* state) {
     Status refusal = *client_refusal(state->client);
-    hold_server(state);
+    const bool reads_more = leave_kept_rows(state);
+    if (!reads_more) hold_server(state);
     close_join(state);
     if (!is_partitioned(state)) side_rescan(&state->probe.side);
-    partition_join(state, &refusal);
+    if (reads_more)
+        reread_join(state);
+    else
+        partition_join(state, &refusal);
     state->phase = Phase::Initial;
 }
 

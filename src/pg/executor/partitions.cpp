@@ -1,6 +1,8 @@
 // See partitions.h.
 #include "pg/executor/partitions.h"
 
+#include "pg/executor/spec.h"
+
 #include "pg/allocate.h"
 #include "pg/client/connection.h"
 #include "pg/executor/division.h"
@@ -92,8 +94,7 @@ void run_as(GpuJoinState* state, const Partition* partition) {
         JoinStage* stage = &state->stages[i];
         stage->kind = stage->spec->kind = partition ? partition->builds[i].kind : stage->plan->kind;
         bool carries = state->probe.carries && !(partition && partition->flags_matches);
-        stage->spec->order = carries ? ResultOrder::Any : ResultOrder::Ascending;
-        stage->spec->names_probe_rows = !carries;
+        set_result_order(state, stage->spec, carries);
     }
     partitions->matches = {};
     partitions->lone.runs = false;
@@ -223,14 +224,6 @@ bool wait_for_others(Partitions* partitions) {
     return true;
 }
 
-// Reads the same once more.
-void begin_again(GpuJoinState* state) {
-    if (state->partitions.current)
-        read_current(state);
-    else
-        reread_build_sides(state);
-}
-
 bool is_small(const GpuJoinState* state) {
     if (attempted_bytes(state) < kSmallBytes) return true;
     if (!state->partitions.current) return false;
@@ -280,6 +273,13 @@ bool is_partitioned(const GpuJoinState* state) {
     return state->partitions.are_used;
 }
 
+void reread_join(GpuJoinState* state) {
+    if (state->partitions.current)
+        read_current(state);
+    else
+        reread_build_sides(state);
+}
+
 int choose_division(const GpuJoinState* state, bool* by_keys, const Status* refusal) {
     int stage = choose_stage(state, nullptr, refusal);
     *by_keys = can_be_divided_by_keys(state, nullptr, stage);
@@ -289,7 +289,7 @@ int choose_division(const GpuJoinState* state, bool* by_keys, const Status* refu
 void partition_join(GpuJoinState* state, const Status* refusal) {
     if (is_small(state)) {
         if (!wait_for_others(&state->partitions)) report_failure(*refusal);
-        return begin_again(state);
+        return reread_join(state);
     }
     if (is_partitioned(state))
         partition_current(state, refusal);

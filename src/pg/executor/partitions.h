@@ -28,6 +28,10 @@ void let_server_go(GpuJoinState* state);
 // use the memory now. Raises the refusal when neither helps.
 void partition_join(GpuJoinState* state, const Status* refusal);
 
+// The join, or the partition at hand, is to be run once more as it is: reads the same. A probe child has been
+// rescanned.
+void reread_join(GpuJoinState* state);
+
 // What was sent of the build sides in this attempt.
 uint64 attempted_bytes(const GpuJoinState* state);
 

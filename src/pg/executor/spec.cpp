@@ -140,8 +140,7 @@ void set_facts(const GpuJoinState* state, const JoinStage* stage) {
     const StagePlan* plan = stage->plan;
     spec->kind = plan->kind;
     spec->algorithm = static_cast<Algorithm>(setting_algorithm);
-    spec->order = state->probe.carries ? ResultOrder::Any : ResultOrder::Ascending;
-    spec->names_probe_rows = !state->probe.carries;
+    set_result_order(state, spec, state->probe.carries);
     spec->client_decides = must_decide(stage);
     spec->equalities = static_cast<uint16_t>(plan->equalities);
     spec->ranges = static_cast<uint16_t>(plan->ranges);
@@ -171,15 +170,21 @@ void add_results(FragmentParts* parts) {
     }
 }
 
-// What results of a plain join have of the probe input, behind the outputs.
+// Behind the outputs.
+int carry_column(JoinSpec* join, uint16_t column) {
+    join->carry[join->carried++] = column;
+    return join->outputs + join->carried - 1;
+}
+
+// What results have of the probe input: of a chain, inputs of the sink, too.
 void add_carried(FragmentParts* parts) {
     ProbeInput* probe = &parts->state->probe;
-    JoinSpec* join = &parts->stages[0].join;
     probe->result_of = make_result_of(&probe->side);
     for (int member = -1; (member = bms_next_member(probe->emitted, member)) >= 0;) {
         uint16_t column = value_column(columns_of(parts, kProbeChild), attribute_of(&probe->side, member));
-        probe->result_of[member - 1] = join->outputs + join->carried;
-        join->carry[join->carried++] = column;
+        probe->result_of[member - 1] = is_plain_join(parts->state)
+                                           ? carry_column(&parts->stages[0].join, column)
+                                           : sink_input(parts, {kFromSource, column});
     }
 }
 
@@ -255,12 +260,22 @@ uint16_t sink_input(FragmentParts* parts, ColumnRef ref) {
 
 bool carries(const GpuJoinState* state) {
     if (!state->plan.may_carry) return false;
-    const JoinStage* stage = only_stage(state);
-    int emitted = bms_num_members(state->probe.emitted);
-    int limit = kMaxColumns;
-    return !rows_of(stage->plan->kind).scans_build() && !must_decide(stage) &&
-           term_count(stage->plan) + stage->plan->probe_values.count + emitted <= limit &&
-           bms_num_members(stage->emitted) + emitted <= limit;
+    const JoinStage* last = &state->stages[state->plan.stage_count - 1];
+    if (rows_of(last->plan->kind).scans_build() || must_decide(last)) return false;
+    int inputs = bms_num_members(state->probe.emitted);
+    int outputs = inputs;
+    for (int i = 0; i < state->plan.stage_count; i++) {
+        const JoinStage* stage = &state->stages[i];
+        inputs += term_count(stage->plan) + stage->plan->probe_values.count;
+        outputs += bms_num_members(stage->emitted);
+    }
+    return Max(inputs, outputs) <= int{kMaxColumns};
+}
+
+void set_result_order(const GpuJoinState* state, JoinSpec* spec, bool is_any) {
+    is_any = is_any && is_plain_join(state);
+    spec->order = is_any ? ResultOrder::Any : ResultOrder::Ascending;
+    spec->names_probe_rows = !is_any;
 }
 
 void build_fragment(GpuJoinState* state) {

@@ -9,6 +9,8 @@ namespace gpujoin {
 // Whether what is emitted of the probe input is to go through the engine. What is emitted, and tested, must
 // be known.
 bool carries(const GpuJoinState* state);
+// Of a join that carries results come in any order, and of a chain in that of its source.
+void set_result_order(const GpuJoinState* state, JoinSpec* spec, bool is_any);
 
 // The spec while it is being made.
 struct FragmentParts {

@@ -66,6 +66,7 @@ struct ProbeInput {
     bool can_be_reread;    // from the start, in the middle of a run
     bool carries;          // what is emitted of it goes through the engine and comes back with the results
     int* result_of;        // then [attribute - 1]: which column of results an emitted one is
+    bool leaves_kept;      // kept rows of it are read all the same: there was no memory for them
     bool keeps;            // otherwise, if rows of the joins come out: what of it waits here for the results
     KeptColumn* kept;
     int kept_count;

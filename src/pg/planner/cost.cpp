@@ -459,7 +459,7 @@ Cost sum_of(const CostTerms& terms) {
 
 ChainCosts estimate_source(PlannerInfo* root, const Path* probe, int workers, const EngineCosts& engine) {
     ChainCosts costs = {};
-    costs.kept = uses_kept_sources(root) ? kept_share_of_source(root, probe) : 0;
+    costs.kept = kept_share_of_source(root, probe);
     costs.source_rows = costs.rows = probe->rows;
     costs.terms.cost[kSetUpTerm] = setting_startup_cost;
     costs.terms.cost[kWorkersTerm] = workers > 0 ? set_up_cost(engine) : 0;
@@ -510,15 +510,15 @@ ChainCosts estimate_chain(PlannerInfo* root, const JoinInputs& inputs, const Eng
 namespace {
 
 // What is kept of the probe input comes back with the results.
-void carry_kept_rows(PlannerInfo* root, const JoinInputs& inputs, double rows, const EngineCosts& engine,
-                     CostTerms* terms) {
+void carry_kept_rows(const PlannerInfo* root, const JoinInputs& inputs, const ChainCosts& chain,
+                     const EngineCosts& engine, CostTerms* terms) {
     const JoinFacts& facts = *inputs.facts;
-    if (inputs.before || !can_carry_kept_rows(root, facts.kind, facts.clauses, inputs.sharing)) return;
-    const double kept = kept_share_of(root, inputs.probe);
-    if (kept == 0) return;
-    spare_kept_source(inputs.probe, kept, terms);
-    const double bytes = rows * parallel_shares(inputs.workers) * facts.probe_columns.bytes;
-    terms->cost[kTransferProbeTerm] += bytes / kMegabyte * engine.megabyte;
+    if (chain.kept == 0 || !can_carry_kept_rows(root, facts.kind, facts.clauses, inputs.sharing)) return;
+    spare_kept_source(inputs.probe, chain.kept, terms);
+    const double width =
+        inputs.before ? wanted_shape(inputs.probe->pathtarget).bytes : facts.probe_columns.bytes;
+    const double rows = chain.rows * parallel_shares(inputs.workers);
+    terms->cost[kTransferProbeTerm] += rows * width / kMegabyte * engine.megabyte;
 }
 
 }  // namespace
@@ -538,7 +538,7 @@ JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const Jo
                     inputs.before ? wanted_shape(inputs.probe->pathtarget) : inputs.facts->probe_columns);
     terms[kTransferProbeTerm] +=
         chain.rows * chain.output.bytes * parallel_shares(inputs.workers) / kMegabyte * engine.megabyte;
-    carry_kept_rows(root, inputs, chain.rows, engine, &estimate.terms);
+    carry_kept_rows(root, inputs, chain, engine, &estimate.terms);
     terms[kEmissionTerm] =
         chain.rows * (setting_emit_cost + condition.per_tuple) + inputs.rows * target->cost.per_tuple;
 

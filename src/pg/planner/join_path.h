@@ -43,7 +43,7 @@ struct ChainCosts {
     double rows;          // of the last stage, as the engine gives them
     RowShape output;      // that they have of build sides
     double server_bytes;  // of all build sides
-    double kept;          // the share of the source that need not be read if its rows are aggregated
+    double kept;          // the share of the source that need not be read, where its columns go all the way
 };
 
 // A chain of joins, as its last stage and what comes before that. Lives as long as the join relation whose

@@ -176,7 +176,7 @@ void add_groups(const GroupsInput* groups, PlanData* data, PlanParts* parts) {
 
 bool takes_kept_rows(PlannerInfo* root, const Chain* chain) {
     return can_carry_kept_rows(root, chain->kind, chain->clauses, chain->sharing) &&
-           kept_share_of(root, chain->probe) > 0;
+           kept_share_of_source(root, chain->probe) > 0;
 }
 
 PlanData plan_data_of(PlannerInfo* root, const GpuJoinPath* path, const List* children, PlanParts* parts) {
@@ -186,7 +186,7 @@ PlanData plan_data_of(PlannerInfo* root, const GpuJoinPath* path, const List* ch
     data.estimated_probe_rows = static_cast<Path*>(linitial(path->path.custom_paths))->rows *
                                 (chain->sharing == Sharing::OneBuild ? parallel_shares(chain->workers) : 1);
     data.has_dear_conditions = !path->groups && tests_dear_conditions(root, probe);
-    data.may_carry = chain->length == 1 && !path->groups && (setting_carry || takes_kept_rows(root, chain));
+    data.may_carry = !path->groups && (setting_carry || takes_kept_rows(root, chain));
     data.is_bounded = !path->groups && is_bounded(root);
     data.costs = path->costs;
     data.stage_count = chain->length;
