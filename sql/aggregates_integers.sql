@@ -56,10 +56,15 @@ SELECT * FROM compare_all(ARRAY[
     'SELECT bool_and(even), bool_or(even), every(x > 3), bool_or(w > 1000), bool_and(i4 > 0 OR x = 1) FROM fact JOIN d1 ON a = d1.k JOIN d2 ON b = d2.k', 'SELECT id, bool_and(i4 > 0), bool_or(x > 5), every(even) FILTER (WHERE q = 1), bool_and(NOT even), bool_or(NULL) FROM fact JOIN d1 ON a = d1.k GROUP BY id',
     'SELECT g, bool_and(x > 0), bool_or(x > 10), bool_and(w > 3 AND x IS NOT NULL) FROM fact LEFT JOIN d1 ON a = d1.k LEFT JOIN d2 ON b = d2.k GROUP BY g HAVING bool_or(even)', 'SELECT bool_and(even), bool_or(x > 1) FROM no_fact JOIN d1 ON a = d1.k']);
 -- Where rows have a number that the engine cannot take.
-CREATE TABLE escaping AS SELECT i AS id, i % 100 AS a, i % 2 = 0 AS even, (CASE WHEN i % 50 = 5 THEN 'NaN' ELSE i::numeric END)::numeric(12, 2) AS n FROM generate_series(1, 1000) AS i;
+CREATE TABLE escaping AS SELECT i AS id, i % 100 AS a, i % 2 = 0 AS even, CASE WHEN i % 3 > 0 THEN 't' || i % 7 END AS t, (CASE WHEN i % 50 = 5 THEN 'NaN' ELSE i::numeric END)::numeric(12, 2) AS n FROM generate_series(1, 1000) AS i;
 ANALYZE escaping;
 SELECT * FROM compare_all(ARRAY[
     'SELECT bool_and(even), bool_or(even), stddev(a), sum(n) FROM escaping JOIN d1 ON a = d1.k', 'SELECT x, bool_and(even), every(id > 5), var_pop(id), sum(n) FROM escaping JOIN d1 ON a = d1.k GROUP BY x', 'SELECT x, bool_or(CASE WHEN id > 3 THEN even END), bool_and(id > x OR even), stddev_samp(id + x), sum(n) FROM escaping JOIN d1 ON a = d1.k GROUP BY x']);
+-- What of such a row comes back has no texts: they are counted, and compared through a CASE.
+SELECT * FROM compare_all(ARRAY[
+    'SELECT count(t), sum(n) FROM escaping JOIN d1 ON a = d1.k', 'SELECT x, count(t), count(t) FILTER (WHERE even), count(CASE WHEN id > 100 THEN t END), count(escaping.ctid), sum(n) FROM escaping JOIN d1 ON a = d1.k GROUP BY x', 'SELECT t, count(t), count(*), sum(n) FROM escaping JOIN d1 ON a = d1.k GROUP BY t',
+    'SELECT count(*) FILTER (WHERE CASE WHEN even THEN t ELSE ''t4'' END = ''t4''), sum(CASE WHEN ''t2'' <> CASE WHEN id > 100 THEN CASE WHEN even THEN ''t1'' ELSE t END WHEN id > 50 THEN t END THEN id ELSE -1 END), sum(n) FROM escaping JOIN d1 ON a = d1.k', 'SELECT x, bool_or(CASE WHEN id > x THEN t END = ''t4''), sum(n) FROM escaping JOIN d1 ON a = d1.k GROUP BY x', 'SELECT count(*) FILTER (WHERE CASE WHEN id > x THEN t ELSE name END = ''t4''), sum(n) FROM escaping JOIN d1 ON a = d1.k']);
+SELECT count(t), count(10 / (id - 5)), sum(n) FROM escaping JOIN d1 ON a = d1.k;
 -- FILTER, HAVING, and what computes with aggregates.
 SELECT * FROM compare_all(ARRAY[
     'SELECT count(*) FILTER (WHERE x > 5), sum(i4) FILTER (WHERE w < 50 AND even), avg(i2) FILTER (WHERE false), max(day) FILTER (WHERE x IS NULL) FROM fact JOIN d1 ON a = d1.k JOIN d2 ON b = d2.k', 'SELECT g, sum(w) FILTER (WHERE x > q), count(*) FILTER (WHERE name LIKE ''%1'') FROM fact LEFT JOIN d1 ON a = d1.k LEFT JOIN d2 ON b = d2.k GROUP BY g',

@@ -20,7 +20,7 @@ $node->safe_psql('postgres', q{
 	CREATE TABLE small AS SELECT i, i % 40 AS k FROM generate_series(1, 40000) i});
 $node->safe_psql('postgres', 'VACUUM ANALYZE');
 
-fails("SELECT gpujoin_keep('sale')", qr/ERROR:  55000: no columns are kept, because gpujoin.keep_memory is 0.*HINT:  Set gpujoin.keep_memory/s,
+fails("SELECT gpujoin_keep('sale')", qr/ERROR:  55000: no columns are kept, because gpujoin.keep_memory is 0.*HINT:  Set gpujoin.keep_memory in postgresql.conf and reload it/s,
 	'without memory nothing is kept');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM gpujoin_kept'), '0', 'and nothing is shown');
 is($node->safe_psql('postgres', 'SELECT gpujoin_forget()'), '', 'or forgotten');

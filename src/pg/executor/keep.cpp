@@ -58,7 +58,7 @@ void require_keeping() {
             ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
             errmsg("no columns are kept, because gpujoin.keep_memory is 0"),
             setting_keep_memory < 0 ? errdetail("It is by default where shared_buffers take all memory.") : 0,
-            errhint("Set gpujoin.keep_memory in postgresql.conf and restart PostgreSQL."));
+            errhint("Set gpujoin.keep_memory in postgresql.conf and reload it."));
 }
 
 void require_kind(Relation relation) {

@@ -539,25 +539,9 @@ bool Translator::put_case(const CaseExpr* choice, int first) {
     return true;
 }
 
-// A comparison with a CASE is a CASE of comparisons.
 bool Translator::put_compared_case(const OpExpr* clause) {
-    for (int side = 0; side < 2 && list_length(clause->args) == 2; side++) {
-        if (!IsA(list_nth(clause->args, side), CaseExpr)) continue;
-        auto compare = [clause, side](Expr* result) {
-            auto* comparison = castNode(OpExpr, copyObjectImpl(clause));
-            lfirst(list_nth_cell(comparison->args, side)) = result;
-            return reinterpret_cast<Expr*>(comparison);
-        };
-        auto* choice = castNode(CaseExpr, copyObjectImpl(list_nth(clause->args, side)));
-        ListCell* cell;
-        foreach (cell, choice->args) {
-            auto* when = lfirst_node(CaseWhen, cell);
-            when->result = compare(when->result);
-        }
-        if (choice->defresult) choice->defresult = compare(choice->defresult);
-        return put_case(choice);
-    }
-    return false;
+    const CaseExpr* choice = as_compared_case(clause);
+    return choice && put_case(choice);
 }
 
 // An arm of an OR that is NULL is passed over where a later one is true, which core comes to only if the
@@ -694,6 +678,28 @@ bool add_truth(JoinFilter* filter, Expr* clause, const JoinSides& sides, bool is
 }
 
 }  // namespace
+
+CaseExpr* as_compared_case(const OpExpr* clause) {
+    for (int side = 0; side < 2 && list_length(clause->args) == 2; side++) {
+        if (!IsA(list_nth(clause->args, side), CaseExpr)) continue;
+        auto compare = [clause, side](Expr* result) {
+            auto* comparison = castNode(OpExpr, copyObjectImpl(clause));
+            lfirst(list_nth_cell(comparison->args, side)) = result;
+            return reinterpret_cast<Expr*>(comparison);
+        };
+        auto* choice = castNode(CaseExpr, copyObjectImpl(list_nth(clause->args, side)));
+        ListCell* cell;
+        foreach (cell, choice->args) {
+            auto* when = lfirst_node(CaseWhen, cell);
+            when->result = compare(when->result);
+        }
+        if (choice->defresult) choice->defresult = compare(choice->defresult);
+        choice->casetype = BOOLOID;
+        choice->casecollid = InvalidOid;
+        return choice;
+    }
+    return nullptr;
+}
 
 bool add_condition(JoinFilter* filter, Expr* clause, const JoinSides& sides) {
     return add_truth(filter, clause, sides, false);

@@ -23,6 +23,9 @@ struct JoinFilter {
     FilterValues build;
 };
 
+// The CASE of comparisons that a comparison with a CASE is; nullptr for any other.
+CaseExpr* as_compared_case(const OpExpr* clause);
+
 // Adds a condition to those that the program tests, in their order. False, and nothing done, where an engine
 // cannot evaluate it.
 bool add_condition(JoinFilter* filter, Expr* clause, const JoinSides& sides);

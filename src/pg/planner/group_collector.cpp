@@ -8,6 +8,7 @@
 #include "pg/error_free.h"
 #include "pg/overflow.h"
 #include "pg/planner/chains.h"
+#include "pg/planner/escaped_arguments.h"
 
 extern "C" {
 #include "catalog/pg_aggregate.h"
@@ -217,7 +218,8 @@ bool GroupCollector::add_filter(Expr* condition, int* program) {
     return add_row_condition(&filter, condition, sides_) && add_program(&filter, program);
 }
 
-// count(x) counts the rows in which x is not NULL.
+// count(x) counts the rows in which x is not NULL. For PostgreSQL, too, it is that test which x is read for:
+// of most types there are no values that could come back.
 bool GroupCollector::add_count(const Aggref* aggref, Node* argument, Expr* condition) {
     if (aggref->aggfnoid == F_COUNT_ANY) {
         auto* test = makeNode(NullTest);
@@ -230,7 +232,7 @@ bool GroupCollector::add_count(const Aggref* aggref, Node* argument, Expr* condi
     }
     int filter, column;
     return add_filter(condition, &filter) && add_part(AggregateFunction::Count, kNoNumber, filter, &column) &&
-           add_state(StateForm::Column, column);
+           add_state(StateForm::Column, column) && note_arguments(condition, nullptr);
 }
 
 bool GroupCollector::add_known(const Aggref* aggref, Node* argument, Expr* condition) {
@@ -276,12 +278,16 @@ bool GroupCollector::add_scale(const KnownAggregate* known, const DecimalScale& 
            add_part(AggregateFunction::Count, value, filter, &state->third_column);
 }
 
-// The condition, and what is aggregated.
-void GroupCollector::note_arguments(const Aggref* aggref) {
+// The condition, and what is aggregated; nullptr: any row, and any value. Once programs have all that they
+// read of both.
+bool GroupCollector::note_arguments(Expr* condition, Expr* argument) {
     auto* truth = reinterpret_cast<Expr*>(makeBoolConst(true, false));
-    Expr* argument = aggref->args != NIL ? linitial_node(TargetEntry, aggref->args)->expr : truth;
-    Expr* condition = aggref->aggfilter ? aggref->aggfilter : truth;
-    exprs_[kArgumentExprs] = lappend(lappend(exprs_[kArgumentExprs], condition), argument);
+    for (Expr* part : {condition ? condition : truth, argument ? argument : truth}) {
+        Node* over = over_values(reinterpret_cast<Node*>(part), values_.expressions);
+        if (!over) return false;
+        exprs_[kArgumentExprs] = lappend(exprs_[kArgumentExprs], over);
+    }
+    return true;
 }
 
 // Says of the last state whose it is.
@@ -294,27 +300,31 @@ bool GroupCollector::add_aggregate(Aggref* aggref) {
     if (aggref->aggkind != AGGKIND_NORMAL || aggref->aggdistinct != NIL || aggref->aggorder != NIL ||
         aggref->aggvariadic || aggref->agglevelsup != 0)
         return false;
-    note_arguments(aggref);
-    auto* node = reinterpret_cast<Node*>(static_cast<Expr*>(llast(exprs_[kArgumentExprs])));
+    Expr* argument = aggref->args != NIL ? linitial_node(TargetEntry, aggref->args)->expr : nullptr;
+    auto* node = reinterpret_cast<Node*>(argument);
     Expr* condition = aggref->aggfilter;
-    take_condition_out(&node, &condition);
+    if (node) take_condition_out(&node, &condition);
     bool is_count = aggref->aggfnoid == F_COUNT_ || aggref->aggfnoid == F_COUNT_ANY;
-    if (!(is_count ? add_count(aggref, node, condition) : add_known(aggref, node, condition))) return false;
+    if (is_count ? !add_count(aggref, node, condition)
+                 : !add_known(aggref, node, condition) || !note_arguments(aggref->aggfilter, argument))
+        return false;
     name_state(aggref);
     return true;
 }
 
+// Has no arguments: where rows come back, groups are not complete, and core's plan counts
+// (distinct_counts.h).
 bool GroupCollector::add_presence(Aggref* count) {
-    note_arguments(count);
+    const Expr* value = linitial_node(TargetEntry, count->args)->expr;
     int key = 0;
     ListCell* cell;
     foreach (cell, exprs_[kKeyExprs]) {
-        if (equal(lfirst(cell), llast(exprs_[kArgumentExprs]))) break;
+        if (equal(lfirst(cell), value)) break;
         key++;
     }
     if (key == plan_->keys || !add_state(StateForm::Presence, key)) return false;
     name_state(count);
-    return true;
+    return note_arguments(nullptr, nullptr);
 }
 
 bool GroupCollector::finish() {

@@ -34,7 +34,7 @@ class GroupCollector {
     bool is_given(const Node* expression) const;
     // Or is a constant: what else has no columns could not be told from the value that groups have.
     bool has_columns(Node* expression);
-    void note_arguments(const Aggref* aggref);
+    bool note_arguments(Expr* condition, Expr* argument);
     void name_state(const Aggref* aggref);
     bool add_state(StateForm form, int column, int count_column = 0);
     bool add_part(AggregateFunction function, int value, int filter, int* column);
