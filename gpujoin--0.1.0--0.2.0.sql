@@ -59,14 +59,45 @@ REVOKE ALL ON gpujoin_kept FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION gpujoin_list_kept() TO pg_monitor;
 GRANT SELECT ON gpujoin_kept TO pg_monitor;
 
--- Not a column of gpujoin_statistics(): others' views may be over that. For everybody, so that whoever was allowed to
--- look at the view still is.
-CREATE FUNCTION gpujoin_cancelled() RETURNS bigint
-AS 'MODULE_PATHNAME', 'gpujoin_cancelled'
-LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
-COMMENT ON FUNCTION gpujoin_cancelled() IS 'how many joins were cancelled, or given up, since the cluster was started';
+-- By database; gpujoin_statistics() has the sums. Its columns are first, since others' views may be over them. For
+-- everybody, as pg_stat_database is, so that whoever was allowed to look at the view still is.
+CREATE FUNCTION gpujoin_list_statistics(
+    OUT joins bigint,
+    OUT failed bigint,
+    OUT build_rows bigint,
+    OUT probe_rows bigint,
+    OUT result_rows bigint,
+    OUT bytes bigint,                 -- sent to the server
+    OUT server_restarts bigint,       -- where datid is 0; else NULL
+    OUT since timestamptz,            -- when counting began
+    OUT datid oid,                    -- 0: databases that have no row, or are gone
+    OUT datname name,
+    OUT cancelled bigint,             -- or given up
+    OUT chains bigint,                -- of the joins: several in one node
+    OUT aggregates bigint,            -- of the joins: with groups; also of single tables
+    OUT partitions bigint,            -- by which joins were run for which memory was short
+    OUT moved bigint,                 -- to the CPU, for want of a device's memory
+    OUT spilled_bytes bigint,         -- written to temporary files
+    OUT kept_chunks bigint,           -- that were read from kept columns,
+    OUT kept_blocks bigint,           -- so that these blocks were not
+    OUT build_ms double precision,
+    OUT probe_ms double precision,
+    OUT waited_ms double precision,   -- for the server, of both
+    OUT stats_reset timestamptz)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'gpujoin_list_statistics'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 10;
+COMMENT ON FUNCTION gpujoin_list_statistics() IS 'what gpujoin has done, by database';
 
-CREATE OR REPLACE VIEW pg_stat_gpujoin AS SELECT s.*, gpujoin_cancelled() AS cancelled FROM gpujoin_statistics() AS s;
+CREATE OR REPLACE VIEW pg_stat_gpujoin AS SELECT * FROM gpujoin_list_statistics();
+COMMENT ON VIEW pg_stat_gpujoin IS 'what gpujoin has done, by database';
+COMMENT ON FUNCTION gpujoin_statistics() IS 'what gpujoin has done in all databases';
+
+CREATE FUNCTION gpujoin_reset_statistics(datid oid DEFAULT NULL) RETURNS void
+AS 'MODULE_PATHNAME', 'gpujoin_reset_statistics'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+COMMENT ON FUNCTION gpujoin_reset_statistics(oid) IS 'resets the statistics of a database, or of all';
+REVOKE ALL ON FUNCTION gpujoin_reset_statistics(oid) FROM PUBLIC;
 
 CREATE FUNCTION gpujoin_list_running(
     OUT pid integer,

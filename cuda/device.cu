@@ -38,10 +38,11 @@ Status describe_device(int number, DeviceDescription* description) {
     description->name = properties.name;
     description->memory = properties.totalGlobalMem;
     description->processors = static_cast<uint32_t>(properties.multiProcessorCount);
+    description->capability = properties.major * 10 + properties.minor;
     description->state = "ready";
     int pools = 0;
     GPUJOIN_CHECK_CUDA(cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, number));
-    if (properties.major * 10 + properties.minor < 75) description->state = "compute capability is below 7.5";
+    if (description->capability < 75) description->state = "compute capability is below 7.5";
     if (!pools) description->state = "the device has no memory pools";
     return {};
 }

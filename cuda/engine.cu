@@ -27,7 +27,7 @@ constexpr uint64_t kMostRows = 2u << 20;
 std::string reason(cudaError_t error) {
     switch (error) {
         case cudaErrorInsufficientDriver:
-            return "no NVIDIA driver, or one too old for CUDA " + std::to_string(CUDART_VERSION / 1000);
+            return why_driver_is_insufficient(cuda_versions());
         case cudaErrorNoDevice:
             return "no CUDA device is visible";
         default:
@@ -128,6 +128,13 @@ Status make_cuda_engine(int device, uint64_t device_memory, std::unique_ptr<Engi
         *engine = std::move(made);
         return {};
     });
+}
+
+CudaVersions cuda_versions() {
+    CudaVersions versions{0, CUDART_VERSION};
+    if (cudaDriverGetVersion(&versions.driver) != cudaSuccess) versions.driver = 0;
+    cudaGetLastError();
+    return versions;
 }
 
 std::vector<DeviceDescription> list_cuda_devices(std::string* why_none) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda/driver_version.h"
 #include "engine/engine.h"
 
 namespace gpujoin {
@@ -16,6 +17,8 @@ namespace gpujoin {
 // of the kind has to be made while joins run. Fails with Fault::Error (58000) where the device cannot be
 // used.
 Status make_cuda_engine(int device, uint64_t device_memory, std::unique_ptr<Engine>* engine);
+
+CudaVersions cuda_versions();
 
 // The devices of this machine; state says "ready", or why one cannot be used. When there are none, why_none
 // (may be null) says why. Creates no context on them.

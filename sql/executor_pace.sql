@@ -22,10 +22,10 @@ BEGIN
 END $$;
 CREATE FUNCTION joins_of(query text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-    before bigint := (SELECT joins FROM pg_stat_gpujoin);
+    before bigint := (SELECT joins FROM gpujoin_statistics());
 BEGIN
     EXECUTE query;
-    RETURN (SELECT joins FROM pg_stat_gpujoin) - before;
+    RETURN (SELECT joins FROM gpujoin_statistics()) - before;
 END $$;
 SET gpujoin.force = on;
 EXPLAIN (COSTS OFF) SELECT * FROM (SELECT volatile_id(id) AS id FROM m OFFSET 0) p LEFT JOIN m USING (id) LIMIT 10;

@@ -57,9 +57,9 @@ DEALLOCATE joined;
 BEGIN;
 SELECT count(*) FROM (SELECT a.k FROM a JOIN b USING (k) WHERE a.k < 10 FOR UPDATE OF a) s;
 ROLLBACK;
-SELECT joins AS joins_before FROM pg_stat_gpujoin \gset
+SELECT joins AS joins_before FROM gpujoin_statistics() \gset
 SELECT count(*) FROM a JOIN b USING (k);
-SELECT joins - :joins_before AS joins FROM pg_stat_gpujoin;
+SELECT joins - :joins_before AS joins FROM gpujoin_statistics();
 
 -- The figures are of all participants together, also over rescans.
 CREATE FUNCTION figures(query text) RETURNS TABLE (build bigint, probe bigint, workers_shown boolean) LANGUAGE plpgsql AS $$

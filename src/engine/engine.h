@@ -115,6 +115,7 @@ struct DeviceDescription {
     int number = -1;      // CUDA device number; -1 for the CPU
     uint64_t memory = 0;  // bytes in all
     uint64_t free_memory = 0;
+    int capability = 0;        // of a GPU: its compute capability, 75 for 7.5
     uint32_t processors = 0;   // multiprocessors, or threads
     std::string state;         // "ready", or why it cannot be used
     uint64_t join_memory = 0;  // bytes of a GPU that joins may take in all

@@ -4,6 +4,7 @@
 #include "pg/compat.h"
 #include "pg/entry_points.h"
 #include "pg/join_hook.h"
+#include "pg/join_statistics.h"
 #include "pg/keep_requests.h"
 #include "pg/keep_sharing.h"
 #include "pg/kept_tables.h"
@@ -47,6 +48,7 @@ void _PG_init(void) {
     install_keep_sharing();
     install_prospects();
     install_running_joins();
+    install_join_statistics();
     if (!IsBinaryUpgrade) register_supervisor();
 }
 }

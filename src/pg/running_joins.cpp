@@ -3,6 +3,7 @@
 #include "pg/running_joins.h"
 
 #include <cstring>
+#include <initializer_list>
 
 #include "pg/compat.h"
 #include "wire/build.h"

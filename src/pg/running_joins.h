@@ -2,7 +2,7 @@
 // server, which its process writes and others read.
 #pragma once
 
-#include "pg/server_state.h"
+#include "pg/join_statistics.h"
 
 extern "C" {
 #include "postgres.h"

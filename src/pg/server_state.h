@@ -52,16 +52,4 @@ bool server_is_alive(uint64 generation);
 // That server did not open a join: none is planned until it answers the supervisor again.
 void doubt_server(uint64 generation);
 
-// Adds to the counters behind pg_stat_gpujoin; lock-free, at the end of a join.
-struct JoinCounts {
-    uint64 build_rows;
-    uint64 probe_rows;
-    uint64 result_rows;
-    uint64 bytes;  // to and from the server
-    bool failed;
-    bool cancelled;  // or given up, with its transaction or session
-    bool attached;   // to a join that another process of the query counts
-};
-void count_join(const JoinCounts* counts);
-
 }  // namespace gpujoin

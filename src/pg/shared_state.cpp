@@ -1,6 +1,6 @@
 // gpujoin's part of shared memory: one writer (the supervisor) publishes the server's facts, every backend
-// reads them and adds to the counters. Only what a calibration found, and that the server did not open a
-// join, may come from a backend as well. The facts are small, so that a spinlock is held for a copy only.
+// reads them. Only what a calibration found, and that the server did not open a join, may come from a backend
+// as well. The facts are small, so that a spinlock is held for a copy only.
 #include "pg/shared_state.h"
 
 #include <cstring>
@@ -29,14 +29,6 @@ struct SharedState {
     pg_atomic_uint64 answers;  // the same while it answers
     slock_t lock;              // of facts
     ServerFacts facts;
-    TimestampTz counting_since;
-    pg_atomic_uint64 joins;
-    pg_atomic_uint64 failed;
-    pg_atomic_uint64 cancelled;
-    pg_atomic_uint64 build_rows;
-    pg_atomic_uint64 probe_rows;
-    pg_atomic_uint64 result_rows;
-    pg_atomic_uint64 bytes;
 };
 
 SharedState* shared = nullptr;
@@ -49,10 +41,7 @@ void initialise(SharedState* state) {
     for (pg_atomic_uint64* server : {&state->alive, &state->answers}) pg_atomic_init_u64(server, 0);
     SpinLockInit(&state->lock);
     state->facts.phase = ServerPhase::Starting;
-    state->facts.since = state->counting_since = GetCurrentTimestamp();
-    for (pg_atomic_uint64* counter : {&state->joins, &state->failed, &state->cancelled, &state->build_rows,
-                                      &state->probe_rows, &state->result_rows, &state->bytes})
-        pg_atomic_init_u64(counter, 0);
+    state->facts.since = GetCurrentTimestamp();
 }
 
 void on_shmem_startup() {
@@ -140,31 +129,6 @@ bool server_is_alive(uint64 generation) {
 
 void doubt_server(uint64 generation) {
     if (shared) pg_atomic_compare_exchange_u64(&shared->answers, &generation, 0);
-}
-
-void count_join(const JoinCounts* counts) {
-    if (!shared) return;
-    if (!counts->attached) pg_atomic_fetch_add_u64(&shared->joins, 1);
-    if (counts->failed && !counts->attached) pg_atomic_fetch_add_u64(&shared->failed, 1);
-    if (counts->cancelled && !counts->attached) pg_atomic_fetch_add_u64(&shared->cancelled, 1);
-    pg_atomic_fetch_add_u64(&shared->build_rows, static_cast<int64>(counts->build_rows));
-    pg_atomic_fetch_add_u64(&shared->probe_rows, static_cast<int64>(counts->probe_rows));
-    pg_atomic_fetch_add_u64(&shared->result_rows, static_cast<int64>(counts->result_rows));
-    pg_atomic_fetch_add_u64(&shared->bytes, static_cast<int64>(counts->bytes));
-}
-
-bool read_join_totals(JoinTotals* totals) {
-    *totals = {};
-    if (!shared) return false;
-    totals->joins = pg_atomic_read_u64(&shared->joins);
-    totals->failed = pg_atomic_read_u64(&shared->failed);
-    totals->cancelled = pg_atomic_read_u64(&shared->cancelled);
-    totals->build_rows = pg_atomic_read_u64(&shared->build_rows);
-    totals->probe_rows = pg_atomic_read_u64(&shared->probe_rows);
-    totals->result_rows = pg_atomic_read_u64(&shared->result_rows);
-    totals->bytes = pg_atomic_read_u64(&shared->bytes);
-    totals->since = shared->counting_since;
-    return true;
 }
 
 }  // namespace gpujoin

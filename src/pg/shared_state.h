@@ -1,5 +1,5 @@
-// The writing side of what server_state.h reads: setting up gpujoin's part of PostgreSQL's shared memory, the
-// supervisor's publications, and the counters' totals.
+// The writing side of what server_state.h reads: setting up gpujoin's part of PostgreSQL's shared memory, and
+// the supervisor's publications.
 #pragma once
 
 #include "pg/server_state.h"
@@ -17,20 +17,5 @@ void publish_pulse(uint64 generation, bool answers);
 
 // Publishes what a calibration found, unless another server is there by now.
 void publish_rates(uint64 generation, const EngineRates* rates);
-
-// Totals of count_join() since the shared memory was set up.
-struct JoinTotals {
-    uint64 joins;
-    uint64 failed;
-    uint64 cancelled;
-    uint64 build_rows;
-    uint64 probe_rows;
-    uint64 result_rows;
-    uint64 bytes;
-    TimestampTz since;
-};
-
-// False where there is no shared memory of ours.
-bool read_join_totals(JoinTotals* totals);
 
 }  // namespace gpujoin

@@ -1,5 +1,5 @@
 // The SQL functions behind gpujoin_version(), gpujoin_status(), gpujoin_calibrate() and the views
-// gpujoin_devices, gpujoin_running and pg_stat_gpujoin.
+// gpujoin_devices and gpujoin_running.
 #include <cstring>
 
 #include "pg/calibrate.h"
@@ -25,8 +25,6 @@ SQL_FUNCTION(gpujoin_version);
 SQL_FUNCTION(gpujoin_status);
 SQL_FUNCTION(gpujoin_list_devices);
 SQL_FUNCTION(gpujoin_calibrate);
-SQL_FUNCTION(gpujoin_statistics);
-SQL_FUNCTION(gpujoin_cancelled);
 SQL_FUNCTION(gpujoin_list_running);
 }
 
@@ -216,30 +214,6 @@ Datum gpujoin_calibrate(PG_FUNCTION_ARGS) {
     Status why;
     if (!calibrate(&why)) report_failure(why);
     PG_RETURN_VOID();
-}
-
-Datum gpujoin_statistics(PG_FUNCTION_ARGS) {
-    using namespace gpujoin;
-    JoinTotals totals;
-    if (!read_join_totals(&totals)) PG_RETURN_NULL();
-    ServerFacts facts;
-    read_server_facts(&facts);
-    Row row = make_row(fcinfo);
-    for (uint64 total : {totals.joins, totals.failed, totals.build_rows, totals.probe_rows,
-                         totals.result_rows, totals.bytes})
-        add(&row, Int64GetDatum(static_cast<int64>(total)));
-    add(&row, Int64GetDatum(facts.generation > 0 ? static_cast<int64>(facts.generation) - 1 : 0));
-    add(&row, TimestampTzGetDatum(totals.since));
-    return finish(&row, fcinfo);
-}
-
-// What 0.1.0's gpujoin_statistics() has no column for; others' views may be of its columns.
-Datum gpujoin_cancelled(PG_FUNCTION_ARGS) {
-    (void)fcinfo;
-    using namespace gpujoin;
-    JoinTotals totals;
-    if (!read_join_totals(&totals)) PG_RETURN_NULL();
-    PG_RETURN_INT64(static_cast<int64>(totals.cancelled));
 }
 
 Datum gpujoin_list_running(PG_FUNCTION_ARGS) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "server/check.h"
 #include "server/log.h"
 #include "server/memory_limit.h"
 #include "server/options.h"
@@ -77,6 +78,8 @@ int run(int argc, char** argv) {
             printf("gpujoin_server " GPUJOIN_VERSION " (build %016llx)\n",
                    static_cast<unsigned long long>(kBuildId));
             return 0;
+        case Options::Action::Check:
+            return check(options);
         case Options::Action::ListDevices:
             return list_devices(options);
         case Options::Action::Serve:

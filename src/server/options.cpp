@@ -83,7 +83,9 @@ Status parse_option(std::string_view option, std::string_view value, Options* op
 }
 
 bool parse_action(std::string_view option, Options::Action* action) {
-    if (option == "--list-devices")
+    if (option == "--check")
+        *action = Options::Action::Check;
+    else if (option == "--list-devices")
         *action = Options::Action::ListDevices;
     else if (option == "--version")
         *action = Options::Action::Version;
@@ -136,6 +138,10 @@ const char* usage() {
            "  --device-memory BYTES    what joins may take of each GPU (default 0: four fifths of the free)\n"
            "  --device DEVICES         auto, cpu, or GPU numbers such as 0,1 (default auto)\n"
            "  --cpu-threads N          threads of the CPU engine (default 0: all)\n"
+           "  --check                  print what decides how joins run on this machine, with advice where "
+           "it "
+           "will hurt,\n"
+           "                           then exit: with 0 if the server could work with these options\n"
            "  --list-devices           print what joins can run on, then exit\n"
            "  --version                print the version, then exit\n"
            "  --help                   print this help, then exit\n"

@@ -11,7 +11,7 @@
 namespace gpujoin {
 
 struct Options {
-    enum class Action { Serve, ListDevices, Version, Help };
+    enum class Action { Serve, Check, ListDevices, Version, Help };
     enum class DeviceChoice { Auto, Cpu, Listed };
 
     Action action = Action::Serve;

@@ -182,6 +182,7 @@ void Session::send_result(Participant& participant, const Task& task, const Deli
     body.last = batch.done;
     body.undecided = batch.undecided;
     body.complete = batch.complete;
+    body.moved = moved_;
     body.probe_rows = body.build_rows = kNoBuffer;
     std::span<const ColumnBuffers> columns;
     if (batch.rows > 0) {

@@ -193,7 +193,7 @@ struct BatchBody {
     uint64_t probe_rows;  // Result: uint32[rows], or kNoBuffer
     uint64_t build_rows;  // Result: uint64[rows], or kNoBuffer
     uint32_t complete;    // Result: groups, none of which has come before or comes again
-    uint32_t reserved;
+    uint32_t moved;       // Result: the fragment has moved to the CPU engine (see JoinStats)
 };
 
 struct SkipBody {

@@ -107,9 +107,9 @@ for my $query (
 {
 	my $expected = rows_of($query =~ s/\bf([ab])\b/$1/gr, $core);
 	like(plan_of($query, 'SET gpujoin.enabled = off'), qr/Remote SQL: .* JOIN /, "sent away: $query");
-	my $before = $node->safe_psql('postgres', 'SELECT joins FROM pg_stat_gpujoin');
+	my $before = $node->safe_psql('postgres', 'SELECT joins FROM gpujoin_statistics()');
 	is(rows_of($query, 'SET gpujoin.enabled = off'), $expected, 'the same rows, joined there');
-	ok(wait_until(sub { $node->safe_psql('postgres', 'SELECT joins FROM pg_stat_gpujoin') > $before }), 'by a GPU Join');
+	ok(wait_until(sub { $node->safe_psql('postgres', 'SELECT joins FROM gpujoin_statistics()') > $before }), 'by a GPU Join');
 	is(rows_of($query, $forced), $expected, 'and joined here');
 }
 

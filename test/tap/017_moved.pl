@@ -1,5 +1,5 @@
 # EXPLAIN shows what a join ran on in the end, and by which algorithm, where it has moved from its device to the CPU after
-# it was sealed.
+# it was sealed; and that is counted.
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;
@@ -19,13 +19,17 @@ sub explained
 		  . 'EXPLAIN (ANALYZE, TIMING off, SUMMARY off) SELECT a.v, b.v FROM a JOIN a b ON a.k = b.k');
 }
 
+sub moved { return $node->safe_psql('postgres', "SELECT joins, moved FROM pg_stat_gpujoin WHERE datname = 'postgres'"); }
+
 my $plan = explained();
 like($plan, qr/Algorithm: hash$/m, 'the algorithm of a join that stays');
 like($plan, qr/Device: GPU 0: fake$/m, 'and its device');
+is(moved(), '1|0', 'which it has not left');
 append_to_file($node->data_dir . '/misbehaviour', 'moved');
 $plan = explained();
 like($plan, qr/Algorithm: nested_loop$/m, 'the algorithm of a join that has moved');
 like($plan, qr/Device: CPU: fake$/m, 'and its device');
+is(moved(), '2|1', 'it is counted among those that have');
 
 $node->stop;
 done_testing();

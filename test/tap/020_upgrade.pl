@@ -26,8 +26,8 @@ $node->safe_psql('old', q{
 	GRANT SELECT ON pg_stat_gpujoin TO watcher;
 	GRANT EXECUTE ON FUNCTION gpujoin_statistics() TO watcher;
 	GRANT EXECUTE ON FUNCTION gpujoin_calibrate() TO starter});
-my $in_use = 'SELECT count(*), (SELECT count(*) FROM devices_now), (SELECT joins >= 0 FROM joins_so_far), restarts(), '
-  . '(SELECT sum(x.v) FROM a x JOIN a y USING (k)) FROM all_figures';
+my $in_use = 'SELECT count(*) > 0, (SELECT count(*) FROM devices_now), (SELECT sum(joins) >= 0 FROM joins_so_far), restarts(), '
+  . '(SELECT sum(x.v) FROM a x JOIN a y USING (k)), sum(server_restarts) FROM all_figures';
 my $before = $node->safe_psql('old', $in_use);
 my $session = $node->background_psql('old');
 $session->query_safe("PREPARE figures AS $in_use");
@@ -37,7 +37,7 @@ $node->safe_psql('old', 'ALTER EXTENSION gpujoin UPDATE');
 is($node->safe_psql('old', $in_use), $before, 'what was in use goes on');
 is($session->query_safe('EXECUTE figures'), $before, 'in sessions that were there before, too');
 $session->quit;
-is($node->safe_psql('old', 'SET ROLE watcher; SELECT count(*) FROM pg_stat_gpujoin'), '1', 'privileges are kept');
+is($node->safe_psql('old', 'SET ROLE watcher; SELECT count(*) > 0 FROM pg_stat_gpujoin'), 't', 'privileges are kept');
 is($node->safe_psql('old', q(SELECT has_function_privilege('starter', 'gpujoin_calibrate()', 'EXECUTE'))), 't', 'of functions, too');
 
 # The same objects as those of an extension that begins with this version, but for what others have granted.

@@ -89,6 +89,7 @@ for my $threads (2, 3, 2, 3)
 	$pid = server_pid($node);
 	change('gpujoin.cpu_threads', $threads);
 	my $joins = 0;
+	$err = '';
 	while (server_pid($node) =~ /^(?:$pid)?$/ && $joins < 1000)
 	{
 		($rc, $out, $err) = $node->psql('postgres', $join);

@@ -61,7 +61,7 @@ is($node->safe_psql('postgres', "ALTER ROLE small IN DATABASE postgres SET gpujo
 my $why = q{SELECT reason FROM gpujoin_why('SELECT count(*) FROM big a JOIN big b USING (k)') WHERE kind = 'Inner Join'};
 unlike(as_role('other', $why), qr/more than a join may take/, 'the planner does not mind where there is no limit');
 like(as_role('small', $why), qr/more than a join may take/, 'and leaves larger joins to core where there is one');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_stat_gpujoin WHERE failed = 0'), '1', 'nothing has failed');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM gpujoin_statistics() WHERE failed = 0'), '1', 'nothing has failed');
 $node->stop;
 
 done_testing();

@@ -69,9 +69,9 @@ def sealed(stage=0):
     return message(SEALED, 0, struct.pack("<BB6xQ", HASH, 0, 100), stage=stage)
 
 
-def result(sequence, rows=1, offset=4 * BLOCK, size=BLOCK, probe_rows=0, columns=(), last=1):
+def result(sequence, rows=1, offset=4 * BLOCK, size=BLOCK, probe_rows=0, columns=(), last=1, moved=0):
     buffers = b"".join(struct.pack("<QQQQ", *column) for column in columns)
-    body = struct.pack("<QQIHBBQQII", offset, size, rows, len(columns), last, 0, probe_rows, NONE, 0, 0)
+    body = struct.pack("<QQIHBBQQII", offset, size, rows, len(columns), last, 0, probe_rows, NONE, 0, moved)
     return message(RESULT, sequence, body + buffers)
 
 
@@ -141,7 +141,7 @@ def converse(client):
         elif kind == SEAL:
             client.send(sealed())
         elif kind == PROBE:
-            client.send(result(sequence, rows=0, offset=0, size=0))
+            client.send(result(sequence, rows=0, offset=0, size=0, moved=stage == "moved"))
         elif kind in (GET_DEVICES, CALIBRATE):
             client.send(message(DEVICES, sequence, bytes(DEVICES_BYTES)))
         elif kind == PING:

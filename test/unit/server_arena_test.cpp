@@ -167,6 +167,8 @@ TEST(Options, AreParsed) {
     ASSERT_TRUE(parses({"--list-devices", "--device", "cpu"}, &options));
     EXPECT_EQ(options.action, Options::Action::ListDevices);
     EXPECT_EQ(options.device_choice, Options::DeviceChoice::Cpu);
+    ASSERT_TRUE(parses({"--check", "--host-memory", "1"}, &options));
+    EXPECT_EQ(options.action, Options::Action::Check);
 }
 
 TEST(Options, BadOnesAreRefused) {

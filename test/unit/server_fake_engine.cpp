@@ -470,7 +470,7 @@ class FakeEngine : public Engine {
     Status pin(std::byte*, uint64_t) override { return {}; }
     DeviceDescription describe() const override {
         const char* engine = number_ < 0 ? "cpu" : "cuda";
-        return {engine, "fake", number_, 1u << 30, 1u << 30, 1, "ready", join_memory_};
+        return {engine, "fake", number_, 1u << 30, 1u << 30, 0, 1, "ready", join_memory_};
     }
 
   private:

@@ -2,9 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
-
+#include "machine_files.h"
 #include "server/memory_limit.h"
 
 namespace gpujoin::test {
@@ -13,25 +11,6 @@ namespace {
 
 constexpr uint64_t kMB = 1u << 20;
 
-// A machine's /proc and /sys.
-class Machine {
-  public:
-    Machine() {
-        root_ = std::filesystem::temp_directory_path() / "gpujoin_limit.XXXXXX";
-        EXPECT_NE(mkdtemp(root_.data()), nullptr);
-    }
-    ~Machine() { std::filesystem::remove_all(root_); }
-    Machine& with(const std::string& path, const std::string& text) {
-        std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
-        std::ofstream(root_ + path) << text << "\n";
-        return *this;
-    }
-    const std::string& root() const { return root_; }
-
-  private:
-    std::string root_;
-};
-
 uint64_t machine_memory() {
     return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
@@ -39,7 +18,7 @@ uint64_t machine_memory() {
 }  // namespace
 
 TEST(MemoryLimit, WithoutGroupsItIsTheMachines) {
-    Machine bare, unlimited;
+    MachineFiles bare, unlimited;
     EXPECT_EQ(memory_limit(bare.root()), machine_memory());
     unlimited.with("/proc/self/cgroup", "4:memory:/a\n0::/a")
         .with("/sys/fs/cgroup/a/memory.max", "max")
@@ -49,7 +28,7 @@ TEST(MemoryLimit, WithoutGroupsItIsTheMachines) {
 }
 
 TEST(MemoryLimit, Version2) {
-    Machine machine;
+    MachineFiles machine;
     machine.with("/proc/self/cgroup", "0::/a/b").with("/sys/fs/cgroup/a/b/memory.max", "50331648");
     EXPECT_EQ(memory_limit(machine.root()), 48 * kMB);
     machine.with("/sys/fs/cgroup/a/memory.max", "41943040");
@@ -59,7 +38,7 @@ TEST(MemoryLimit, Version2) {
 }
 
 TEST(MemoryLimit, Version1) {
-    Machine machine;
+    MachineFiles machine;
     machine.with("/proc/self/cgroup", "9:cpu,memory:/a/b\n5:devices:/c\n0::/")
         .with("/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "50331648")
         .with("/sys/fs/cgroup/memory/c/memory.limit_in_bytes", "1048576");
@@ -69,7 +48,7 @@ TEST(MemoryLimit, Version1) {
 }
 
 TEST(MemoryLimit, AContainerMaySeeItsGroupAsTheRoot) {
-    Machine first, second;
+    MachineFiles first, second;
     first.with("/proc/self/cgroup", "0::/").with("/sys/fs/cgroup/memory.max", "50331648");
     EXPECT_EQ(memory_limit(first.root()), 48 * kMB);
     second.with("/proc/self/cgroup", "7:memory:/docker/0123")
@@ -78,7 +57,7 @@ TEST(MemoryLimit, AContainerMaySeeItsGroupAsTheRoot) {
 }
 
 TEST(MemoryLimit, JoinsTakeHalfOfWhatSharedBuffersLeave) {
-    Machine machine;
+    MachineFiles machine;
     machine.with("/proc/self/cgroup", "0::/").with("/sys/fs/cgroup/memory.max", "268435456");
     EXPECT_EQ(default_host_memory(0, machine.root()), 128 * kMB);
     EXPECT_EQ(default_host_memory(64 * kMB, machine.root()), 96 * kMB);
@@ -86,7 +65,7 @@ TEST(MemoryLimit, JoinsTakeHalfOfWhatSharedBuffersLeave) {
 }
 
 TEST(MemoryLimit, KeptColumnsTakeAnEighth) {
-    Machine machine;
+    MachineFiles machine;
     machine.with("/proc/self/cgroup", "0::/").with("/sys/fs/cgroup/memory.max", "268435456");
     EXPECT_EQ(default_keep_memory(64 * kMB, machine.root()), 24 * kMB);
     EXPECT_EQ(default_keep_memory(512 * kMB, machine.root()), 0u);

@@ -29,6 +29,7 @@ void join_and_check(TestServer* server, bool* moved) {
     EXPECT_EQ(client.results(client.scan_build(true)).size(), 3u);
     JoinStats stats = client.stats().join;
     *moved = stats.moved != 0;
+    EXPECT_EQ(client.has_moved, *moved);
     EXPECT_STREQ(stats.device, *moved ? "CPU: fake" : "GPU 0: fake");
 }
 

@@ -337,6 +337,7 @@ TestClient::Pairs TestClient::results(uint64_t sequence, ColumnType payload) {
         Pairs pairs = read_result(result, payload);
         all.insert(all.end(), pairs.begin(), pairs.end());
         const auto& body = result.message.as<BatchBody>();
+        has_moved = body.moved != 0;
         if (body.rows > 0) release(body.block.offset);
         if (body.last) return all;
     }

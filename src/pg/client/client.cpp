@@ -484,6 +484,7 @@ void view_result(const Client* client, const QueuedResult* result, ResultView* v
     view->last = body.last != 0;
     view->undecided = body.undecided != 0;
     view->complete = body.complete != 0;
+    view->moved = body.moved != 0;
     view->column_count = body.columns;
     view->columns = result->columns;
     if (body.block.bytes == 0) return;

@@ -32,6 +32,7 @@ struct ResultView {
     bool undecided;              // of a plain join: the filter program may have left some of the pairs
                                  // undecided; where there are groups: escaped rows
     bool complete;               // groups, none of which has come before or comes again
+    bool moved;                  // the fragment has moved to the CPU engine before
     const uint32_t* probe_rows;  // nullptr in scans of the build side, and where there are groups
     const uint64_t* build_rows;  // nullptr unless client_decides
     uint32_t column_count;

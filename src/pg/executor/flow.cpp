@@ -1,10 +1,10 @@
 // The flow of one join: opening it, sending the build side, keeping probe batches in flight, receiving
 // results, and the ways it ends. See state.h for the phases.
+#include "pg/executor/counting.h"
 #include "pg/executor/decide.h"
 #include "pg/executor/match_flags.h"
 #include "pg/executor/parallel.h"
 #include "pg/executor/partitions.h"
-#include "pg/query_end.h"
 #include "pg/report.h"
 
 extern "C" {
@@ -16,34 +16,6 @@ namespace gpujoin {
 
 namespace {
 
-void show(GpuJoinState* state, RunningPhase phase) {
-    update_running_join(state->shown, phase, state->counts);
-}
-
-void hide(GpuJoinState* state) {
-    hide_running_join(state->shown);
-    state->shown = nullptr;
-}
-
-// Counts a join that did not come to its end; registered for as long as a query lives.
-void count_failure(void* argument) {
-    auto* state = static_cast<GpuJoinState*>(argument);
-    if (!state->client) return;
-    state->client = nullptr;
-    hide(state);
-    state->counts.failed = has_query_failed();
-    state->counts.cancelled = !state->counts.failed;
-    count_join(&state->counts);
-}
-
-void start_counting(GpuJoinState* state) {
-    if (!state->failure_callback.func) {
-        state->failure_callback = {count_failure, state, nullptr};
-        MemoryContextRegisterResetCallback(state->css.ss.ps.state->es_query_cxt, &state->failure_callback);
-    }
-    memset(&state->counts, 0, sizeof(state->counts));
-}
-
 void start_pace(GpuJoinState* state) {
     pace_start(&state->probe.pace, state->probe.reads_on_demand, state->plan.is_bounded);
 }
@@ -52,7 +24,7 @@ void use_client(GpuJoinState* state, Client* client) {
     state->client = client;
     client_keep_refusal(client, true);
     strlcpy(state->device, client_device(client), sizeof(state->device));
-    state->shown = show_running_join(state->device);
+    count_opened(state);
     start_pace(state);
 }
 
@@ -125,7 +97,7 @@ bool send_read_batch(GpuJoinState* state) {
     pace_sent(&probe->pace);
     state->counts.probe_rows += writer->rows;
     count_sent(state, writer);
-    show(state, RunningPhase::Probing);
+    update_shown_join(state, RunningPhase::Probing);
     return true;
 }
 
@@ -169,7 +141,9 @@ void finish_join(GpuJoinState* state) {
     release_view(state);
     if (state->css.ss.ps.instrument) snapshot_stats(state);
     if (!state->keep_open || state->parallel.join || is_partitioned(state)) close_join(state);
-    state->phase = next_partition(state) ? Phase::Initial : Phase::Done;
+    const bool goes_on = next_partition(state);
+    if (goes_on) go_on_counting(state);
+    state->phase = goes_on ? Phase::Initial : Phase::Done;
 }
 
 // Probe rows come in order, so that the last one tells for all.
@@ -230,8 +204,7 @@ bool leave_kept_rows(GpuJoinState* state) {
 void begin_again(GpuJoinState* state) {
     Status refusal = *client_refusal(state->client);
     const bool reads_more = leave_kept_rows(state);
-    if (!reads_more) hold_server(state);
-    close_join(state);
+    give_up_attempt(state);
     if (!is_partitioned(state)) side_rescan(&state->probe.side);
     if (reads_more)
         reread_join(state);
@@ -250,8 +223,7 @@ bool build_join(GpuJoinState* state, Status* refusal) {
     }
     if (const Status* kept = client_refusal(state->client)) {
         *refusal = *kept;
-        hold_server(state);
-        close_join(state);
+        give_up_attempt(state);
         return false;
     }
     if (!is_partitioned(state)) let_server_go(state);
@@ -290,71 +262,18 @@ void append_kept_rows(GpuJoinState* state, JoinStage* stage) {
     }
 }
 
-}  // namespace
-
-bool open_join(GpuJoinState* state, Status* refusal) {
-    start_counting(state);
-    FragmentView fragment = fragment_of(state);
-    Client* client = client_open(state->css.ss.ps.state->es_query_cxt, &fragment, refusal);
-    if (client) {
-        use_client(state, client);
-        return true;
-    }
-    if (!is_short_of_memory(*refusal)) report_failure(*refusal);
-    return false;
-}
-
-bool attach_join(GpuJoinState* state, const SessionKey* key, Status* refusal) {
-    start_counting(state);
-    state->counts.attached = true;
-    FragmentView fragment = fragment_of(state);
-    Client* client = client_attach(state->css.ss.ps.state->es_query_cxt, key, &fragment, refusal);
-    if (client) use_client(state, client);
-    return client != nullptr;
-}
-
-void append_build_side(GpuJoinState* state, JoinStage* stage) {
-    Side* build = &stage->build;
-    BatchWriter* writer = &build->writer;
-    BatchGoal goal = {kTargetBatchRows, nullptr, nullptr};
-    stage->was_read = true;
-    uint64 before = state->counts.bytes;
-    if (may_have_kept_rows(state, build)) append_kept_rows(state, stage);
-    stage->sent_bytes = state->counts.bytes - before;
-    do {
-        while (fill_batch(state, build, &goal)) {
-            batch_finish(writer);
-            client_append(state->client, number_of(state, stage), &writer->block, writer->rows,
-                          writer->buffers);
-            state->counts.build_rows += writer->rows;
-            count_sent(state, writer);
-            show(state, RunningPhase::Building);
-            stage->sent_bytes = state->counts.bytes - before;
-        }
-    } while (!client_refusal(state->client) && side_next_part(build));
-}
-
-void seal_stage(GpuJoinState* state, JoinStage* stage) {
-    show(state, RunningPhase::Sealing);
-    client_seal(state->client, number_of(state, stage), &stage->seal);
-}
-
-void wait_until_sealed(GpuJoinState* state) {
-    for (int i = 0; i < state->plan.stage_count; i++)
-        client_wait_sealed(state->client, number_of(state, &state->stages[i]), &state->stages[i].seal);
-}
-
-void start_join(GpuJoinState* state) {
+void enter_and_seal(GpuJoinState* state) {
     bool entered = runs_together(state) ? enter_parallel_join(state) : enter_join(state);
     if (!entered) return finish_join(state);
     for (int i = first_stage(state); i < end_of_stages(state); i++)
         state->stages[i].last_seal = state->stages[i].seal;
+    count_time(state);
     state->sealed = true;
     if (lacks_build_rows(state)) return finish_join(state);
     state->phase = Phase::Probing;
 }
 
-bool next_result(GpuJoinState* state) {
+bool take_next_result(GpuJoinState* state) {
     ProbeInput* probe = &state->probe;
     if (state->has_view) {
         bool last = state->view.last;
@@ -377,8 +296,9 @@ bool next_result(GpuJoinState* state) {
         return false;
     }
     state->next_row = 0;
-    state->counts.result_rows += state->view.rows;
-    show(state, state->phase == Phase::Scanning ? RunningPhase::Finishing : RunningPhase::Probing);
+    count_result(state);
+    update_shown_join(state,
+                      state->phase == Phase::Scanning ? RunningPhase::Finishing : RunningPhase::Probing);
     client_keep_refusal(state->client, may_begin_again(state));
     check_probe_rows(state);
     if (state->partitions.lone.runs) return true;
@@ -391,7 +311,7 @@ bool next_result(GpuJoinState* state) {
     return true;
 }
 
-void finish_probing(GpuJoinState* state) {
+void leave_probing(GpuJoinState* state) {
     if (state->partitions.lone.runs) return finish_join(state);
     if (!state->plan.groups) {
         if (!rows_of(last_stage(state)->kind).scans_build()) return finish_join(state);
@@ -403,6 +323,78 @@ void finish_probing(GpuJoinState* state) {
     else
         client_scan_build(state->client, rows_of(last_stage(state)->kind).build_rows == BuildScan::Matched);
     state->phase = Phase::Scanning;
+}
+
+}  // namespace
+
+bool open_join(GpuJoinState* state, Status* refusal) {
+    start_counting(state, false);
+    FragmentView fragment = fragment_of(state);
+    Client* client = client_open(state->css.ss.ps.state->es_query_cxt, &fragment, refusal);
+    if (client) {
+        use_client(state, client);
+        return true;
+    }
+    if (!is_short_of_memory(*refusal)) report_failure(*refusal);
+    return false;
+}
+
+bool attach_join(GpuJoinState* state, const SessionKey* key, Status* refusal) {
+    start_counting(state, true);
+    FragmentView fragment = fragment_of(state);
+    Client* client = client_attach(state->css.ss.ps.state->es_query_cxt, key, &fragment, refusal);
+    if (client) use_client(state, client);
+    return client != nullptr;
+}
+
+void append_build_side(GpuJoinState* state, JoinStage* stage) {
+    Side* build = &stage->build;
+    BatchWriter* writer = &build->writer;
+    BatchGoal goal = {kTargetBatchRows, nullptr, nullptr};
+    stage->was_read = true;
+    uint64 before = state->counts.bytes;
+    if (may_have_kept_rows(state, build)) append_kept_rows(state, stage);
+    stage->sent_bytes = state->counts.bytes - before;
+    do {
+        while (fill_batch(state, build, &goal)) {
+            batch_finish(writer);
+            client_append(state->client, number_of(state, stage), &writer->block, writer->rows,
+                          writer->buffers);
+            state->counts.build_rows += writer->rows;
+            count_sent(state, writer);
+            update_shown_join(state, RunningPhase::Building);
+            stage->sent_bytes = state->counts.bytes - before;
+        }
+    } while (!client_refusal(state->client) && side_next_part(build));
+}
+
+void seal_stage(GpuJoinState* state, JoinStage* stage) {
+    update_shown_join(state, RunningPhase::Sealing);
+    client_seal(state->client, number_of(state, stage), &stage->seal);
+}
+
+void wait_until_sealed(GpuJoinState* state) {
+    for (int i = 0; i < state->plan.stage_count; i++)
+        client_wait_sealed(state->client, number_of(state, &state->stages[i]), &state->stages[i].seal);
+}
+
+void start_join(GpuJoinState* state) {
+    begin_step(state);
+    enter_and_seal(state);
+    end_step(state);
+}
+
+bool next_result(GpuJoinState* state) {
+    begin_step(state);
+    const bool has_come = take_next_result(state);
+    end_step(state);
+    return has_come;
+}
+
+void finish_probing(GpuJoinState* state) {
+    begin_step(state);
+    leave_probing(state);
+    end_step(state);
 }
 
 bool come_complete(GpuJoinState* state) {
@@ -468,7 +460,8 @@ void add_stats(JoinStats* sum, const JoinStats* one) {
 }
 
 void close_join(GpuJoinState* state) {
-    if (!state->client) return;
+    if (!state->client) return count_session(state);
+    count_time(state);
     if (state->parallel.join) add_to_worker_figures(state);
     if (runs_together(state))
         leave_parallel_join(state);
@@ -477,8 +470,7 @@ void close_join(GpuJoinState* state) {
     Client* client = state->client;
     state->client = nullptr;
     client_close(client);
-    hide(state);
-    count_join(&state->counts);
+    count_session(state);
     state->sealed = state->has_view = false;
     state->probe.in_flight = 0;
     batch_writer_reset(&state->probe.side.writer);
@@ -487,6 +479,12 @@ void close_join(GpuJoinState* state) {
     for (int i = 0; i < state->plan.stage_count; i++) close_stage(state, &state->stages[i]);
     if (!runs_together(state)) add_sink_stats(&state->finished_sink, &state->current_sink);
     state->current_sink = {};
+}
+
+void give_up_attempt(GpuJoinState* state) {
+    hold_server(state);
+    close_join(state);
+    go_on_counting(state);
 }
 
 void abandon_join(GpuJoinState* state) {
@@ -499,7 +497,9 @@ void abandon_join(GpuJoinState* state) {
 
 void rewind_join(GpuJoinState* state) {
     release_view(state);
+    begin_step(state);
     client_rewind(state->client);
+    end_step(state);
     batch_writer_reset(&state->probe.side.writer);
     state->probe.in_flight = 0;
     start_pace(state);

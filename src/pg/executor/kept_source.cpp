@@ -12,6 +12,7 @@
 #include "pg/executor/kept_maker.h"
 #include "pg/executor/kept_share.h"
 #include "pg/executor/requested_columns.h"
+#include "pg/join_statistics.h"
 #include "pg/kept_expression.h"
 #include "pg/kept_tables.h"
 #include "pg/server_state.h"
@@ -282,7 +283,9 @@ void add_usable(KeptSource* source, const UsableChunk* chunk) {
     usable->chunks[usable->count++] = {chunk->handle, chunk->map, {}};
     usable->rows += chunk->rows;
     pg_atomic_fetch_add_u32(&source->share->used, 1);
-    pg_atomic_fetch_add_u64(&source->share->passed_over, static_cast<int64>(count_blocks(chunk->map)));
+    const uint64 blocks = count_blocks(chunk->map);
+    pg_atomic_fetch_add_u64(&source->share->passed_over, static_cast<int64>(blocks));
+    note_kept_chunk(blocks);
 }
 
 // As many as there are; or a part of those that are left, so that others who share them have some to do.

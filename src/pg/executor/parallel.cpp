@@ -76,6 +76,7 @@ struct ParallelJoin {
     Barrier building;
     Barrier probing;
     pg_atomic_flag left_early;
+    pg_atomic_flag has_moved;  // and somebody has counted that
     SessionKey key;
 
     pg_atomic_flag is_refused;
@@ -138,6 +139,7 @@ void reset_protocol(ParallelJoin* join) {
     BarrierInit(&join->building, 0);
     BarrierInit(&join->probing, 0);
     pg_atomic_init_flag(&join->left_early);
+    pg_atomic_init_flag(&join->has_moved);
     pg_atomic_init_flag(&join->is_refused);
     for (int i = 0; i < join->stage_count; i++) {
         pg_atomic_init_flag(&join->stages[i].is_taken);
@@ -252,8 +254,7 @@ bool probe_together(GpuJoinState* state) {
 // Of a join that was refused memory. What this process has of the scans is reset before what is shared of
 // them.
 void leave_attempt(GpuJoinState* state) {
-    hold_server(state);
-    close_join(state);
+    give_up_attempt(state);
     for (int i = 0; i < state->plan.stage_count; i++)
         if (state->stages[i].was_read) side_reread(&state->stages[i].build);
 }
@@ -430,6 +431,10 @@ void leave_parallel_join(GpuJoinState* state) {
     pg_atomic_test_set_flag(&part->join->left_early);
     part->is_probing = false;
     BarrierArriveAndDetach(&part->join->probing);
+}
+
+bool claim_move(ParallelJoin* join) {
+    return pg_atomic_test_set_flag(&join->has_moved);
 }
 
 void add_to_worker_figures(GpuJoinState* state) {

@@ -24,6 +24,9 @@ bool finish_parallel_probing(GpuJoinState* state);
 // Leaves the join, just before the client is closed.
 void leave_parallel_join(GpuJoinState* state);
 
+// The session has moved to the CPU engine: true for the first participant that says so.
+bool claim_move(ParallelJoin* join);
+
 // Of an open join.
 void add_to_worker_figures(GpuJoinState* state);
 

@@ -5,6 +5,7 @@
 
 #include "pg/allocate.h"
 #include "pg/compat.h"
+#include "pg/join_statistics.h"
 
 namespace gpujoin {
 
@@ -86,6 +87,7 @@ void row_file_add(RowFile* file, MinimalTuple row) {
     if (!file->file) open_for_writing(file);
     BufFileWrite(file->file, row, row->t_len);
     file->bytes += row->t_len;
+    note_spilled_bytes(row->t_len);
 }
 
 void row_file_rewind(RowFile* file) {

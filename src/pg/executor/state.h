@@ -13,6 +13,7 @@
 #include "pg/executor/row_file.h"
 #include "pg/executor/row_flags.h"
 #include "pg/executor/source.h"
+#include "pg/join_statistics.h"
 #include "pg/plan_data.h"
 #include "pg/running_joins.h"
 #include "pg/server_state.h"
@@ -24,6 +25,9 @@ extern "C" {
 namespace gpujoin {
 
 inline constexpr int kBatchesInFlight = 2;
+
+// Whether there is a join to be counted (counting.h).
+enum class Counting : uint8_t { Nothing, Uncounted, Counted };
 
 enum class Phase : uint8_t { Initial, Probing, Scanning, Done };
 
@@ -168,7 +172,11 @@ struct GpuJoinState {
 
     // Figures.
     MemoryContextCallback failure_callback;
-    JoinCounts counts;        // of the open join
+    JoinCounts counts;  // of the open session, and since the last one
+    Counting counting;
+    bool is_counted_elsewhere;
+    bool has_heard_of_move;
+    uint64 step_began_us;     // 0: the node is not at work
     RunningJoin* shown;       // as others see it; nullptr: they do not
     SinkStats finished_sink;  // sums over joins that were closed
     SinkStats current_sink;   // of the open join, when last asked for
@@ -251,6 +259,9 @@ void add_sink_stats(SinkStats* sum, const SinkStats* one);
 
 // Gives back everything at the server.
 void close_join(GpuJoinState* state);
+
+// Closes a join that was refused memory; it goes on in another way.
+void give_up_attempt(GpuJoinState* state);
 
 // Nothing more is wanted of it before it is rescanned.
 void abandon_join(GpuJoinState* state);

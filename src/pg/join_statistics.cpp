@@ -1,0 +1,258 @@
+// See join_statistics.h. The lock is for who takes a place, gives it to others, or reads whose it is. A
+// process keeps the place that it has found: nobody else takes it, as long as there is the database that the
+// process is connected to.
+#include "pg/join_statistics.h"
+
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "pg/compat.h"
+#include "pg/server_state.h"
+#include "wire/build.h"
+
+extern "C" {
+#include "miscadmin.h"
+#include "port/atomics.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+constexpr const char* kLockName = "gpujoin_join_statistics";
+
+struct Place {
+    Oid database;  // InvalidOid: it is free, or is that of no database
+    TimestampTz since;
+    TimestampTz reset;
+    pg_atomic_uint64 figures[kFigures];
+};
+
+struct JoinStatistics {
+    uint64 build;
+    pg_atomic_uint64 generation;  // of the server when its restarts were reset; 0: they were not
+    Place nowhere;
+    Place places[kMostDatabases];
+};
+
+JoinStatistics* statistics = nullptr;
+LWLock* lock = nullptr;
+shmem_request_hook_type previous_request_hook = nullptr;
+shmem_startup_hook_type previous_startup_hook = nullptr;
+
+// Of this process.
+Place* own = nullptr;
+uint64 noted_spilled_bytes = 0;
+uint64 noted_kept_chunks = 0;
+uint64 noted_kept_blocks = 0;
+
+void start(Place* place, Oid database) {
+    place->database = database;
+    place->since = GetCurrentTimestamp();
+    place->reset = 0;
+    for (pg_atomic_uint64& figure : place->figures) pg_atomic_write_u64(&figure, 0);
+}
+
+void initialise() {
+    memset(static_cast<void*>(statistics), 0, sizeof *statistics);
+    statistics->build = kBuildId;
+    pg_atomic_init_u64(&statistics->generation, 0);
+    auto init = [](Place* place) {
+        for (pg_atomic_uint64& figure : place->figures) pg_atomic_init_u64(&figure, 0);
+    };
+    init(&statistics->nowhere);
+    for (Place& place : statistics->places) init(&place);
+    start(&statistics->nowhere, InvalidOid);
+}
+
+void on_shmem_request() {
+    if (previous_request_hook) previous_request_hook();
+    RequestAddinShmemSpace(MAXALIGN(sizeof(JoinStatistics)));
+    RequestNamedLWLockTranche(kLockName, 1);
+}
+
+void on_shmem_startup() {
+    if (previous_startup_hook) previous_startup_hook();
+    bool found;
+    LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+    statistics = static_cast<JoinStatistics*>(
+        ShmemInitStruct("gpujoin join statistics", sizeof(JoinStatistics), &found));
+    if (!found) initialise();
+    if (statistics->build != kBuildId) statistics = nullptr;  // where processes load the library anew
+    lock = &GetNamedLWLockTranche(kLockName)->lock;
+    LWLockRelease(AddinShmemInitLock);
+}
+
+template <typename Task>
+auto locked(LWLockMode mode, const Task& task) {
+    LWLockAcquire(lock, mode);
+    if constexpr (std::is_void_v<decltype(task())>) {
+        task();
+        LWLockRelease(lock);
+    } else {
+        const auto result = task();
+        LWLockRelease(lock);
+        return result;
+    }
+}
+
+Place* find_place(Oid database) {
+    for (Place& place : statistics->places)
+        if (place.database == database) return &place;
+    return nullptr;
+}
+
+Place* take_place(Oid database) {
+    Place* place = find_place(database);
+    if (place) return place;
+    place = find_place(InvalidOid);
+    if (place) start(place, database);
+    return place;
+}
+
+void add(Place* place, Figure figure, uint64 count) {
+    if (count > 0)
+        pg_atomic_fetch_add_u64(&place->figures[static_cast<int>(figure)], static_cast<int64>(count));
+}
+
+bool is_dropped(Oid database) {
+    return OidIsValid(database) && !SearchSysCacheExists1(DATABASEOID, ObjectIdGetDatum(database));
+}
+
+// Nobody is connected to it who might count.
+void leave_place(Oid database) {
+    locked(LW_EXCLUSIVE, [database] {
+        Place* place = find_place(database);
+        if (!place) return;
+        for (int i = 0; i < kFigures; i++)
+            add(&statistics->nowhere, static_cast<Figure>(i), pg_atomic_read_u64(&place->figures[i]));
+        place->database = InvalidOid;
+    });
+}
+
+void forget_dropped_databases() {
+    Oid databases[kMostDatabases];
+    locked(LW_SHARED, [&databases] {
+        for (int i = 0; i < kMostDatabases; i++) databases[i] = statistics->places[i].database;
+    });
+    for (Oid database : databases)
+        if (is_dropped(database)) leave_place(database);
+}
+
+void copy(Place* place, DatabaseFigures* figures) {
+    *figures = {place->database, place->since, place->reset, {}};
+    for (int i = 0; i < kFigures; i++) figures->figures[i] = pg_atomic_read_u64(&place->figures[i]);
+}
+
+void reset(Place* place) {
+    start(place, place->database);
+    place->reset = place->since;
+}
+
+uint64 server_generation() {
+    ServerFacts facts;
+    read_server_facts(&facts);
+    return facts.generation;
+}
+
+void reset_nowhere() {
+    reset(&statistics->nowhere);
+    pg_atomic_write_u64(&statistics->generation, server_generation());
+}
+
+}  // namespace
+
+void install_join_statistics() {
+    previous_request_hook = shmem_request_hook;
+    shmem_request_hook = on_shmem_request;
+    previous_startup_hook = shmem_startup_hook;
+    shmem_startup_hook = on_shmem_startup;
+}
+
+void prepare_counting() {
+    if (own || !statistics) return;
+    auto take_own = [] { return take_place(MyDatabaseId); };
+    own = locked(LW_SHARED, [] { return find_place(MyDatabaseId); });
+    if (!own) own = locked(LW_EXCLUSIVE, take_own);
+    if (own) return;
+    forget_dropped_databases();
+    own = locked(LW_EXCLUSIVE, take_own);
+    if (!own) own = &statistics->nowhere;
+}
+
+void count_join(const JoinCounts* counts) {
+    if (!statistics) return;
+    Place* place = own ? own : &statistics->nowhere;
+    add(place, Figure::Joins, counts->is_join);
+    add(place, Figure::Failed, counts->failed);
+    add(place, Figure::Cancelled, counts->cancelled);
+    add(place, Figure::Chains, counts->is_join && counts->is_chain);
+    add(place, Figure::Aggregates, counts->is_join && counts->has_groups);
+    add(place, Figure::Partitions, counts->is_partition);
+    add(place, Figure::Moved, counts->has_moved);
+    add(place, Figure::BuildRows, counts->build_rows);
+    add(place, Figure::ProbeRows, counts->probe_rows);
+    add(place, Figure::ResultRows, counts->result_rows);
+    add(place, Figure::Bytes, counts->bytes);
+    add(place, Figure::SpilledBytes, std::exchange(noted_spilled_bytes, 0));
+    add(place, Figure::KeptChunks, std::exchange(noted_kept_chunks, 0));
+    add(place, Figure::KeptBlocks, std::exchange(noted_kept_blocks, 0));
+    add(place, Figure::BuildUs, counts->build_us);
+    add(place, Figure::ProbeUs, counts->probe_us);
+    add(place, Figure::WaitedUs, counts->waited_us);
+}
+
+void note_spilled_bytes(uint64 bytes) {
+    noted_spilled_bytes += bytes;
+}
+
+void note_kept_chunk(uint64 blocks) {
+    noted_kept_chunks++;
+    noted_kept_blocks += blocks;
+}
+
+int read_join_statistics(DatabaseFigures* all) {
+    if (!statistics) return 0;
+    forget_dropped_databases();
+    return locked(LW_SHARED, [all] {
+        int count = 0;
+        copy(&statistics->nowhere, &all[count++]);
+        for (Place& place : statistics->places)
+            if (OidIsValid(place.database)) copy(&place, &all[count++]);
+        return count;
+    });
+}
+
+uint64 counted_restarts() {
+    if (!statistics) return 0;
+    const uint64 now = server_generation();
+    const uint64 before = Max(pg_atomic_read_u64(&statistics->generation), uint64{1});
+    return now > before ? now - before : 0;
+}
+
+void reset_join_statistics() {
+    if (!statistics) return;
+    locked(LW_EXCLUSIVE, [] {
+        reset_nowhere();
+        for (Place& place : statistics->places)
+            if (OidIsValid(place.database)) reset(&place);
+    });
+}
+
+void reset_join_statistics_of(Oid database) {
+    if (!statistics) return;
+    locked(LW_EXCLUSIVE, [database] {
+        if (!OidIsValid(database))
+            reset_nowhere();
+        else if (Place* place = find_place(database))
+            reset(place);
+    });
+}
+
+}  // namespace gpujoin
