@@ -140,9 +140,10 @@ void Session::answer_seal_kept(Participant& participant, const Task& task) {
 
 namespace {
 
-// Who wants rows of a chain that are kept takes the source's columns for inputs of the sink.
 bool names_source_rows(const FragmentView& fragment) {
-    return fragment.is_plain_join() && fragment.stages[0].join.names_probe_rows;
+    if (fragment.spec->sink == SinkKind::Groups) return false;
+    return fragment.is_plain_join() ? fragment.stages[0].join.names_probe_rows
+                                    : fragment.spec->source_is_unnamed == 0;
 }
 
 }  // namespace

@@ -44,11 +44,12 @@ struct StageSpec {
     ColumnRef probe[kMaxColumns];  // what each of join.probe is
 };
 
-// Rows: for each row of the last stage the number of its source row, and the sink's inputs. If there is a
-// single stage the join's own results are the sink's, whatever the kind of join, and there are no inputs.
-// Groups: the rows of the last stage are aggregated; the client gets groups, partial ones: a group may come
-// more than once, each time with what was aggregated since. Complete ones are asked for where each had better
-// come once, when it is flushed; if memory allows that, results say so.
+// Rows: for each row of the last stage the number of its source row, which says nothing where that is kept,
+// and the sink's inputs. If there is a single stage the join's own results are the sink's, whatever the kind
+// of join, and there are no inputs. Groups: the rows of the last stage are aggregated; the client gets
+// groups, partial ones: a group may come more than once, each time with what was aggregated since. Complete
+// ones are asked for where each had better come once, when it is flushed; if memory allows that, results say
+// so.
 enum class SinkKind : uint8_t { Rows, Groups };
 
 // Aggregates leave out rows whose value is NULL, and those whose filter is not true.
@@ -79,7 +80,9 @@ struct FragmentSpec {
     uint16_t keys;        // the rest is for a sink of groups
     uint16_t values;      // programs
     uint16_t aggregates;  // at most as many as fit with the keys into kMaxColumns
-    uint32_t reserved2;
+    uint8_t
+        source_is_unnamed;  // Rows of a chain, 1: the client takes nothing of their source rows but inputs
+    uint8_t reserved[3];
     uint64_t estimated_groups;  // 0: not known
     ColumnSpec source[kMaxColumns];
     ColumnRef input[kMaxColumns];

@@ -403,6 +403,18 @@ TEST(ServerKept, ProbesNeedGroupsAndABuildSide) {
     expect_refused(rows);
 }
 
+TEST(ServerKept, RowsOfAChainWhoseSourceIsNotNamed) {
+    TestServer server(keeps());
+    TestClient maker = open_groups(&server);
+    keep_rows(maker);
+    OwnedFragment fragment = chain_fragment(2, SinkKind::Rows);
+    fragment.spec->source_is_unnamed = 1;
+    TestClient rows = server.connect_and_open(fragment.view());
+    build(rows);
+    const FoundKeptBody found = ask(rows, MessageType::FindKept);
+    EXPECT_FALSE(rows.results(probe(rows, found.handle)).empty());
+}
+
 TEST(ServerKept, BuildSidesAreMadeOfKeptRows) {
     for (bool real : {false, true}) {
         TestServer server({.keep_memory = 16u << 20, .real = real});

@@ -291,6 +291,7 @@ void build_fragment(GpuJoinState* state) {
     } else {
         add_results(&parts);
         if (state->probe.carries) add_carried(&parts);
+        parts.spec->source_is_unnamed = state->probe.carries;
     }
     count_columns(&parts);
 }

@@ -539,6 +539,7 @@ void propose_groups(PlannerInfo* root, RelOptInfo* input, RelOptInfo* output,
     call.may_repeat = call.groups * kBytesOfGroup > static_cast<double>(server.engine_memory) / 2;
     call.engine = engine_costs(server.rates);
     if (call.distinct && call.may_repeat && !setting_force) return refuse_whole(grouping, verdict);
+    charge_for_comparing(root, output);
     add_grouped_paths(call, input);
 }
 

@@ -17,6 +17,7 @@
 #include "pg/planner/chains.h"
 #include "pg/planner/core_paths.h"
 #include "pg/planner/forced_paths.h"
+#include "pg/planner/kept.h"
 #include "pg/planner/lookups.h"
 #include "pg/planner/plan.h"
 #include "pg/planner/records.h"
@@ -63,6 +64,16 @@ set_join_pathlist_hook_type previous_hook;
 const CustomPathMethods path_methods = {kNodeName, make_join_plan, nullptr};
 
 // One path of each input that a chain has.
+// A worker does not know what its leader's transaction has locked or made: a plan of its own reads there what
+// is kept, at the price of not reading it.
+bool counts_on_kept_rows(PlannerInfo* root, const Chain* chain) {
+    if (chain->workers > 0) return false;
+    if (chain->costs.kept > 0) return true;
+    for (; chain; chain = chain->before)
+        if (chain->build && kept_share_of(root, chain->build) > 0) return true;
+    return false;
+}
+
 bool is_parallel_safe(const Chain* chain) {
     for (; chain; chain = chain->before)
         if (!chain->build->parallel_safe || (!chain->before && !chain->probe->parallel_safe)) return false;
@@ -76,7 +87,8 @@ GpuJoinPath* make_path(const JoinCall& call, const JoinInputs& inputs, const Joi
     CustomPath* custom = &result->path;
     custom->path.parent = call.joinrel;
     custom->path.pathtarget = call.target;
-    custom->path.parallel_safe = call.joinrel->consider_parallel && is_parallel_safe(chain);
+    custom->path.parallel_safe =
+        call.joinrel->consider_parallel && is_parallel_safe(chain) && !counts_on_kept_rows(call.root, chain);
     custom->path.rows = inputs.rows;
     custom->path.startup_cost = estimate.startup_cost;
     custom->path.total_cost = estimate.total_cost;

@@ -3,6 +3,7 @@
 
 #include "pg/compat.h"
 #include "pg/planner/cost.h"
+#include "pg/planner/path_facts.h"
 
 extern "C" {
 #include "optimizer/optimizer.h"
@@ -28,13 +29,54 @@ int count_collated(const List* pathkeys) {
     return count;
 }
 
+Cost comparing_cost(const PlannerInfo* root, double rows) {
+    return kComparingTexts * count_collated(root->group_pathkeys) * sorting_cost(rows);
+}
+
+const Path* input_of_groups(const Path* path) {
+    switch (nodeTag(path)) {
+        case T_AggPath:
+            return reinterpret_cast<const AggPath*>(path)->subpath;
+        case T_GroupPath:
+            return reinterpret_cast<const GroupPath*>(path)->subpath;
+        case T_GroupingSetsPath:
+            return reinterpret_cast<const GroupingSetsPath*>(path)->subpath;
+        default:
+            return nullptr;
+    }
+}
+
+bool sorts_rows_of_gpu_join(const Path* path) {
+    const Path* input = input_of_groups(path);
+    if (!input || !IsA(input, SortPath)) return false;
+    const PathFacts facts = quick_facts_of(input);
+    return facts.has_gpu_join && !facts.gathers;
+}
+
 }  // namespace
+
+// Put in again, as their list is in the order of costs.
+void charge_for_comparing(PlannerInfo* root, RelOptInfo* grouped) {
+    if (count_collated(root->group_pathkeys) == 0) return;
+    List* charged = NIL;
+    ListCell* cell;
+    foreach (cell, grouped->pathlist) {
+        auto* path = static_cast<Path*>(lfirst(cell));
+        if (!sorts_rows_of_gpu_join(path)) continue;
+        const Cost comparing = comparing_cost(root, input_of_groups(path)->rows);
+        path->startup_cost += comparing;
+        path->total_cost += comparing;
+        charged = lappend(charged, path);
+        grouped->pathlist = foreach_delete_current(grouped->pathlist, cell);
+    }
+    foreach (cell, charged) add_path(grouped, static_cast<Path*>(lfirst(cell)));
+}
 
 Path* sort_groups(PlannerInfo* root, Path* partial) {
     List* keys = root->group_pathkeys;
     if (keys == NIL || pathkeys_contained_in(keys, partial->pathkeys)) return partial;
     auto* sorted = reinterpret_cast<Path*>(create_sort_path(root, partial->parent, partial, keys, -1.0));
-    const Cost comparing = kComparingTexts * count_collated(keys) * sorting_cost(partial->rows);
+    const Cost comparing = comparing_cost(root, partial->rows);
     sorted->startup_cost += comparing;
     sorted->total_cost += comparing;
     return sorted;

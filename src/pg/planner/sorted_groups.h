@@ -13,6 +13,9 @@ namespace gpujoin {
 // The path itself where it is in that order. All keys may be constants: then any is.
 Path* sort_groups(PlannerInfo* root, Path* partial);
 
+// Charges core's paths, too, that sort rows of a GPU Join in one process to group them.
+void charge_for_comparing(PlannerInfo* root, RelOptInfo* grouped);
+
 // Of a path of several processes, each of which sorts its own; nullptr where that needs no order.
 Path* merge_sorted_groups(PlannerInfo* root, Path* partial, double rows);
 
