@@ -59,8 +59,8 @@ REVOKE ALL ON gpujoin_kept FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION gpujoin_list_kept() TO pg_monitor;
 GRANT SELECT ON gpujoin_kept TO pg_monitor;
 
--- By database; gpujoin_statistics() has the sums. Its columns are first, since others' views may be over them. For
--- everybody, as pg_stat_database is, so that whoever was allowed to look at the view still is.
+-- By database; gpujoin_statistics() has the sums. Its columns are first, since others' views may be over them. It is for
+-- whoever may look at the view, and asks for that itself: so that whoever was allowed to still is.
 CREATE FUNCTION gpujoin_list_statistics(
     OUT joins bigint,
     OUT failed bigint,

@@ -132,6 +132,15 @@ ROLLBACK;
 RESET gpujoin.force;
 RESET max_parallel_workers_per_gather;
 
+-- What is counted is computed where core computes it: not for rows that a condition before it leaves out, or is NULL for.
+CREATE TABLE esc AS SELECT i AS id, i % 100 AS a, CASE WHEN i % 5 <> 0 THEN i % 5 > 2 END AS nb, 't' || i AS t, 'n' || i % 3 AS name FROM generate_series(1, 1000) AS i;
+CREATE TABLE hundred AS SELECT i AS k FROM generate_series(0, 99) AS i;
+ANALYZE esc, hundred;
+SELECT aggregates, rows, missing, extra, error, other_error FROM compare_all(ARRAY['SELECT count(10 / (id - 5)) FILTER (WHERE nb), count(*) FROM esc JOIN hundred ON a = k', 'SELECT count(CASE WHEN nb THEN 10 / (id - 5) END), count(*) FROM esc JOIN hundred ON a = k',
+    'SELECT count(CASE WHEN 10 / (id - 5) > 0 THEN t END) FILTER (WHERE nb), count(*) FROM esc JOIN hundred ON a = k', 'SELECT count(*) FILTER (WHERE CASE WHEN id > k THEN t ELSE name END IN (''t400'', ''n1'')) FROM esc JOIN hundred ON a = k',
+    'SELECT count(*) FILTER (WHERE CASE WHEN id > k THEN t ELSE name END <> ALL (ARRAY[''t400'', NULL])) FROM esc JOIN hundred ON a = k', 'SELECT count(10 / (id - 5)) FROM esc JOIN hundred ON a = k']);
+DROP TABLE esc, hundred;
+
 -- With workers, the leader among them or not.
 \set ECHO none
 \i sql/include/parallel.sql

@@ -5,6 +5,7 @@
 #include "pg/compat.h"
 
 extern "C" {
+#include "access/parallel.h"
 #include "executor/executor.h"
 }
 
@@ -43,7 +44,7 @@ void install_query_end_hook() {
 }
 
 bool has_query_failed() {
-    return is_failing && !proc_exit_inprogress;
+    return is_failing && (IsParallelWorker() || !proc_exit_inprogress);  // an error ends a worker
 }
 
 }  // namespace gpujoin

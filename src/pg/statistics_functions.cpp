@@ -11,7 +11,10 @@ extern "C" {
 #include "access/htup_details.h"
 #include "commands/dbcommands.h"
 #include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
 SQL_FUNCTION(gpujoin_statistics);
@@ -30,6 +33,14 @@ constexpr Figure kFurtherFigures[] = {Figure::Cancelled,  Figure::Chains,    Fig
                                       Figure::Partitions, Figure::Moved,     Figure::SpilledBytes,
                                       Figure::KeptChunks, Figure::KeptBlocks};
 constexpr Figure kTimes[] = {Figure::BuildUs, Figure::ProbeUs, Figure::WaitedUs};
+
+// Whoever may look at the view may call the function below it, and nobody else: roles that were granted the
+// view of 0.1.0 were not granted this function.
+void require_view(Oid function) {
+    const Oid view = get_relname_relid("pg_stat_gpujoin", get_func_namespace(function));
+    if (!OidIsValid(view) || pg_class_aclcheck(view, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+        aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_VIEW, "pg_stat_gpujoin");
+}
 
 // A row under construction, filled from left to right.
 struct Row {
@@ -102,6 +113,7 @@ Datum gpujoin_statistics(PG_FUNCTION_ARGS) {
 
 Datum gpujoin_list_statistics(PG_FUNCTION_ARGS) {
     using namespace gpujoin;
+    require_view(fcinfo->flinfo->fn_oid);
     InitMaterializedSRF(fcinfo, 0);
     auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
     int count;

@@ -44,17 +44,19 @@ void look_at_needs(const Options& options, Findings* findings) {
 
 // What the server would hold; the memory is let go after the devices that have it pinned.
 struct Trial {
-    explicit Trial(const Options& options)
-        : host_memory(options.host_memory), devices(open_devices(options)) {}
+    Trial(const Options& options, uint64_t memory)
+        : host_memory(memory), reserve(reserve_beside(memory)), devices(open_devices(options)) {}
 
     Ledger host_memory;
+    Ledger reserve;
     std::unique_ptr<Arena> arena;
     std::unique_ptr<Devices> devices;
 };
 
 // As Server::create() does.
 void try_memory(Trial* trial, Findings* findings) {
-    findings->made = Arena::create(findings->staging_memory, &trial->host_memory, nullptr, &trial->arena);
+    findings->made =
+        Arena::create(findings->staging_memory, &trial->host_memory, &trial->reserve, &trial->arena);
     if (!findings->made.ok() || trial->devices->gpus() == 0) return;
     Arena& arena = *trial->arena;
     findings->pinned = arena.reserve_staging()
@@ -67,7 +69,7 @@ Findings look_around(const Options& options) {
     findings.machine = look_at_machine();
     look_at_cuda(&findings);
     look_at_needs(options, &findings);
-    Trial trial(options);
+    Trial trial(options, findings.host_memory);
     findings.devices = trial.devices->list();
     findings.cpu_threads = trial.devices->cpu().description.processors;
     if (why_it_cannot_work(findings).empty()) try_memory(&trial, &findings);

@@ -41,8 +41,11 @@ like($out, qr/^locked memory +limit 64 kiB$/m, 'which it says');
 like($out, qr/^open files +limit 256\n +-> .*LimitNOFILE/m, 'with advice where it hurts');
 ($status, $out, $err) = check($server, '--check', '--device', 'cpu', '--host-memory', 1 << 45);
 like($out, qr/^memory .*\n +-> .*lower gpujoin\.host_memory/m, 'memory that is not there');
-($status, $out, $err) = check('bash', '-c', "ulimit -v 2000000; '$server' --check --device cpu --host-memory " . (1 << 40));
-is($status, 1, 'where no memory can be shared the server could not work');
+for my $memory ('', ' --host-memory ' . (1 << 40))
+{
+	($status, $out, $err) = check('bash', '-c', "ulimit -v 2000000; '$server' --check --device cpu$memory");
+	is($status, 1, "where no memory can be shared the server could not work$memory");
+}
 like($out, qr/^The server cannot work: could not .* shared memory/m, 'and it says why');
 ($status, $out, $err) = check($server, '--check', '--staging-memory', 1 << 45);
 is($status, 1, 'nor with more staging memory than there is memory');

@@ -26,14 +26,18 @@ void hide(GpuJoinState* state) {
     state->shown = nullptr;
 }
 
-// Counts a run that did not come to its end; registered for as long as a query lives. The client is gone. Of
-// a parallel plan the leader has the error, whoever raised it.
+// Of a parallel plan the leader has the error, whoever raised it; but it may have no part in the join.
+bool tells_of_end(GpuJoinState* state) {
+    return !IsParallelWorker() || !state->parallel.join || claim_end(state->parallel.join);
+}
+
+// Counts a run that did not come to its end; registered for as long as a query lives. The client is gone.
 void count_failure(void* argument) {
     auto* state = static_cast<GpuJoinState*>(argument);
     state->client = nullptr;
     hide(state);
     if (state->counting == Counting::Nothing) return;
-    if (!IsParallelWorker()) {
+    if (tells_of_end(state)) {
         state->counts.failed = has_query_failed();
         state->counts.cancelled = !state->counts.failed;
     }
@@ -53,11 +57,12 @@ void start_counting(GpuJoinState* state, bool attaches) {
         MemoryContextRegisterResetCallback(state->css.ss.ps.state->es_query_cxt, &state->failure_callback);
     }
     prepare_counting();
+    if (state->parallel.join) note_part(state->parallel.join);
     if (state->counting == Counting::Nothing) {
         state->counting = Counting::Uncounted;
         state->is_counted_elsewhere = attaches;
+        state->has_heard_of_move = false;
     }
-    state->has_heard_of_move = false;
 }
 
 void count_opened(GpuJoinState* state) {

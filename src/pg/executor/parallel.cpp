@@ -77,6 +77,8 @@ struct ParallelJoin {
     Barrier probing;
     pg_atomic_flag left_early;
     pg_atomic_flag has_moved;  // and somebody has counted that
+    pg_atomic_flag has_ended;  // by an error, or cancelled; the same
+    pg_atomic_uint32 leader_takes_part;
     SessionKey key;
 
     pg_atomic_flag is_refused;
@@ -140,6 +142,8 @@ void reset_protocol(ParallelJoin* join) {
     BarrierInit(&join->probing, 0);
     pg_atomic_init_flag(&join->left_early);
     pg_atomic_init_flag(&join->has_moved);
+    pg_atomic_init_flag(&join->has_ended);
+    pg_atomic_init_u32(&join->leader_takes_part, 0);
     pg_atomic_init_flag(&join->is_refused);
     for (int i = 0; i < join->stage_count; i++) {
         pg_atomic_init_flag(&join->stages[i].is_taken);
@@ -425,6 +429,7 @@ bool finish_parallel_probing(GpuJoinState* state) {
 void leave_parallel_join(GpuJoinState* state) {
     ParallelPart* part = &state->parallel;
     publish_figures(state);
+    if (!IsParallelWorker()) pg_atomic_write_u32(&part->join->leader_takes_part, 0);
     if (!part->is_probing) return;
     // Joins that scan the build side have finished probing in order when they come here, unless they are
     // early; for others it makes no difference.
@@ -435,6 +440,14 @@ void leave_parallel_join(GpuJoinState* state) {
 
 bool claim_move(ParallelJoin* join) {
     return pg_atomic_test_set_flag(&join->has_moved);
+}
+
+void note_part(ParallelJoin* join) {
+    if (!IsParallelWorker()) pg_atomic_write_u32(&join->leader_takes_part, 1);
+}
+
+bool claim_end(ParallelJoin* join) {
+    return pg_atomic_read_u32(&join->leader_takes_part) == 0 && pg_atomic_test_set_flag(&join->has_ended);
 }
 
 void add_to_worker_figures(GpuJoinState* state) {

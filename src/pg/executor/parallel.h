@@ -27,6 +27,11 @@ void leave_parallel_join(GpuJoinState* state);
 // The session has moved to the CPU engine: true for the first participant that says so.
 bool claim_move(ParallelJoin* join);
 
+// This process takes part from now on. Whether a worker is to count that the join did not come to its end:
+// the first one, unless the leader takes part, who knows what the end was.
+void note_part(ParallelJoin* join);
+bool claim_end(ParallelJoin* join);
+
 // Of an open join.
 void add_to_worker_figures(GpuJoinState* state);
 

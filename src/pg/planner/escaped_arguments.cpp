@@ -20,6 +20,10 @@ bool has_other_columns(Node* node, void* values) {
 
 Node* comparing_within_cases(Node* node, void* values) {
     if (!node || list_member(static_cast<List*>(values), node)) return node;
+    if (IsA(node, ScalarArrayOpExpr) && has_other_columns(node, values)) {
+        Expr* comparisons = as_comparisons(reinterpret_cast<ScalarArrayOpExpr*>(node));
+        return comparisons ? comparing_within_cases(reinterpret_cast<Node*>(comparisons), values) : node;
+    }
     if (IsA(node, OpExpr) && has_other_columns(node, values)) {
         CaseExpr* choice = as_compared_case(reinterpret_cast<OpExpr*>(node));
         if (choice) node = reinterpret_cast<Node*>(choice);

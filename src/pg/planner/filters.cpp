@@ -497,23 +497,13 @@ bool find_elements(Node* node, List** elements) {
     return true;
 }
 
-// x = ANY (list) is x = the first OR x = the second ..., false if there is none; with ALL it is AND, and
-// true. PostgreSQL evaluates x even then.
+// PostgreSQL evaluates x of x = ANY (list) even if there is nothing in the list.
 bool Translator::put_array_comparison(const ScalarArrayOpExpr* clause) {
+    if (Expr* comparisons = as_comparisons(clause)) return put_truth(reinterpret_cast<Node*>(comparisons));
     List* elements;
-    if (!find_elements(static_cast<Node*>(lsecond(clause->args)), &elements)) return false;
-    if (elements == NIL)
-        return cannot_fail(static_cast<Node*>(linitial(clause->args))) &&
-               put_flag(makeBoolConst(!clause->useOr, false));
-    List* comparisons = NIL;
-    ListCell* cell;
-    foreach (cell, elements)
-        comparisons =
-            lappend(comparisons,
-                    make_opclause(clause->opno, BOOLOID, false, static_cast<Expr*>(linitial(clause->args)),
-                                  static_cast<Expr*>(lfirst(cell)), InvalidOid, clause->inputcollid));
-    Expr* connected = makeBoolExpr(clause->useOr ? OR_EXPR : AND_EXPR, comparisons, -1);
-    return put_connection(reinterpret_cast<BoolExpr*>(connected));
+    return find_elements(static_cast<Node*>(lsecond(clause->args)), &elements) && elements == NIL &&
+           cannot_fail(static_cast<Node*>(linitial(clause->args))) &&
+           put_flag(makeBoolConst(!clause->useOr, false));
 }
 
 // CASE WHEN c THEN x ELSE y END of truth values is c IS TRUE AND x OR c IS NOT TRUE AND y, where y is the
@@ -679,6 +669,23 @@ bool add_truth(JoinFilter* filter, Expr* clause, const JoinSides& sides, bool is
 
 }  // namespace
 
+Expr* as_comparisons(const ScalarArrayOpExpr* clause) {
+    List* elements;
+    if (!find_elements(static_cast<Node*>(lsecond(clause->args)), &elements) || elements == NIL)
+        return nullptr;
+    List* comparisons = NIL;
+    ListCell* cell;
+    foreach (cell, elements) {
+        Expr* comparison =
+            make_opclause(clause->opno, BOOLOID, false, static_cast<Expr*>(linitial(clause->args)),
+                          static_cast<Expr*>(lfirst(cell)), InvalidOid, clause->inputcollid);
+        set_opfuncid(reinterpret_cast<OpExpr*>(comparison));
+        comparisons = lappend(comparisons, comparison);
+    }
+    if (list_length(comparisons) == 1) return static_cast<Expr*>(linitial(comparisons));
+    return makeBoolExpr(clause->useOr ? OR_EXPR : AND_EXPR, comparisons, -1);
+}
+
 CaseExpr* as_compared_case(const OpExpr* clause) {
     for (int side = 0; side < 2 && list_length(clause->args) == 2; side++) {
         if (!IsA(list_nth(clause->args, side), CaseExpr)) continue;
@@ -694,8 +701,8 @@ CaseExpr* as_compared_case(const OpExpr* clause) {
             when->result = compare(when->result);
         }
         if (choice->defresult) choice->defresult = compare(choice->defresult);
-        choice->casetype = BOOLOID;
-        choice->casecollid = InvalidOid;
+        choice->casetype = clause->opresulttype;
+        choice->casecollid = clause->opcollid;
         return choice;
     }
     return nullptr;

@@ -26,6 +26,10 @@ struct JoinFilter {
 // The CASE of comparisons that a comparison with a CASE is; nullptr for any other.
 CaseExpr* as_compared_case(const OpExpr* clause);
 
+// x = ANY (list) is x = the first OR x = the second ...; with ALL it is AND. nullptr where the list is empty,
+// or where its elements may fail, which PostgreSQL evaluates before it compares any, or are too many.
+Expr* as_comparisons(const ScalarArrayOpExpr* clause);
+
 // Adds a condition to those that the program tests, in their order. False, and nothing done, where an engine
 // cannot evaluate it.
 bool add_condition(JoinFilter* filter, Expr* clause, const JoinSides& sides);

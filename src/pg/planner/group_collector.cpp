@@ -104,6 +104,28 @@ void take_condition_out(Node** argument, Expr** condition) {
     *condition = *condition ? make_andclause(list_make2(*condition, when->expr)) : when->expr;
 }
 
+Expr* is_true(Expr* condition) {
+    auto* test = makeNode(BooleanTest);
+    test->arg = condition;
+    test->booltesttype = IS_TRUE;
+    test->location = -1;
+    return reinterpret_cast<Expr*>(test);
+}
+
+// What PostgreSQL tests of a row that it counts, each only where those before it are true, as core evaluates
+// an argument. (An AND of them alone goes on after NULL, to what may fail.)
+Expr* tests_in_turn(const Aggref* aggref, Expr* counted) {
+    Expr* taken_out = nullptr;
+    if (aggref->args != NIL) {
+        auto* argument = reinterpret_cast<Node*>(linitial_node(TargetEntry, aggref->args)->expr);
+        take_condition_out(&argument, &taken_out);
+    }
+    List* tests = NIL;
+    for (Expr* condition : {aggref->aggfilter, taken_out})
+        if (condition) tests = lappend(tests, is_true(condition));
+    return make_ands_explicit(counted ? lappend(tests, counted) : tests);
+}
+
 }  // namespace
 
 bool is_known_aggregate(const Node* expression) {
@@ -221,18 +243,19 @@ bool GroupCollector::add_filter(Expr* condition, int* program) {
 // count(x) counts the rows in which x is not NULL. For PostgreSQL, too, it is that test which x is read for:
 // of most types there are no values that could come back.
 bool GroupCollector::add_count(const Aggref* aggref, Node* argument, Expr* condition) {
+    Expr* counted = nullptr;
     if (aggref->aggfnoid == F_COUNT_ANY) {
         auto* test = makeNode(NullTest);
         test->arg = reinterpret_cast<Expr*>(argument);
         test->nulltesttype = IS_NOT_NULL;
         test->location = -1;
         if (type_is_rowtype(exprType(argument))) return false;
-        auto* counted = reinterpret_cast<Expr*>(test);
+        counted = reinterpret_cast<Expr*>(test);
         condition = condition ? make_andclause(list_make2(condition, counted)) : counted;
     }
     int filter, column;
     return add_filter(condition, &filter) && add_part(AggregateFunction::Count, kNoNumber, filter, &column) &&
-           add_state(StateForm::Column, column) && note_arguments(condition, nullptr);
+           add_state(StateForm::Column, column) && note_arguments(tests_in_turn(aggref, counted), nullptr);
 }
 
 bool GroupCollector::add_known(const Aggref* aggref, Node* argument, Expr* condition) {
