@@ -15,6 +15,7 @@ namespace gpujoin {
 namespace {
 
 constexpr uint64_t kMinimumWorkingSet = 1u << 20;
+constexpr uint64_t kBatchesOnDevice = 256u << 20;
 
 }  // namespace
 
@@ -307,14 +308,20 @@ void Session::forget_gone() {
     });
 }
 
+// Rows of a batch and their results lie there, too, which main memory has blocks for: without room for these a
+// join would fail that has begun to give results.
+uint64_t Session::most_on(const Device& device) const {
+    const uint64_t limit = device.memory.limit();
+    return most_memory_ < limit ? std::min(limit, most_memory_ + kBatchesOnDevice) : limit;
+}
+
 void Session::use_device(Device& device) {
     if (device_) device_->sessions--;
     device_ = &device;
     device_->sessions++;
     device_memory_.reset();
     if (!device.is_cpu())
-        device_memory_ =
-            std::make_unique<Ledger>(std::min(device.memory.limit(), most_memory_), &device.memory);
+        device_memory_ = std::make_unique<Ledger>(most_on(device), &device.memory);
 }
 
 Limits Session::limits_on(Device& device) {
