@@ -323,9 +323,11 @@ void forget_kept_form(const ChunkKey& table, const ChunkColumn& column) {
     SpinLockAcquire(&known->lock);
     if (const KnownTable* place = find(table)) {
         const uint64 form = hash_of_form(place, column);
-        for (uint64& known_form : known->forms[form % kFormSets])
-            if (known_form == form) known_form = 0;
-        known->losses++;
+        for (uint64& known_form : known->forms[form % kFormSets]) {
+            if (known_form != form) continue;
+            known_form = 0;
+            known->losses++;
+        }
     }
     SpinLockRelease(&known->lock);
 }

@@ -106,6 +106,11 @@ ok( wait_until(
 	'until they are kept');
 is("$in_vain $different", '0 0', 'and no plan reads them as if they were');
 
+unlike($node->safe_psql('postgres', "SELECT string_agg(reason, '; ') FROM gpujoin_why('SELECT a.i FROM visit AS a JOIN visit AS b ON a.i <> b.i')"), qr/has not asked/,
+	'a query that may be planned anew is explained');
+is($node->safe_psql('postgres', "BEGIN READ ONLY; SET gpujoin.encode_cost = 1; SELECT '1'; EXPLAIN (COSTS OFF) SELECT x.* FROM ($days) AS x JOIN LATERAL (SELECT * FROM ten FOR UPDATE) AS t ON true; COMMIT") =~ /^1$/m, 1,
+	'plans that lock rows are shown in transactions that may not');
+
 # A statement that cannot be asked for is run by that plan, and its scans ask.
 $node->safe_psql('postgres', 'SELECT gpujoin_forget(); CREATE TABLE target (k integer, c bigint, s bigint)');
 ok( wait_until(

@@ -2,8 +2,10 @@
 // here: EXPLAIN and EvalPlanQual start plans that they may never run.
 #include "pg/executor/spec.h"
 #include "pg/allocate.h"
+#include "pg/executor/kept_proof.h"
 #include "pg/executor/parallel_rescan.h"
 #include "pg/executor/state.h"
+#include "pg/keep_requests.h"
 
 extern "C" {
 #include "access/sysattr.h"
@@ -251,6 +253,16 @@ void use_kept_rows(Side* side, const Plan* plan, EState* estate) {
             side->parts[i].kept = kept_source_create(heap, &side->writer, estate);
 }
 
+// The plan counts on kept rows, which the scan does not take, whatever is kept.
+void tell_of_unkept(const Side* side) {
+    for (int i = 0; i < side->part_count; i++) {
+        const SidePart* part = &side->parts[i];
+        if (part->kept || !IsA(part->plan, SeqScanState)) continue;
+        Relation relation = reinterpret_cast<const ScanState*>(part->plan)->ss_currentRelation;
+        asking_scans->lacking.add(chunk_key(relation, 0));
+    }
+}
+
 }  // namespace
 
 void begin_node(CustomScanState* node, EState* estate, int eflags) {
@@ -275,6 +287,7 @@ void begin_node(CustomScanState* node, EState* estate, int eflags) {
     probe->can_be_reread = !probe->reads_on_demand && !shares_scans(probe->side.plan);
     if (!probe->reads_on_demand && !state->plan.has_dear_conditions) side_choose_source(&probe->side);
     if (state->plan.groups || probe->carries) use_kept_rows(&probe->side, node->ss.ps.plan, estate);
+    if (asking_scans && state->plan.may_carry) tell_of_unkept(&probe->side);
     for (int i = 0; i < state->plan.stage_count; i++) {
         Side* build = &state->stages[i].build;
         choose_build_source(state, build);

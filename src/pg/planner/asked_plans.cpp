@@ -39,7 +39,9 @@ bool reads_tables_alone(const Plan* plan) {
     return true;
 }
 
+// Those that lock rows are not started, which EXPLAIN shows in read-only transactions, too.
 bool may_be_started(const PlannedStmt* statement) {
+    if (statement->rowMarks != NIL) return false;
     if (!ActiveSnapshotSet() || !may_read_tables_of(statement) || !reads_tables_alone(statement->planTree))
         return false;
     ListCell* cell;

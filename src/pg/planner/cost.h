@@ -106,8 +106,8 @@ Path* cheapest_build_scan(PlannerInfo* root, RelOptInfo* rel);
 Path* cheapest_source_scan(PlannerInfo* root, RelOptInfo* rel);
 Path* cheapest_probe_scan(PlannerInfo* root, RelOptInfo* rel);
 
-// Whether the only join of a node takes kept rows of its probe input, whose columns then come back with the
-// results. clauses: nullptr where they are not known yet.
+// Whether the last join of a node lets it take kept rows of its probe input, whose columns then come back
+// with the results.
 bool can_carry_kept_rows(const PlannerInfo* root, JoinKind kind, const JoinClauses* clauses, Sharing sharing);
 
 // Whether a LIMIT, EXISTS or cursor above may stop the join early: nothing below that takes all of its rows

@@ -185,8 +185,10 @@ PlanData plan_data_of(PlannerInfo* root, const GpuJoinPath* path, const List* ch
     PlanData data = {};
     data.estimated_probe_rows = static_cast<Path*>(linitial(path->path.custom_paths))->rows *
                                 (chain->sharing == Sharing::OneBuild ? parallel_shares(chain->workers) : 1);
-    data.has_dear_conditions = !path->groups && tests_dear_conditions(root, probe);
-    data.may_carry = !path->groups && (setting_carry || takes_kept_rows(root, chain));
+    const bool takes_kept = !path->groups && takes_kept_rows(root, chain);
+    // All rows are wanted then: it is read from its pages, since only such a scan has kept rows.
+    data.has_dear_conditions = !path->groups && !takes_kept && tests_dear_conditions(root, probe);
+    data.may_carry = !path->groups && (setting_carry || takes_kept);
     data.is_bounded = !path->groups && is_bounded(root);
     data.costs = path->costs;
     data.stage_count = chain->length;

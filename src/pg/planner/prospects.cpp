@@ -278,17 +278,24 @@ Planned plan_that_may_keep(Query* query, const char* text, int options, ParamLis
     const bool may_be_started = setting_keep_in_background && !IsParallelWorker() && may_ask_for(query);
     begun.may_be_asked = may_be_started && !begun.is_only_explained && !begun.is_generic;
     TableSet lacking = {};
+    const Query* const recorded = query;  // of these, all that is planned in its place
     for (int left = may_be_started ? kMostAttempts : 0;; left--) {
-        Query* given = left > 0 ? static_cast<Query*>(copyObjectImpl(query)) : query;
-        Planned made = plan_without(lacking, given, text, options, parameters, begun);
-        if (left == 0) return made;
-        if (made.queries.is_asked) {
-            if (!ask_keeper_for(made.statement, text, parameters)) return made;
-        } else {
+        Query* copy = left > 0 ? static_cast<Query*>(copyObjectImpl(query)) : nullptr;
+        Planned made = plan_without(lacking, query, text, options, parameters, begun);
+        bool is_last = !copy;
+        if (!is_last && made.queries.is_asked) {
+            is_last = !ask_keeper_for(made.statement, text, parameters);
+        } else if (!is_last) {
             const TableSet more = find_lacking(made.statement, text, parameters, made.queries);
-            if (more.count == 0) return made;
             std::for_each_n(more.tables, more.count, [&](const ChunkKey& table) { lacking.add(table); });
+            is_last = more.count == 0;
         }
+        if (is_last) {
+            record_also(query, recorded);
+            return made;
+        }
+        record_also(query, copy);
+        query = copy;
         begun.may_pretend = begun.may_be_asked = false;
     }
 }
