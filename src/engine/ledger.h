@@ -24,7 +24,8 @@ class Ledger {
     bool charge(uint64_t bytes) {
         uint64_t used = used_.load(std::memory_order_relaxed);
         do {
-            if (bytes > limit_ || used > limit_ - bytes) return false;
+            const uint64_t limit = limit_.load(std::memory_order_relaxed);
+            if (bytes > limit || used > limit - bytes) return false;
         } while (!used_.compare_exchange_weak(used, used + bytes));
         if (parent_ && !parent_->charge(bytes) && !borrow(bytes)) {
             used_.fetch_sub(bytes);
@@ -43,7 +44,9 @@ class Ledger {
 
     uint64_t used() const { return used_.load(); }
     uint64_t peak() const { return peak_.load(); }
-    uint64_t limit() const { return limit_; }
+    uint64_t limit() const { return limit_.load(); }
+    // From now on it may be charged so much more.
+    void extend(uint64_t bytes) { limit_.fetch_add(bytes); }
 
   private:
     // Within the allowance. borrowed_ never says more than the reserve is charged with.
@@ -67,7 +70,7 @@ class Ledger {
         if (parent_) parent_->release(bytes - returned);
     }
 
-    const uint64_t limit_;
+    std::atomic<uint64_t> limit_;
     Ledger* const parent_;
     Ledger* const reserve_ = nullptr;
     const uint64_t allowance_ = 0;

@@ -114,7 +114,11 @@ std::string Session::name() const {
 
 // Without stages there is nothing to build.
 void Session::note_sealed() {
-    if (std::ranges::all_of(stages_, &Stage::is_sealed)) phase_ = Phase::Sealed;
+    if (phase_ == Phase::Sealed || !std::ranges::all_of(stages_, &Stage::is_sealed)) return;
+    phase_ = Phase::Sealed;
+    // Rows of a batch and their results lie there, too, which main memory has blocks for: without room for
+    // these a join would fail that has begun to give results.
+    if (device_memory_ && most_memory_ < device_->memory.limit()) device_memory_->extend(kBatchesOnDevice);
 }
 
 // Starts whatever can be started. Called after every change; never waits. A session that there is no memory
@@ -308,20 +312,14 @@ void Session::forget_gone() {
     });
 }
 
-// Rows of a batch and their results lie there, too, which main memory has blocks for: without room for these a
-// join would fail that has begun to give results.
-uint64_t Session::most_on(const Device& device) const {
-    const uint64_t limit = device.memory.limit();
-    return most_memory_ < limit ? std::min(limit, most_memory_ + kBatchesOnDevice) : limit;
-}
-
 void Session::use_device(Device& device) {
     if (device_) device_->sessions--;
     device_ = &device;
     device_->sessions++;
     device_memory_.reset();
     if (!device.is_cpu())
-        device_memory_ = std::make_unique<Ledger>(most_on(device), &device.memory);
+        device_memory_ =
+            std::make_unique<Ledger>(std::min(device.memory.limit(), most_memory_), &device.memory);
 }
 
 Limits Session::limits_on(Device& device) {

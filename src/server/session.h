@@ -178,7 +178,6 @@ class Session {
     void start_move();
     void start_winding_down();
     void forget_gone();
-    uint64_t most_on(const Device& device) const;
     void use_device(Device& device);
     Limits limits_on(Device& device);
 
