@@ -85,11 +85,14 @@ SELECT count(*), max(a.t || b.t) IS NOT NULL AS t FROM line AS a JOIN line AS b 
 SELECT joins, failed, cancelled, partitions FROM news();
 RESET temp_file_limit;
 RESET gpujoin.max_join_memory;
--- Kept columns: chunks, and blocks that were not read.
+-- Kept columns: chunks, and blocks that were not read. From PostgreSQL 16 on a table may end with blocks that nothing is known of.
 SET gpujoin.aggregate = on;
-SELECT gpujoin_keep('line') > 0 AS keeps;
+SET client_min_messages = warning;
+SELECT gpujoin_keep('line') AS kept \gset
+RESET client_min_messages;
+SELECT :kept > 300 AS keeps;
 SELECT k, sum(v) FROM line GROUP BY k ORDER BY k LIMIT 1;
-SELECT joins, aggregates, probe_rows, kept_chunks, kept_blocks = (SELECT relpages FROM pg_class WHERE relname = 'line') AS kept_blocks FROM news();
+SELECT joins, aggregates, probe_rows, kept_chunks, kept_blocks = :kept AS kept_blocks FROM news();
 SET gpujoin.aggregate = off;
 
 -- What an error ends, what is cancelled, and what is given up with its transaction.

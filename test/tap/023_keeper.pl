@@ -90,7 +90,8 @@ $node->safe_psql('postgres', "CREATE TABLE day AS SELECT i, i % 40 AS k, date '2
 $node->safe_psql('postgres', 'VACUUM ANALYZE day');
 my $days = 'SELECT k, count(*) AS c, sum(i) AS s FROM day WHERE d < \'2023-01-01\' GROUP BY k';
 my $months = 'SELECT extract(month FROM d) AS k, count(*) AS c, sum(i) AS s FROM day JOIN ten ON k = m GROUP BY 1';
-my $all = qr/Kept(?: Build)?: 2 of 2 chunks, blocks read 0/;
+# (From PostgreSQL 16 on the table may end with some blocks that nothing is known of.)
+my $all = qr/Kept(?: Build)?: 2 of 2 chunks, blocks read \d?\d\b/;
 my $in_vain = 0;
 sub dear { return $node->safe_psql('postgres', "SET gpujoin.encode_cost = 1; $_[0]"); }
 ok(wait_until(sub { dear($days); dear("EXPLAIN (ANALYZE) $days") =~ $all }), 'days are kept');

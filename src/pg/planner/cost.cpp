@@ -70,6 +70,7 @@ namespace {
 constexpr double kMegabyte = 1024.0 * 1024.0;
 constexpr double kNanosecondsPerUnit = 5000;
 constexpr double kDirectReadShare = 0.35;  // of cpu_tuple_cost, for a row that is read from its page
+constexpr int kLittleMemoryMb = 64;        // for kept rows that are probed with, of a join
 constexpr double kKeptRow = 0.0003;        // a row of a table whose columns are kept
 constexpr double kCopyCost = 10;           // a megabyte copied by the executor
 constexpr double kExposed = 0.25;          // of transfer and probing: the rest is hidden behind reading
@@ -444,6 +445,8 @@ bool is_bounded(const PlannerInfo* root) {
 bool can_carry_kept_rows(const PlannerInfo* root, JoinKind kind, const JoinClauses* clauses,
                          Sharing sharing) {
     if (sharing == Sharing::Probe || is_bounded(root) || rows_of(kind).scans_build()) return false;
+    const bool has_little = setting_max_join_memory > 0 && setting_max_join_memory < kLittleMemoryMb;
+    if (sharing != Sharing::Nothing && has_little) return false;  // a parallel join cannot begin again
     return kind == JoinKind::Inner || !needs_columns(clauses);
 }
 
