@@ -101,10 +101,12 @@ Cost set_up_cost(const EngineCosts& engine);
 Cost reading_cost(const Path* input);
 // The cheapest way for one process to read a relation, if what is kept of it need not be read: by a
 // sequential scan, where core has found another path cheaper; also where it has found a scan by workers
-// cheaper, and the table is small and may be kept from now on. Of a source, only below groups.
+// cheaper, and the table is small and may be kept from now on.
 Path* cheapest_build_scan(PlannerInfo* root, RelOptInfo* rel);
-Path* cheapest_source_scan(PlannerInfo* root, RelOptInfo* rel);
+// The same of a probe input, but only where rows of it are kept; and of the source of a chain, which is like
+// a build side where there are groups above.
 Path* cheapest_probe_scan(PlannerInfo* root, RelOptInfo* rel);
+Path* cheapest_source_scan(PlannerInfo* root, RelOptInfo* rel);
 
 // Whether the last join of a node lets it take kept rows of its probe input, whose columns then come back
 // with the results.
