@@ -9,9 +9,11 @@
 
 #include <utility>
 
+#include "pg/allocate.h"
 #include "pg/compat.h"
 #include "pg/planner/core_paths.h"
 #include "pg/planner/cost.h"
+#include "pg/planner/path_copy.h"
 #include "pg/planner/relation_notes.h"
 
 extern "C" {
@@ -74,6 +76,12 @@ struct PathLists {
     List* partial;
 };
 
+// Of one pair: its inputs have all their paths when it is tried, so that these are made once.
+struct HashJoins {
+    const JoinPair* pair;
+    PathLists paths;
+};
+
 void exchange(RelOptInfo* joinrel, PathLists* lists) {
     std::swap(joinrel->pathlist, lists->serial);
     std::swap(joinrel->partial_pathlist, lists->partial);
@@ -96,17 +104,40 @@ PathLists paths_without_loops(const JoinPair& pair) {
     return lists;
 }
 
-// Whether there are hash joins in the list that cost hardly more than the loop, in its order. They are added.
+List* hash_joins_of(const List* paths) {
+    List* found = NIL;
+    ListCell* cell;
+    foreach (cell, paths) {
+        auto* path = static_cast<Path*>(lfirst(cell));
+        if (IsA(path, HashPath) && !PATH_REQ_OUTER(path) && !has_disabled_nodes(path))
+            found = lappend(found, path);
+    }
+    return found;
+}
+
+const PathLists& hash_joins_of(RelationNotes* notes, const JoinPair* pair) {
+    ListCell* cell;
+    foreach (cell, notes->hash_joins) {
+        const auto* known = static_cast<const HashJoins*>(lfirst(cell));
+        if (known->pair == pair) return known->paths;
+    }
+    const PathLists made = paths_without_loops(*pair);
+    auto* joins = unset<HashJoins>();
+    *joins = {pair, {hash_joins_of(made.serial), hash_joins_of(made.partial)}};
+    notes->hash_joins = lappend(notes->hash_joins, joins);
+    return joins->paths;
+}
+
+// Whether there are joins in the list that cost hardly more than the loop, in its order. Copies are added.
 bool add_hash_joins(RelOptInfo* joinrel, const List* paths, bool is_partial, const Path* loop) {
     const Cost sorting = loop->pathkeys == NIL ? 0 : sorting_cost(loop->rows);
     bool has_any = false;
     ListCell* cell;
     foreach (cell, paths) {
-        auto* path = static_cast<Path*>(lfirst(cell));
-        if (!IsA(path, HashPath) || PATH_REQ_OUTER(path) || has_disabled_nodes(path)) continue;
+        const auto* path = static_cast<const Path*>(lfirst(cell));
         if (path->total_cost + sorting > kHardly * loop->total_cost) continue;
         has_any = true;
-        add(joinrel, path, is_partial);
+        add(joinrel, copy_of(path), is_partial);
     }
     return has_any;
 }
@@ -121,16 +152,16 @@ Path* find_blind_loop(const List* paths, const List* but) {
 }
 
 // Of the loops of one kind. Adding a path may free others of the list, so that it is searched anew each time.
-void replace(const RelationNotes* notes, RelOptInfo* joinrel, bool is_partial) {
+void replace(RelationNotes* notes, RelOptInfo* joinrel, bool is_partial) {
     List* judged = NIL;
     List*& paths = is_partial ? joinrel->partial_pathlist : joinrel->pathlist;
     while (Path* loop = find_blind_loop(paths, judged)) {
         const JoinPair* pair = pair_of(notes, reinterpret_cast<JoinPath*>(loop));
         judged = lappend(judged, loop);
         if (!pair || is_cut_short(pair->root, joinrel)) continue;
-        const PathLists made = paths_without_loops(*pair);
+        const PathLists& joins = hash_joins_of(notes, pair);
         paths = list_delete_ptr(paths, loop);
-        if (!add_hash_joins(joinrel, is_partial ? made.partial : made.serial, is_partial, loop))
+        if (!add_hash_joins(joinrel, is_partial ? joins.partial : joins.serial, is_partial, loop))
             add(joinrel, loop, is_partial);
     }
 }
@@ -138,7 +169,7 @@ void replace(const RelationNotes* notes, RelOptInfo* joinrel, bool is_partial) {
 }  // namespace
 
 void replace_blind_loops(RelOptInfo* joinrel) {
-    const RelationNotes* notes = find_notes(joinrel);
+    RelationNotes* notes = find_notes(joinrel);
     if (!notes || joinrel->fdwroutine || !enable_nestloop || !enable_hashjoin) return;
     for (bool is_partial : {false, true}) replace(notes, joinrel, is_partial);
 }

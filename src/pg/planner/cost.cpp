@@ -35,6 +35,10 @@
 // cost as core says: nothing is saved on them, or a serial GPU Join would seem to read as quickly as eight of
 // core's workers.
 //
+// But core charges each of several processes for all pages, though they share them, and what core does beside
+// reading takes as long as that; so that one process seems to be as quick as five where we do little beside.
+// What it takes longer is told apart (lone_reading), since it does not count next to plans of one process.
+//
 // Rows whose columns are kept (docs/design.md) are neither read nor encoded: below aggregates they are
 // charged kKeptRow, whether they meet the conditions or not.
 //
@@ -62,6 +66,7 @@ extern "C" {
 #include "optimizer/pathnode.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/spccache.h"
 }
 
 namespace gpujoin {
@@ -250,6 +255,16 @@ double rows_read_directly(const Path* child) {
 Cost read_saving(const Path* child) {
     if (!is_read_directly(child)) return 0;
     return (1 - kDirectReadShare) * cpu_tuple_cost * rows_read_directly(child);
+}
+
+// Of a table's pages, that part which several processes would share.
+Cost lone_reading_cost(const Path* input) {
+    const RelOptInfo* rel = input->parent;
+    if (input->parallel_workers > 0 || input->pathtype != T_SeqScan || rel->partial_pathlist == NIL) return 0;
+    const auto* shared = static_cast<const Path*>(linitial(rel->partial_pathlist));
+    double page_cost;
+    get_tablespace_page_costs(rel->reltablespace, nullptr, &page_cost);
+    return page_cost * rel->pages * (1 - 1 / parallel_shares(shared->parallel_workers));
 }
 
 Cost condition_cost(PlannerInfo* root, const JoinClauses* clauses, QualCost* condition) {
@@ -467,6 +482,7 @@ ChainCosts estimate_source(PlannerInfo* root, const Path* probe, int workers, co
     costs.terms.cost[kSetUpTerm] = setting_startup_cost;
     costs.terms.cost[kWorkersTerm] = workers > 0 ? set_up_cost(engine) : 0;
     costs.terms.cost[kReadProbeTerm] = reading_cost(probe);
+    costs.lone_source = lone_reading_cost(probe);
     return costs;
 }
 
@@ -496,8 +512,9 @@ ChainCosts estimate_chain(PlannerInfo* root, const JoinInputs& inputs, const Eng
     Cost read = reading_cost(inputs.build);
     Cost encode = encode_cost(build_rows, facts.build_keys) + encode_cost(build_rows, output);
     Cost transfer = built_rows * (facts.build_keys.bytes + output.bytes) / kMegabyte * engine.megabyte;
-    if (inputs.sharing != Sharing::Probe)  // workers may not decide for themselves what they can use
-        spare_kept_rows(inputs.build, kept_share_of(root, inputs.build), {&read, &encode, &transfer});
+    const double kept = inputs.sharing != Sharing::Probe ? kept_share_of(root, inputs.build) : 0;
+    spare_kept_rows(inputs.build, kept, {&read, &encode, &transfer});
+    if (inputs.workers == 0) costs.lone_builds += (1 - kept) * lone_reading_cost(inputs.build);
     terms[kReadBuildTerm] += read;
     terms[kEncodeBuildTerm] += encode;
     terms[kTransferBuildTerm] += transfer;
@@ -512,11 +529,15 @@ ChainCosts estimate_chain(PlannerInfo* root, const JoinInputs& inputs, const Eng
 
 namespace {
 
-// What is kept of the probe input comes back with the results.
-void carry_kept_rows(const PlannerInfo* root, const JoinInputs& inputs, const ChainCosts& chain,
-                     const EngineCosts& engine, CostTerms* terms) {
+bool carries_kept_rows(const PlannerInfo* root, const JoinInputs& inputs, const ChainCosts& chain) {
     const JoinFacts& facts = *inputs.facts;
-    if (chain.kept == 0 || !can_carry_kept_rows(root, facts.kind, facts.clauses, inputs.sharing)) return;
+    return chain.kept > 0 && can_carry_kept_rows(root, facts.kind, facts.clauses, inputs.sharing);
+}
+
+// What is kept of the probe input comes back with the results.
+void carry_kept_rows(const JoinInputs& inputs, const ChainCosts& chain, const EngineCosts& engine,
+                     CostTerms* terms) {
+    const JoinFacts& facts = *inputs.facts;
     spare_kept_source(inputs.probe, chain.kept, terms);
     const double width =
         inputs.before ? wanted_shape(inputs.probe->pathtarget).bytes : facts.probe_columns.bytes;
@@ -541,7 +562,9 @@ JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const Jo
                     inputs.before ? wanted_shape(inputs.probe->pathtarget) : inputs.facts->probe_columns);
     terms[kTransferProbeTerm] +=
         chain.rows * chain.output.bytes * parallel_shares(inputs.workers) / kMegabyte * engine.megabyte;
-    carry_kept_rows(root, inputs, chain, engine, &estimate.terms);
+    const bool carries = carries_kept_rows(root, inputs, chain);
+    if (carries) carry_kept_rows(inputs, chain, engine, &estimate.terms);
+    estimate.lone_reading = chain.lone_source * (carries ? 1 - chain.kept : 1) + chain.lone_builds;
     terms[kEmissionTerm] =
         chain.rows * (setting_emit_cost + condition.per_tuple) + inputs.rows * target->cost.per_tuple;
 

@@ -60,6 +60,10 @@ constexpr double kFewestSourceRows = 10000;
 // pages must be cheaper by more than costs are wrong, and groups, where they are made twice, are charged for.
 constexpr double kClearlyCheaper = 0.85;
 constexpr double kCostOfGroup = 0.08;
+// Of each state that is written and read again, as those of numeric sums are.
+constexpr double kCostOfState = 0.17;
+// So many rows of a group are too few for it to be made twice.
+constexpr double kFewRowsOfGroup = 2;
 constexpr double kBytesOfGroup = 150;  // about, in the engine's tables
 
 // By how much the costs of reading a table's pages directly are too high, at least.
@@ -421,14 +425,37 @@ Cost fetching_cost(const Path* path) {
 }
 
 // input: of the node that makes the groups, for which each costs so much.
-bool is_worthwhile(const GroupCall& call, const Chain* chain, const Path* input, double cost_of_group) {
-    if (setting_force || chain->length > 0) return true;
+bool is_clearly_cheaper(const GroupCall& call, const Chain* chain, const Path* input, double cost_of_group) {
     Cost fetching = fetching_cost(chain->probe);
     Cost cost = input->total_cost + cost_of_group * input->rows - fetching * (1 - chain->costs.kept);
     ListCell* cell;
     foreach (cell, call.grouped->pathlist)
         if (cost > kClearlyCheaper * (static_cast<Path*>(lfirst(cell))->total_cost - fetching)) return false;
     return true;
+}
+
+bool is_worthwhile(const GroupCall& call, const Chain* chain, const Path* input, double cost_of_group) {
+    return setting_force || chain->length > 0 || is_clearly_cheaper(call, chain, input, cost_of_group);
+}
+
+double cost_of_partial_group(const GroupCall& call) {
+    double cost = kCostOfGroup;
+    ListCell* cell;
+    foreach (cell, call.target->exprs) {
+        const auto* column = static_cast<const Node*>(lfirst(cell));
+        if (IsA(column, Aggref) && exprType(column) == BYTEAOID) cost += kCostOfState;
+    }
+    return cost;
+}
+
+// Groups of the rows that each of several processes has are made again of those. Where there are hardly fewer
+// of them than rows, that is what it takes, and their number is as uncertain as that of a join's rows.
+bool is_worthwhile_in_parallel(const GroupCall& call, const Chain* chain, const Path* gather) {
+    const double cost = cost_of_partial_group(call);
+    const bool has_few_groups =
+        kFewRowsOfGroup * call.groups <= chain->costs.rows * parallel_shares(chain->workers);
+    return has_few_groups ? is_worthwhile(call, chain, gather, kCostOfGroup)
+                          : setting_force || is_clearly_cheaper(call, chain, gather, cost);
 }
 
 void add_serial(const GroupCall& call, RelOptInfo* input, RelOptInfo* partial_rel, bool* has_made_way) {
@@ -457,7 +484,7 @@ void add_parallel(const GroupCall& call, RelOptInfo* input, RelOptInfo* partial_
     double rows = path->rows * parallel_shares(chain->workers);
     auto* gather = reinterpret_cast<Path*>(
         create_gather_path(call.root, partial_rel, path, path->pathtarget, nullptr, &rows));
-    const bool wins = is_worthwhile(call, chain, gather, kCostOfGroup);
+    const bool wins = is_worthwhile_in_parallel(call, chain, gather);
     if (wins) make_way(call, input, chain, gather, has_made_way);
     add_final_paths(call, gather, wins);
     Path* merge = wins ? merge_sorted_groups(call.root, path, rows) : nullptr;
@@ -539,7 +566,7 @@ void propose_groups(PlannerInfo* root, RelOptInfo* input, RelOptInfo* output,
     call.may_repeat = call.groups * kBytesOfGroup > static_cast<double>(server.engine_memory) / 2;
     call.engine = engine_costs(server.rates);
     if (call.distinct && call.may_repeat && !setting_force) return refuse_whole(grouping, verdict);
-    charge_for_comparing(root, output);
+    charge_for_comparing(root, input, output);
     add_grouped_paths(call, input);
 }
 

@@ -44,6 +44,8 @@ struct ChainCosts {
     RowShape output;      // that they have of build sides
     double server_bytes;  // of all build sides
     double kept;          // the share of the source that need not be read, where its columns go all the way
+    Cost lone_source;     // what it takes beyond that to read the source, and build sides, in one process: of
+    Cost lone_builds;     // the former all is spared that need not be read
 };
 
 // A chain of joins, as its last stage and what comes before that. Lives as long as the join relation whose

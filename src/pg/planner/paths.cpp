@@ -104,18 +104,26 @@ JoinEstimate estimate(const JoinCall& call, const JoinInputs& inputs) {
 // Of the cost of core's own path for the same rows: what is expected to gain less is not worth what may turn
 // out to be otherwise, such as the order of joins that comes with it.
 constexpr double kGain = 0.02;
+// Of paths in several processes, which are there to be gathered: core's are about as quick where a few rows
+// are looked up in a small table.
+constexpr double kPartialGain = 0.1;
 
 bool gains(const JoinCall& call, const JoinInputs& inputs, Cost total) {
-    const List* paths = inputs.workers > 0 ? call.joinrel->partial_pathlist : call.joinrel->pathlist;
+    const bool is_partial = inputs.workers > 0;
+    const List* paths = is_partial ? call.joinrel->partial_pathlist : call.joinrel->pathlist;
+    const double least = is_partial ? kPartialGain : kGain;
     ListCell* cell;
     foreach (cell, paths) {
         const auto* path = static_cast<const Path*>(lfirst(cell));
-        if (PATH_REQ_OUTER(path) || total <= (1 - kGain) * path->total_cost) continue;
+        if (PATH_REQ_OUTER(path) || total <= (1 - least) * path->total_cost) continue;
         if (call.root->tuple_fraction > 0) continue;  // what it takes up to the first rows may count
         if (!quick_facts_of(path).has_gpu_join) return false;
     }
     return true;
 }
+
+// Next to core's own path: enough to be taken in its place.
+constexpr double kBarelyLess = 0.97;
 
 // Whether a path of these costs might stay, of those that core has.
 bool may_stay(const JoinCall& call, const JoinInputs& inputs, const JoinEstimate& cost) {
@@ -123,6 +131,21 @@ bool may_stay(const JoinCall& call, const JoinInputs& inputs, const JoinEstimate
     if (!gains(call, inputs, cost.total_cost)) return false;
     return inputs.workers == 0 ? passes_precheck(call.joinrel, cost.startup_cost, cost.total_cost)
                                : passes_partial_precheck(call.joinrel, cost.total_cost);
+}
+
+// What one process reads alone counts next to plans in which several do, and not next to core's plans of one.
+void charge_for_reading_alone(const JoinCall& call, JoinEstimate* cost) {
+    Cost most = cost->total_cost + cost->lone_reading;
+    ListCell* cell;
+    foreach (cell, call.joinrel->pathlist) {
+        const auto* path = static_cast<const Path*>(lfirst(cell));
+        const PathFacts facts = quick_facts_of(path);
+        if (PATH_REQ_OUTER(path) || facts.has_gpu_join || facts.gathers) continue;
+        most = std::min(most, kBarelyLess * path->total_cost);
+    }
+    const Cost charged = std::max<Cost>(most - cost->total_cost, 0);
+    cost->startup_cost += charged;
+    cost->total_cost += charged;
 }
 
 // A join on ranges alone that a nested loop with an index would do better.
@@ -428,6 +451,7 @@ GpuJoinPath* make_chain_path(const Chain* chain) {
 void add_join_path(const JoinCall& call, const JoinInputs& inputs) {
     JoinEstimate cost = estimate(call, inputs);
     if (!fits_server(call, cost.server_bytes)) return refuse_memory(call, cost.server_bytes);
+    if (!setting_force && inputs.workers == 0) charge_for_reading_alone(call, &cost);
     if (call.verdict) return note_cost(call.verdict, inputs.workers > 0, cost.startup_cost, cost.total_cost);
     // Where a table is written, what is above needs more than the bare path (see row_identity.h).
     const bool is_steady_chain = inputs.before && call.target == call.joinrel->reltarget &&

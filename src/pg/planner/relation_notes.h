@@ -18,6 +18,7 @@ struct RelationNotes {
     bool is_above_loops;       // paths of what it is made of may have nested loops in them
     bool differs;              // has paths that are, or contain, ours
     CorePaths* core;           // those, once they were asked for (see core_paths.h)
+    List* hash_joins;          // HashJoins, of pairs that gave nested loops (see blind_loops.cpp)
     List* foreign;             // copies of paths that core makes but once
     List* lookup_keys;         // LookupKeys, of its paths that look rows up (see lookups.cpp)
     PathsAside* aside;         // of ours that are left out at present (see rivals.h)

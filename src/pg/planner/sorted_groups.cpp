@@ -1,6 +1,7 @@
 // See sorted_groups.h.
 #include "pg/planner/sorted_groups.h"
 
+#include "pg/allocate.h"
 #include "pg/compat.h"
 #include "pg/planner/cost.h"
 #include "pg/planner/path_facts.h"
@@ -46,6 +47,37 @@ const Path* input_of_groups(const Path* path) {
     }
 }
 
+template <typename Node>
+Path* copy_over(const Path* path, Path* input) {
+    auto* copy = unset<Node>();
+    *copy = *reinterpret_cast<const Node*>(path);
+    copy->subpath = input;
+    return &copy->path;
+}
+
+// A path of groups over another input of the same rows.
+Path* copy_over_input(const Path* path, Path* input) {
+    const Path* before = input_of_groups(path);
+    Path* copy = IsA(path, AggPath)     ? copy_over<AggPath>(path, input)
+                 : IsA(path, GroupPath) ? copy_over<GroupPath>(path, input)
+                                        : copy_over<GroupingSetsPath>(path, input);
+    copy->parallel_safe = copy->parallel_safe && input->parallel_safe;
+    copy->startup_cost += input->startup_cost - before->startup_cost;
+    copy->total_cost += input->total_cost - before->total_cost;
+    return copy;
+}
+
+// Rows that several processes have sorted a part of each.
+Path* find_merged(const PlannerInfo* root, const RelOptInfo* rel) {
+    ListCell* cell;
+    foreach (cell, rel->pathlist) {
+        auto* path = static_cast<Path*>(lfirst(cell));
+        if (!IsA(path, GatherMergePath) || PATH_REQ_OUTER(path)) continue;
+        if (pathkeys_contained_in(root->group_pathkeys, path->pathkeys)) return path;
+    }
+    return nullptr;
+}
+
 bool sorts_rows_of_gpu_join(const Path* path) {
     const Path* input = input_of_groups(path);
     if (!input || !IsA(input, SortPath)) return false;
@@ -53,17 +85,28 @@ bool sorts_rows_of_gpu_join(const Path* path) {
     return facts.has_gpu_join && !facts.gathers;
 }
 
+Path* over_merged(const PlannerInfo* root, const Path* path, Path* merged) {
+    Path* copy = copy_over_input(path, merged);
+    const int workers = reinterpret_cast<const GatherMergePath*>(merged)->num_workers;
+    const Cost comparing = comparing_cost(root, merged->rows / parallel_shares(workers));
+    copy->startup_cost += comparing;
+    copy->total_cost += comparing;
+    return copy;
+}
+
 }  // namespace
 
-// Put in again, as their list is in the order of costs.
-void charge_for_comparing(PlannerInfo* root, RelOptInfo* grouped) {
+// Put in again, as their list is in the order of costs. What is merged may have been left out, as dearer.
+void charge_for_comparing(PlannerInfo* root, const RelOptInfo* input, RelOptInfo* grouped) {
     if (count_collated(root->group_pathkeys) == 0) return;
+    Path* merged = find_merged(root, input);
     List* charged = NIL;
     ListCell* cell;
     foreach (cell, grouped->pathlist) {
         auto* path = static_cast<Path*>(lfirst(cell));
         if (!sorts_rows_of_gpu_join(path)) continue;
         const Cost comparing = comparing_cost(root, input_of_groups(path)->rows);
+        if (merged) charged = lappend(charged, over_merged(root, path, merged));
         path->startup_cost += comparing;
         path->total_cost += comparing;
         charged = lappend(charged, path);

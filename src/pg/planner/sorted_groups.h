@@ -14,7 +14,7 @@ namespace gpujoin {
 Path* sort_groups(PlannerInfo* root, Path* partial);
 
 // Charges core's paths, too, that sort rows of a GPU Join in one process to group them.
-void charge_for_comparing(PlannerInfo* root, RelOptInfo* grouped);
+void charge_for_comparing(PlannerInfo* root, const RelOptInfo* input, RelOptInfo* grouped);
 
 // Of a path of several processes, each of which sorts its own; nullptr where that needs no order.
 Path* merge_sorted_groups(PlannerInfo* root, Path* partial, double rows);
