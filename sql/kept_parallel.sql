@@ -85,5 +85,25 @@ SELECT bool_or(line LIKE '%Parallel Seq Scan on long%') AS parallel, bool_or(lin
 SELECT bool_or(line LIKE '%Parallel Seq Scan on long%') AS parallel
     FROM plan_of('SELECT i, v FROM generate_series(1, 3000) AS i LEFT JOIN long ON id = i AND v < 3') AS line;
 RESET gpujoin.force;
+
+-- Where texts are sorted to be grouped, several processes share that, though one would read what is kept as quickly.
+CREATE TABLE visit (id integer, k integer, page text) WITH (fillfactor = 30);
+INSERT INTO visit SELECT i, i % 10, 'page ' || i % 977 FROM generate_series(1, 60000) AS i;
+VACUUM ANALYZE visit;
+RESET gpujoin.encode_cost;
+SET gpujoin.build_cost = 0.0024;
+SET gpujoin.probe_cost = 0.0002;
+SET gpujoin.match_cost = 0.0002;
+SET gpujoin.transfer_cost = 20;
+SET enable_hashagg = off;
+SET parallel_setup_cost = 3000;
+SET parallel_tuple_cost = 0.01;
+SET max_parallel_workers_per_gather = 4;
+SELECT c.chunks > 0 AS kept, c.missing, c.extra FROM compare_kept('SELECT page, k, max(id) FROM visit GROUP BY page, k', 3) AS c;
+\set visits 'SELECT page, name, json_array_length(json_agg(id)) FROM visit JOIN dim USING (k) GROUP BY page, name'
+SELECT array_agg(substring(line FROM '(GPU Join|Gather Merge|Sort|GroupAggregate)')) AS nodes
+FROM plan_of(:'visits') AS line WHERE line ~ 'GPU|Gather|> +Sort|GroupAggregate';
+SELECT c.missing, c.extra FROM compare(:'visits') AS c;
+DROP TABLE visit;
 DROP TABLE long, dim;
 DROP FUNCTION of_long, compare_kept, kept_by;

@@ -69,5 +69,22 @@ SELECT count(*) FROM line JOIN supply USING (part, supplier);
 SELECT bool_or(line ~ 'Nested Loop') AS loops, bool_or(line ~ 'GPU') AS taken
 FROM plan_of('SELECT sum(amount * price) FROM line JOIN supply USING (part, supplier) JOIN part ON part.id = line.part WHERE part.pick < 500') AS line;
 
+-- What one process reads alone takes longer than costs say next to what several read together: core charges each of
+-- these for all pages.
+CREATE FUNCTION plan_costs(query text, workers integer, OUT cost numeric, OUT gathers boolean) LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM set_config('max_parallel_workers_per_gather', workers::text, true);
+    cost := cost_of(query);
+    SELECT bool_or(line ~ 'Gather') INTO gathers FROM plan_of(query) AS line;
+END $$;
+SET parallel_setup_cost = 400;
+SET min_parallel_table_scan_size = 0;
+SET min_parallel_index_scan_size = 0;
+CREATE VIEW sold AS SELECT format('SELECT line.remark FROM line JOIN part ON line.part = part.id WHERE part.pick < %s AND amount < %s
+    UNION ALL SELECT line.remark FROM line JOIN supplier ON supplier = supplier.id WHERE supplier.pick < %s', n, 80, n) AS query
+FROM unnest(ARRAY[90, 110]) AS n;
+SELECT alone.cost < together.cost AS seems_quicker, together.gathers
+FROM sold, plan_costs(query, 0) AS alone, plan_costs(query, 4) AS together;
+
 SET client_min_messages = warning;
 DROP SCHEMA planning_rivals CASCADE;

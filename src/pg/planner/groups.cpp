@@ -566,7 +566,6 @@ void propose_groups(PlannerInfo* root, RelOptInfo* input, RelOptInfo* output,
     call.may_repeat = call.groups * kBytesOfGroup > static_cast<double>(server.engine_memory) / 2;
     call.engine = engine_costs(server.rates);
     if (call.distinct && call.may_repeat && !setting_force) return refuse_whole(grouping, verdict);
-    charge_for_comparing(root, input, output);
     add_grouped_paths(call, input);
 }
 
@@ -575,6 +574,7 @@ void add_gpu_aggregates(PlannerInfo* root, UpperRelationKind stage, RelOptInfo* 
     if (previous_hook) previous_hook(root, stage, input, output, extra);
     if (stage != UPPERREL_GROUP_AGG || !setting_enabled || !server_is_ready()) return;
     if (IS_OTHER_REL(input) || (!root->parse->hasAggs && root->parse->groupClause == NIL)) return;
+    charge_for_comparing(root, input, output);
     const auto* grouping = static_cast<const GroupPathExtraData*>(extra);
     Verdict* verdict = is_recording(root) ? zeroed<Verdict>() : nullptr;
     const Reason against = reason_against(root, input, output, grouping);
