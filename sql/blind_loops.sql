@@ -64,6 +64,33 @@ SELECT count(*) FROM (
 SET gpujoin.enabled = off;
 SELECT joins_of('SELECT * FROM years');
 RESET gpujoin.enabled;
+
+-- What core itself would do, in the place of a path with a GPU Join that it is weighed against, has no such loop either.
+CREATE FUNCTION rows_of(seed integer, n integer, region integer)
+RETURNS TABLE (id integer, k integer, k2 integer, v integer, p numeric, o integer, t text, c text, pad text, region integer) LANGUAGE sql AS $$
+SELECT i, (i * 7 + seed) % 2003, (i * 13 + seed) % 4999, (i + seed) % 300, CASE WHEN i % 31 > 0 THEN (i * 13 + seed) % 9999 / 100.0 END, (i + seed) % 3001,
+    CASE WHEN i % 11 <> 0 THEN 't' || (i + seed) % 1709 END, 'c' || (i + seed) % 900, repeat('x', 200), region
+FROM generate_series(1, n) AS i $$;
+CREATE TABLE g AS SELECT * FROM rows_of(2, 25000, 0);
+CREATE INDEX ON g (k);
+CREATE TABLE h AS SELECT * FROM rows_of(5, 4000, 0);
+CREATE TABLE pt (LIKE g) PARTITION BY LIST (region);
+CREATE TABLE pt1 PARTITION OF pt FOR VALUES IN (1);
+CREATE TABLE pt2 PARTITION OF pt FOR VALUES IN (2);
+INSERT INTO pt SELECT * FROM rows_of(3, 5000, 1);
+INSERT INTO pt SELECT * FROM rows_of(4, 5000, 2);
+CREATE TABLE dim AS SELECT 't' || i * 3 AS t, 'c' || i * 7 AS c FROM generate_series(0, 60) AS i;
+VACUUM ANALYZE g, h, pt, dim;
+SELECT gpujoin_keep('h') > 0, gpujoin_keep('pt1') > 0, gpujoin_keep('pt2') > 0;
+SET work_mem = '64kB';
+SET gpujoin.startup_cost = 5;
+SELECT bool_or(joins = 'Nested Loop') AS loops FROM joins_of($$SELECT a.pad, b.k FROM pt a JOIN pt b ON a.p = b.p JOIN dim e ON a.c = e.c AND length(a.t || e.t) > 5
+WHERE NOT EXISTS (SELECT FROM h d WHERE b.k2 = d.k2)
+    AND CASE WHEN b.o > 2961 THEN b.c IS NOT NULL ELSE b.o IS DISTINCT FROM 2986 END AND a.id = (SELECT max(z.k) FROM g z WHERE z.v = a.v)$$) AS joins;
+RESET work_mem;
+RESET gpujoin.startup_cost;
+DROP TABLE g, h, pt, dim;
+DROP FUNCTION rows_of;
 DROP VIEW years, halves;
 DROP TABLE looked_up;
 DROP FUNCTION joins_of;

@@ -11,7 +11,7 @@
 
 #include "pg/allocate.h"
 #include "pg/compat.h"
-#include "pg/planner/core_paths.h"
+#include "pg/planner/core_calls.h"
 #include "pg/planner/cost.h"
 #include "pg/planner/path_copy.h"
 #include "pg/planner/relation_notes.h"
@@ -53,13 +53,16 @@ bool is_cut_short(const PlannerInfo* root, const RelOptInfo* joinrel) {
     return fraction > 0 && (fraction < 1 || fraction < joinrel->rows);
 }
 
+bool is_of(const JoinPair& pair, const JoinPath* loop) {
+    return pair.outer == loop->outerjoinpath->parent && pair.inner == loop->innerjoinpath->parent;
+}
+
 const JoinPair* pair_of(const RelationNotes* notes, const JoinPath* loop) {
     ListCell* cell;
     const List* pairs = notes->pairs;
     foreach (cell, pairs) {
         const auto* pair = static_cast<const JoinPair*>(lfirst(cell));
-        if (pair->outer == loop->outerjoinpath->parent && pair->inner == loop->innerjoinpath->parent)
-            return pair;
+        if (is_of(*pair, loop)) return pair;
     }
     return nullptr;
 }
@@ -76,7 +79,7 @@ struct PathLists {
     List* partial;
 };
 
-// Of one pair: its inputs have all their paths when it is tried, so that these are made once.
+// Of one pair, made once: its inputs have all their paths when it is tried.
 struct HashJoins {
     const JoinPair* pair;
     PathLists paths;
@@ -115,17 +118,21 @@ List* hash_joins_of(const List* paths) {
     return found;
 }
 
-const PathLists& hash_joins_of(RelationNotes* notes, const JoinPair* pair) {
+PathLists hash_joins_of(const JoinPair& pair) {
+    const PathLists made = paths_without_loops(pair);
+    return {hash_joins_of(made.serial), hash_joins_of(made.partial)};
+}
+
+const PathLists* noted_hash_joins(RelationNotes* notes, const JoinPair* pair) {
     ListCell* cell;
     foreach (cell, notes->hash_joins) {
         const auto* known = static_cast<const HashJoins*>(lfirst(cell));
-        if (known->pair == pair) return known->paths;
+        if (known->pair == pair) return &known->paths;
     }
-    const PathLists made = paths_without_loops(*pair);
     auto* joins = unset<HashJoins>();
-    *joins = {pair, {hash_joins_of(made.serial), hash_joins_of(made.partial)}};
+    *joins = {pair, hash_joins_of(*pair)};
     notes->hash_joins = lappend(notes->hash_joins, joins);
-    return joins->paths;
+    return &joins->paths;
 }
 
 // Whether there are joins in the list that cost hardly more than the loop, in its order. Copies are added.
@@ -152,26 +159,48 @@ Path* find_blind_loop(const List* paths, const List* but) {
 }
 
 // Of the loops of one kind. Adding a path may free others of the list, so that it is searched anew each time.
-void replace(RelationNotes* notes, RelOptInfo* joinrel, bool is_partial) {
+// joins_of: hash joins of the pair that a loop is of; nullptr: it stays.
+template <typename JoinsOf>
+void replace(RelOptInfo* joinrel, bool is_partial, JoinsOf joins_of) {
     List* judged = NIL;
     List*& paths = is_partial ? joinrel->partial_pathlist : joinrel->pathlist;
     while (Path* loop = find_blind_loop(paths, judged)) {
-        const JoinPair* pair = pair_of(notes, reinterpret_cast<JoinPath*>(loop));
         judged = lappend(judged, loop);
-        if (!pair || is_cut_short(pair->root, joinrel)) continue;
-        const PathLists& joins = hash_joins_of(notes, pair);
+        const PathLists* joins = joins_of(reinterpret_cast<const JoinPath*>(loop));
+        if (!joins) continue;
         paths = list_delete_ptr(paths, loop);
-        if (!add_hash_joins(joinrel, is_partial ? joins.partial : joins.serial, is_partial, loop))
+        if (!add_hash_joins(joinrel, is_partial ? joins->partial : joins->serial, is_partial, loop))
             add(joinrel, loop, is_partial);
     }
+}
+
+bool may_replace(const RelOptInfo* joinrel) {
+    return !joinrel->fdwroutine && enable_nestloop && enable_hashjoin;
 }
 
 }  // namespace
 
 void replace_blind_loops(RelOptInfo* joinrel) {
     RelationNotes* notes = find_notes(joinrel);
-    if (!notes || joinrel->fdwroutine || !enable_nestloop || !enable_hashjoin) return;
-    for (bool is_partial : {false, true}) replace(notes, joinrel, is_partial);
+    if (!notes || !may_replace(joinrel)) return;
+    const auto joins_of = [&](const JoinPath* loop) -> const PathLists* {
+        const JoinPair* pair = pair_of(notes, loop);
+        return pair && !is_cut_short(pair->root, joinrel) ? noted_hash_joins(notes, pair) : nullptr;
+    };
+    for (bool is_partial : {false, true}) replace(joinrel, is_partial, joins_of);
+}
+
+void replace_blind_loops(const JoinPair& pair) {
+    if (!may_replace(pair.joinrel) || is_cut_short(pair.root, pair.joinrel)) return;
+    PathLists joins = {};
+    bool is_made = false;
+    const auto joins_of = [&](const JoinPath* loop) -> const PathLists* {
+        if (!is_of(pair, loop)) return nullptr;
+        if (!is_made) joins = hash_joins_of(pair);
+        is_made = true;
+        return &joins;
+    };
+    for (bool is_partial : {false, true}) replace(pair.joinrel, is_partial, joins_of);
 }
 
 }  // namespace gpujoin

@@ -5,6 +5,8 @@
 
 #include "pg/allocate.h"
 #include "pg/compat.h"
+#include "pg/planner/blind_loops.h"
+#include "pg/planner/core_calls.h"
 #include "pg/planner/lookups.h"
 #include "pg/planner/path_copy.h"
 
@@ -16,8 +18,6 @@ extern "C" {
 
 namespace gpujoin {
 namespace {
-
-bool is_made_for_core;
 
 void exchange(RelOptInfo* rel, CorePaths* core) {
     std::swap(rel->pathlist, core->pathlist);
@@ -68,6 +68,7 @@ void follow_core_paths(const JoinPair& pair, CorePaths* core) {
     if (inner) exchange(pair.inner, inner);
     exchange(pair.joinrel, core);
     add_core_paths(pair);
+    replace_blind_loops(pair);
     exchange(pair.joinrel, core);
     if (inner) exchange(pair.inner, inner);
     if (outer) exchange(pair.outer, outer);
@@ -178,22 +179,6 @@ bool has_differing(const RelOptInfo* input) {
 }
 
 }  // namespace
-
-bool are_core_paths_made() {
-    return is_made_for_core;
-}
-
-void add_core_paths(const JoinPair& pair) {
-    is_made_for_core = true;
-    PG_TRY();
-    {
-        add_paths_to_joinrel(pair.root, pair.joinrel, pair.outer, pair.inner, pair.jointype, pair.sjinfo,
-                             pair.restrictlist);
-    }
-    PG_FINALLY();
-    { is_made_for_core = false; }
-    PG_END_TRY();
-}
 
 void note_pair(const JoinPair& pair) {
     RelationNotes* notes = make_notes(pair.joinrel);

@@ -21,9 +21,6 @@ struct CorePaths {
     bool is_complete;  // the relation's paths have all been added, and the cheapest are known
 };
 
-// Whether the hook is called for core's own paths, which ours are to keep out of.
-bool are_core_paths_made();
-
 // When core has added its paths for a pair of relations: notes the pair, and makes core's own paths if they
 // are wanted.
 void note_pair(const JoinPair& pair);
@@ -33,9 +30,6 @@ void note_ours(RelOptInfo* joinrel);
 
 // From now on core's own paths of the relation are wanted, if others are in it.
 void want_core_paths(RelOptInfo* joinrel);
-
-// Adds the paths that core makes on a pair's inputs, whatever they are, a second time.
-void add_core_paths(const JoinPair& pair);
 
 // Puts those into the relation again that its present paths are not better than.
 void restore_core_paths(RelOptInfo* joinrel);

@@ -15,6 +15,7 @@
 #include "pg/entry_points.h"
 #include "pg/planner/blind_loops.h"
 #include "pg/planner/chains.h"
+#include "pg/planner/core_calls.h"
 #include "pg/planner/core_paths.h"
 #include "pg/planner/forced_paths.h"
 #include "pg/planner/kept.h"

@@ -23,6 +23,7 @@
 
 #include "pg/allocate.h"
 #include "pg/compat.h"
+#include "pg/planner/core_calls.h"
 #include "pg/planner/cost.h"
 #include "pg/planner/path_copy.h"
 #include "pg/planner/path_facts.h"
