@@ -182,6 +182,9 @@ ChainSteps chain_steps(const JoinCall& call, const Proposal& proposal, const Joi
     step.workers = step.before ? step.before->workers : step.probe->parallel_workers;
     step.sharing = Sharing::OneBuild;
     step.build = shared_build(proposal, build_rel, inputs.build, &step.builds_together);
+    // A large build side takes as many processes as its cost says, however small the probe input is.
+    if (step.builds_together && step.workers > 0)
+        step.workers = std::max(step.workers, step.build->parallel_workers);
     step.rows = clamp_row_est(call.joinrel->rows / parallel_shares(step.workers));
     if (step.build && step.workers > 0) add_step(call, &steps, step);
     return steps;

@@ -60,6 +60,8 @@ constexpr double kFewestSourceRows = 10000;
 // pages must be cheaper by more than costs are wrong, and groups, where they are made twice, are charged for.
 constexpr double kClearlyCheaper = 0.85;
 constexpr double kCostOfGroup = 0.08;
+// Than core's groups, not to depend on how many rows come out of the engine.
+constexpr double kHardlyMore = 1.05;
 // Of each state that is written and read again, as those of numeric sums are.
 constexpr double kCostOfState = 0.17;
 // So many rows of a group are too few for it to be made twice.
@@ -328,20 +330,35 @@ void displace_loops(const GroupCall& call, const RelOptInfo* input, const Chain*
     }
 }
 
-// What is forced displaces all of core's paths, once there is one.
-void make_way(const GroupCall& call, const RelOptInfo* input, const Chain* chain, const Path* path,
-              bool* is_done) {
-    if (setting_force && !*is_done) call.grouped->pathlist = NIL;
-    *is_done = true;
-    displace_loops(call, input, chain, path);
-}
-
 bool gives_rows_of_gpu_join(const Path* path) {
     if (IsA(path, ProjectionPath))
         return gives_rows_of_gpu_join(reinterpret_cast<const ProjectionPath*>(path)->subpath);
     if (IsA(path, GatherPath))
         return gives_rows_of_gpu_join(reinterpret_cast<const GatherPath*>(path)->subpath);
     return is_gpu_join(path);
+}
+
+// Core's groups of rows that a GPU Join gives cost as little where few come, and take long where more do than
+// were expected: each has to be handed out, and perhaps sorted.
+void displace_rows(const GroupCall& call, const Path* path) {
+    ListCell* cell;
+    foreach (cell, call.grouped->pathlist) {
+        const auto* other = static_cast<const Path*>(lfirst(cell));
+        const Path* input = input_of_groups(other);
+        if (input && IsA(input, SortPath)) input = reinterpret_cast<const SortPath*>(input)->subpath;
+        if (!input || !gives_rows_of_gpu_join(input)) continue;
+        if (path->total_cost <= kHardlyMore * other->total_cost)
+            call.grouped->pathlist = foreach_delete_current(call.grouped->pathlist, cell);
+    }
+}
+
+// What is forced displaces all of core's paths, once there is one.
+void make_way(const GroupCall& call, const RelOptInfo* input, const Chain* chain, const Path* path,
+              bool* is_done) {
+    if (setting_force && !*is_done) call.grouped->pathlist = NIL;
+    *is_done = true;
+    displace_loops(call, input, chain, path);
+    if (chain->risk == 0) displace_rows(call, path);
 }
 
 // Of which few may be left, but that need not be read.

@@ -140,6 +140,19 @@ const Path* strip_projection(const Path* path) {
     return path;
 }
 
+const Path* input_of_groups(const Path* path) {
+    switch (nodeTag(path)) {
+        case T_AggPath:
+            return reinterpret_cast<const AggPath*>(path)->subpath;
+        case T_GroupPath:
+            return reinterpret_cast<const GroupPath*>(path)->subpath;
+        case T_GroupingSetsPath:
+            return reinterpret_cast<const GroupingSetsPath*>(path)->subpath;
+        default:
+            return nullptr;
+    }
+}
+
 void add_facts(PathFacts* facts, const PathFacts& more) {
     facts->read = bms_union(facts->read, more.read);
     add_all_but_read(facts, more);

@@ -13,6 +13,9 @@ PathFacts quick_facts_of(const Path* path);
 // What reads the rows, below what computes the columns that are wanted of them.
 const Path* strip_projection(const Path* path);
 
+// The input of one of core's paths that make groups; nullptr: it is another one.
+const Path* input_of_groups(const Path* path);
+
 // As of a path with both inputs.
 void add_facts(PathFacts* facts, const PathFacts& more);
 

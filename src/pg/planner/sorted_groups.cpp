@@ -34,19 +34,6 @@ Cost comparing_cost(const PlannerInfo* root, double rows) {
     return kComparingTexts * count_collated(root->group_pathkeys) * sorting_cost(rows);
 }
 
-const Path* input_of_groups(const Path* path) {
-    switch (nodeTag(path)) {
-        case T_AggPath:
-            return reinterpret_cast<const AggPath*>(path)->subpath;
-        case T_GroupPath:
-            return reinterpret_cast<const GroupPath*>(path)->subpath;
-        case T_GroupingSetsPath:
-            return reinterpret_cast<const GroupingSetsPath*>(path)->subpath;
-        default:
-            return nullptr;
-    }
-}
-
 template <typename Node>
 Path* copy_over(const Path* path, Path* input) {
     auto* copy = unset<Node>();
