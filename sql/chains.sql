@@ -224,6 +224,19 @@ SELECT * FROM compare_in_parallel(false);
 SET gpujoin.force = on;
 EXPLAIN (COSTS OFF) SELECT fact.id, d1.name, d2.w, u FROM fact JOIN d1 ON a = d1.k JOIN d2 ON b = d2.k LEFT JOIN d3 USING (t);
 RESET gpujoin.force;
+-- A large build side is read by as many processes as it is worth, however few read the probe side.
+CREATE TABLE few AS SELECT i AS k, i % 10 AS d FROM generate_series(1, 12000) AS i;
+CREATE TABLE many AS SELECT i % 12000 AS k, i AS v, repeat('x', 100) AS pad FROM generate_series(1, 60000) AS i;
+ALTER TABLE few SET (parallel_workers = 1);
+ALTER TABLE many SET (parallel_workers = 4);
+ANALYZE few, many;
+SET max_parallel_workers_per_gather = 4;
+\set groups 'SELECT name, count(*), sum(v) FROM few LEFT JOIN many USING (k) LEFT JOIN d1 ON d = d1.k GROUP BY name'
+SET gpujoin.force = on;
+SELECT array_agg(substring(line FROM '(Workers Planned.*|Parallel Seq Scan.*)$')) AS plan FROM plan_of(:'groups') AS line WHERE line ~ 'Workers|Seq Scan on (few|many)';
+RESET gpujoin.force;
+SELECT rows, missing, extra FROM compare_nodes(:'groups');
+DROP TABLE few, many;
 DROP FUNCTION compare_in_parallel, chain_of, opaque, plain;
 DROP VIEW v1, kinds;
 DROP TABLE fact, d1, d2, d3, d4, d5, d6, d7, nothing, no_fact, parts;

@@ -84,5 +84,17 @@ SET gpujoin.enabled = off;
 SELECT sum(c) AS rows FROM (SELECT (SELECT count(x) FROM (SELECT s.name AS x FROM sale s JOIN part p ON s.k = p.id WHERE s.brand = g.n OFFSET 0) AS q) AS c FROM generate_series(0, 9) AS g(n)) AS counted;
 SELECT count(*) FROM sale s JOIN part p ON s.k = p.id;
 RESET gpujoin.enabled;
+
+-- Groups are made in the engine where its rows, of which few are expected, would cost as little to sort: 60,000 come.
+CREATE TABLE visit AS SELECT i % 20000 AS a, i % 20000 % 1000 AS b, i AS v, repeat('x', 80) AS pad FROM generate_series(1, 60000) AS i;
+CREATE TABLE page AS SELECT i AS a, i % 1000 AS b, i % 50 AS g, i % 7 AS h, repeat('x', 80) AS pad FROM generate_series(0, 19999) AS i;
+VACUUM ANALYZE visit, page;
+SELECT gpujoin_keep('visit') > 0 AND gpujoin_keep('page') > 0 AS kept;
+\set visits 'SELECT g, h, count(*), sum(v) FROM visit JOIN page USING (a, b) GROUP BY g, h ORDER BY g DESC, h'
+SET max_parallel_workers_per_gather = 0;
+SELECT bool_or(line ~ 'GPU Aggregate') AS in_engine FROM plan_of(:'visits') AS line;
+SELECT missing, extra FROM compare(:'visits');
+RESET max_parallel_workers_per_gather;
+DROP TABLE visit, page;
 DROP FUNCTION compare_kept, kept_by;
 DROP TABLE sale, part, grade, half, queries;
