@@ -91,16 +91,17 @@ void exchange(RelOptInfo* joinrel, PathLists* lists) {
 }
 
 // Core's for the pair, as if there were no other ones.
-PathLists paths_without_loops(const JoinPair& pair) {
+PathLists paths_by_hash(const JoinPair& pair) {
     PathLists lists = {};
-    const bool before = enable_nestloop;
+    const bool loops = enable_nestloop, merges = enable_mergejoin;
     exchange(pair.joinrel, &lists);
-    enable_nestloop = false;
+    enable_nestloop = enable_mergejoin = false;
     PG_TRY();
     { add_core_paths(pair); }
     PG_FINALLY();
     {
-        enable_nestloop = before;
+        enable_nestloop = loops;
+        enable_mergejoin = merges;
         exchange(pair.joinrel, &lists);
     }
     PG_END_TRY();
@@ -119,7 +120,7 @@ List* hash_joins_of(const List* paths) {
 }
 
 PathLists hash_joins_of(const JoinPair& pair) {
-    const PathLists made = paths_without_loops(pair);
+    const PathLists made = paths_by_hash(pair);
     return {hash_joins_of(made.serial), hash_joins_of(made.partial)};
 }
 

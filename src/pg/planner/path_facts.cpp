@@ -124,13 +124,12 @@ void add_all_but_read(PathFacts* facts, const PathFacts& more) {
 // Of an input of a path of `above`.
 PathFacts known_facts(const Path* path, const RelOptInfo* above) {
     if (path->parent == above || is_of_one_relation(path)) return find_facts(path, add_facts);
-    const PathFacts* known = noted_facts(path);
+    PathFacts* known = noted_facts(path);
     if (known->read) return *known;
     MemoryContext before = MemoryContextSwitchTo(GetMemoryChunkContext(const_cast<Path*>(path)));
-    PathFacts found = find_facts(path, add_facts);
+    *known = find_facts(path, add_facts);
     MemoryContextSwitchTo(before);
-    *noted_facts(path) = found;  // whose place has moved, perhaps
-    return found;
+    return *known;
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ struct NotesEntry {
 struct FactsEntry {
     const Path* path;  // key
     char status;
-    PathFacts facts;
+    PathFacts* facts;
 };
 
 #define SH_PREFIX notes_table
@@ -57,16 +57,24 @@ struct ContextNotes {
 
 ContextNotes* all_notes;
 
-// The relations that are asked for again and again while a pair is planned.
+// The relations, and paths, that are asked for again and again while a pair is planned.
 constexpr int kRecent = 16;
+constexpr int kRecentPaths = 256;
 NotesEntry recent[kRecent];
+FactsEntry recent_facts[kRecentPaths];
 
 NotesEntry& recent_place(const RelOptInfo* rel) {
     return recent[murmurhash32(static_cast<uint32>(reinterpret_cast<uintptr_t>(rel) >> 3)) % kRecent];
 }
 
+FactsEntry& recent_place(const Path* path) {
+    const auto hash = murmurhash32(static_cast<uint32>(reinterpret_cast<uintptr_t>(path) >> 3));
+    return recent_facts[hash % kRecentPaths];
+}
+
 void forget_notes(void* argument) {
     for (NotesEntry& entry : recent) entry = {};
+    for (FactsEntry& entry : recent_facts) entry = {};
     auto** place = &all_notes;
     while (*place != argument) place = &(*place)->next;
     *place = (*place)->next;
@@ -117,11 +125,14 @@ RelationNotes* make_notes(RelOptInfo* rel) {
 }
 
 PathFacts* noted_facts(const Path* path) {
+    FactsEntry& place = recent_place(path);
+    if (place.path == path) return place.facts;
+    MemoryContext context = GetMemoryChunkContext(const_cast<Path*>(path));
     bool is_known;
-    FactsEntry* entry =
-        facts_table_insert(notes_for(GetMemoryChunkContext(const_cast<Path*>(path)))->facts, path, &is_known);
-    if (!is_known) entry->facts = {};
-    return &entry->facts;
+    FactsEntry* entry = facts_table_insert(notes_for(context)->facts, path, &is_known);
+    if (!is_known) entry->facts = zeroed_in<PathFacts>(context);
+    place = *entry;
+    return entry->facts;
 }
 
 }  // namespace gpujoin
