@@ -144,9 +144,7 @@ void charge_for_reading_alone(const JoinCall& call, JoinEstimate* cost) {
         if (PATH_REQ_OUTER(path) || facts.has_gpu_join || facts.gathers) continue;
         most = std::min(most, kBarelyLess * path->total_cost);
     }
-    const Cost charged = std::max<Cost>(most - cost->total_cost, 0);
-    cost->startup_cost += charged;
-    cost->total_cost += charged;
+    cost->total_cost = std::max(cost->total_cost, most);
 }
 
 // A join on ranges alone that a nested loop with an index would do better.
