@@ -46,7 +46,7 @@ double parallel_shares(int workers);
 struct JoinEstimate {
     CostTerms terms;
     Cost startup_cost;    // before the first row
-    Cost total_cost;      // the sum of the terms
+    Cost total_cost;      // the sum of the terms, before anything is charged for lone reading
     Cost lone_reading;    // what it takes beyond that where several processes could read, next to their plans
     double server_bytes;  // of all build sides
 };

@@ -330,24 +330,27 @@ void displace_loops(const GroupCall& call, const RelOptInfo* input, const Chain*
     }
 }
 
+// Not groups.
 bool gives_rows_of_gpu_join(const Path* path) {
     if (IsA(path, ProjectionPath))
         return gives_rows_of_gpu_join(reinterpret_cast<const ProjectionPath*>(path)->subpath);
     if (IsA(path, GatherPath))
         return gives_rows_of_gpu_join(reinterpret_cast<const GatherPath*>(path)->subpath);
-    return is_gpu_join(path);
+    return is_gpu_join(path) && !reinterpret_cast<const GpuJoinPath*>(path)->groups;
 }
 
 // Core's groups of rows that a GPU Join gives cost as little where few come, and take long where more do than
 // were expected: each has to be handed out, and perhaps sorted.
 void displace_rows(const GroupCall& call, const Path* path) {
+    if (setting_force) return;
+    const Cost cost = path->total_cost + kCostOfGroup * path->rows;
     ListCell* cell;
     foreach (cell, call.grouped->pathlist) {
         const auto* other = static_cast<const Path*>(lfirst(cell));
         const Path* input = input_of_groups(other);
         if (input && IsA(input, SortPath)) input = reinterpret_cast<const SortPath*>(input)->subpath;
         if (!input || !gives_rows_of_gpu_join(input)) continue;
-        if (path->total_cost <= kHardlyMore * other->total_cost)
+        if (cost <= kHardlyMore * other->total_cost)
             call.grouped->pathlist = foreach_delete_current(call.grouped->pathlist, cell);
     }
 }
@@ -591,7 +594,7 @@ void add_gpu_aggregates(PlannerInfo* root, UpperRelationKind stage, RelOptInfo* 
     if (previous_hook) previous_hook(root, stage, input, output, extra);
     if (stage != UPPERREL_GROUP_AGG || !setting_enabled || !server_is_ready()) return;
     if (IS_OTHER_REL(input) || (!root->parse->hasAggs && root->parse->groupClause == NIL)) return;
-    charge_for_comparing(root, input, output);
+    if (!setting_force) charge_for_comparing(root, input, output);
     const auto* grouping = static_cast<const GroupPathExtraData*>(extra);
     Verdict* verdict = is_recording(root) ? zeroed<Verdict>() : nullptr;
     const Reason against = reason_against(root, input, output, grouping);

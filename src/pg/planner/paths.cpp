@@ -123,8 +123,10 @@ bool gains(const JoinCall& call, const JoinInputs& inputs, Cost total) {
     return true;
 }
 
-// Next to core's own path: enough to be taken in its place.
+// Next to another path: enough to be taken in its place.
 constexpr double kBarelyLess = 0.97;
+// Of what is between the two, that may be charged.
+constexpr double kChargedShare = 0.85;
 
 // Whether a path of these costs might stay, of those that core has.
 bool may_stay(const JoinCall& call, const JoinInputs& inputs, const JoinEstimate& cost) {
@@ -134,16 +136,25 @@ bool may_stay(const JoinCall& call, const JoinInputs& inputs, const JoinEstimate
                                : passes_partial_precheck(call.joinrel, cost.total_cost);
 }
 
-// What one process reads alone counts next to plans in which several do, and not next to core's plans of one.
+// Before paths of ours may oust it.
+void note_serial_paths(RelOptInfo* joinrel) {
+    RelationNotes* notes = make_notes(joinrel);
+    ListCell* cell;
+    foreach (cell, joinrel->pathlist) {
+        const auto* path = static_cast<const Path*>(lfirst(cell));
+        if (PATH_REQ_OUTER(path) || is_gpu_join(path) || quick_facts_of(path).gathers) continue;
+        if (notes->serial == 0 || path->total_cost < notes->serial) notes->serial = path->total_cost;
+    }
+}
+
+// What one process reads alone counts next to plans in which several do, and not next to others of one: what
+// costs less than these still does, and the cheaper of two of ours is cheaper still.
 void charge_for_reading_alone(const JoinCall& call, JoinEstimate* cost) {
     Cost most = cost->total_cost + cost->lone_reading;
-    ListCell* cell;
-    foreach (cell, call.joinrel->pathlist) {
-        const auto* path = static_cast<const Path*>(lfirst(cell));
-        const PathFacts facts = quick_facts_of(path);
-        if (PATH_REQ_OUTER(path) || facts.has_gpu_join || facts.gathers) continue;
-        most = std::min(most, kBarelyLess * path->total_cost);
-    }
+    const RelationNotes* notes = find_notes(call.joinrel);
+    const Cost below_serial = kBarelyLess * (notes ? notes->serial : 0);
+    if (below_serial > 0)
+        most = std::min(most, kChargedShare * below_serial + (1 - kChargedShare) * cost->total_cost);
     cost->total_cost = std::max(cost->total_cost, most);
 }
 
@@ -368,6 +379,7 @@ void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel,
     if (!setting_force) {
         note_pair(pair);
         call_rivals_back(pair);
+        note_serial_paths(joinrel);
     }
     const bool is_asked = is_recording(root);
     Verdict verdict = {};

@@ -54,13 +54,15 @@ Path* copy_over_input(const Path* path, Path* input) {
     return copy;
 }
 
-// Rows that several processes have sorted a part of each.
-Path* find_merged(const PlannerInfo* root, const RelOptInfo* rel) {
+// Rows that several processes have sorted a part of each, in the order in which the path's groups come.
+Path* find_merged(const RelOptInfo* rel, const Path* groups) {
+    if (IsA(groups, AggPath) && reinterpret_cast<const AggPath*>(groups)->aggstrategy != AGG_SORTED)
+        return nullptr;
     ListCell* cell;
     foreach (cell, rel->pathlist) {
         auto* path = static_cast<Path*>(lfirst(cell));
-        if (!IsA(path, GatherMergePath) || PATH_REQ_OUTER(path)) continue;
-        if (pathkeys_contained_in(root->group_pathkeys, path->pathkeys)) return path;
+        if (!IsA(path, GatherMergePath) || PATH_REQ_OUTER(path) || has_disabled_nodes(path)) continue;
+        if (pathkeys_contained_in(input_of_groups(groups)->pathkeys, path->pathkeys)) return path;
     }
     return nullptr;
 }
@@ -86,14 +88,14 @@ Path* over_merged(const PlannerInfo* root, const Path* path, Path* merged) {
 // Put in again, as their list is in the order of costs. What is merged may have been left out, as dearer.
 void charge_for_comparing(PlannerInfo* root, const RelOptInfo* input, RelOptInfo* grouped) {
     if (count_collated(root->group_pathkeys) == 0) return;
-    Path* merged = find_merged(root, input);
     List* charged = NIL;
     ListCell* cell;
     foreach (cell, grouped->pathlist) {
         auto* path = static_cast<Path*>(lfirst(cell));
         if (!sorts_rows_of_gpu_join(path)) continue;
         const Cost comparing = comparing_cost(root, input_of_groups(path)->rows);
-        if (merged) charged = lappend(charged, over_merged(root, path, merged));
+        if (Path* merged = find_merged(input, path))
+            charged = lappend(charged, over_merged(root, path, merged));
         path->startup_cost += comparing;
         path->total_cost += comparing;
         charged = lappend(charged, path);
