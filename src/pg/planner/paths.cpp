@@ -142,12 +142,13 @@ void note_serial_paths(RelOptInfo* joinrel) {
     ListCell* cell;
     foreach (cell, joinrel->pathlist) {
         const auto* path = static_cast<const Path*>(lfirst(cell));
-        if (PATH_REQ_OUTER(path) || is_gpu_join(path) || quick_facts_of(path).gathers) continue;
+        const PathFacts facts = quick_facts_of(path);
+        if (PATH_REQ_OUTER(path) || facts.has_gpu_join || facts.gathers) continue;
         if (notes->serial == 0 || path->total_cost < notes->serial) notes->serial = path->total_cost;
     }
 }
 
-// What one process reads alone counts next to plans in which several do, and not next to others of one: what
+// What one process reads alone counts next to plans in which several do, and not next to core's of one: what
 // costs less than these still does, and the cheaper of two of ours is cheaper still.
 void charge_for_reading_alone(const JoinCall& call, JoinEstimate* cost) {
     Cost most = cost->total_cost + cost->lone_reading;

@@ -19,7 +19,7 @@ struct RelationNotes {
     bool differs;              // has paths that are, or contain, ours
     CorePaths* core;           // those, once they were asked for (see core_paths.h)
     List* hash_joins;          // HashJoins, of pairs that gave nested loops (see blind_loops.cpp)
-    Cost serial;               // of the cheapest path so far of one process that is no GPU Join itself
+    Cost serial;               // of core's cheapest path so far of one process; 0: none without a GPU Join
     List* foreign;             // copies of paths that core makes but once
     List* lookup_keys;         // LookupKeys, of its paths that look rows up (see lookups.cpp)
     PathsAside* aside;         // of ours that are left out at present (see rivals.h)
