@@ -64,7 +64,6 @@ set_join_pathlist_hook_type previous_hook;
 
 const CustomPathMethods path_methods = {kNodeName, make_join_plan, nullptr};
 
-// One path of each input that a chain has.
 // A worker does not know what its leader's transaction has locked or made: a plan of its own reads there what
 // is kept, at the price of not reading it.
 bool counts_on_kept_rows(PlannerInfo* root, const Chain* chain) {
@@ -75,6 +74,7 @@ bool counts_on_kept_rows(PlannerInfo* root, const Chain* chain) {
     return false;
 }
 
+// One path of each input that a chain has.
 bool is_parallel_safe(const Chain* chain) {
     for (; chain; chain = chain->before)
         if (!chain->build->parallel_safe || (!chain->before && !chain->probe->parallel_safe)) return false;
@@ -112,11 +112,11 @@ constexpr double kPartialGain = 0.1;
 bool gains(const JoinCall& call, const JoinInputs& inputs, Cost total) {
     const bool is_partial = inputs.workers > 0;
     const List* paths = is_partial ? call.joinrel->partial_pathlist : call.joinrel->pathlist;
-    const double least = is_partial ? kPartialGain : kGain;
+    const double gain = is_partial ? kPartialGain : kGain;
     ListCell* cell;
     foreach (cell, paths) {
         const auto* path = static_cast<const Path*>(lfirst(cell));
-        if (PATH_REQ_OUTER(path) || total <= (1 - least) * path->total_cost) continue;
+        if (PATH_REQ_OUTER(path) || total <= (1 - gain) * path->total_cost) continue;
         if (call.root->tuple_fraction > 0) continue;  // what it takes up to the first rows may count
         if (!quick_facts_of(path).has_gpu_join) return false;
     }

@@ -34,10 +34,10 @@ Cost comparing_cost(const PlannerInfo* root, double rows) {
     return kComparingTexts * count_collated(root->group_pathkeys) * sorting_cost(rows);
 }
 
-template <typename Node>
+template <typename Groups>
 Path* copy_over(const Path* path, Path* input) {
-    auto* copy = unset<Node>();
-    *copy = *reinterpret_cast<const Node*>(path);
+    auto* copy = unset<Groups>();
+    *copy = *reinterpret_cast<const Groups*>(path);
     copy->subpath = input;
     return &copy->path;
 }
