@@ -39,6 +39,7 @@ Heard file(Heartbeat* heartbeat, const Message& message, DevicesBody* devices, S
     switch (message.header->type) {
         case MessageType::Pong:
             heartbeat->is_asked = false;
+            heartbeat->may_leave = heartbeat->asks_to_leave;
             return Heard::Nothing;
         case MessageType::Devices:
             *devices = message.as<DevicesBody>();
@@ -131,6 +132,8 @@ void tick(Heartbeat* heartbeat, const ServerFacts& server, bool leave_when_idle)
     if (heartbeat->channel.socket < 0) greet_server(heartbeat, server);
     if (heartbeat->channel.socket < 0 || heartbeat->is_asked) return;
     heartbeat->is_asked = true;
+    heartbeat->asks_to_leave = leave_when_idle;
+    heartbeat->may_leave |= leave_when_idle;
     PingBody body = {leave_when_idle, 0};
     ask(heartbeat, MessageType::Ping, kPing, &body);
 }

@@ -20,12 +20,14 @@ namespace gpujoin {
 
 struct Heartbeat {
     Channel channel;
-    bool is_listening;  // the server says that it listens; before, it has a hundred times as long
-    bool is_known;      // it has told its devices
-    bool is_measured;   // and their rates, or that there are none
-    bool is_asked;      // a ping is under way
-    int silent_ticks;   // since it was last heard
-    instr_time ticked;  // when the last tick was
+    bool is_listening;   // the server says that it listens; before, it has a hundred times as long
+    bool is_known;       // it has told its devices
+    bool is_measured;    // and their rates, or that there are none
+    bool is_asked;       // a ping is under way
+    bool asks_to_leave;  // which asks it to leave
+    bool may_leave;      // it was asked to, and has not yet answered a ping that takes this back
+    int silent_ticks;    // since it was last heard
+    instr_time ticked;   // when the last tick was
 };
 
 // What was heard.

@@ -59,18 +59,18 @@ bool has_to_go_back(Renewal* renewal, const char* last_words) {
     return true;
 }
 
-bool is_renewal_due(Renewal* renewal, int server_pid) {
+bool is_renewal_due(Renewal* renewal, int server_pid, bool may_leave) {
     ServerSettings next = next_settings(renewal);
     bool is_due = next != renewal->running;
     if (is_due && !(renewal->is_announced && renewal->announced == next))
         ereport(LOG, (errmsg_internal("gpujoin server (PID %d) will be replaced as soon as no join runs, to "
                                       "apply what was changed: %s",
                                       server_pid, differences(next, renewal->running))));
-    if (!is_due && renewal->is_announced)
+    if (!is_due && renewal->is_announced && !may_leave)
         ereport(LOG, (errmsg_internal("gpujoin server (PID %d) will not be replaced: its settings are what "
                                       "they were",
                                       server_pid)));
-    renewal->is_announced = is_due;
+    renewal->is_announced = is_due || (renewal->is_announced && may_leave);
     renewal->announced = next;
     return is_due;
 }

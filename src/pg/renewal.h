@@ -19,7 +19,7 @@ struct Renewal {
     ServerSettings announced;  // that the next one is to have, as the log tells
     bool has_proven;
     bool has_refused;
-    bool is_announced;
+    bool is_announced;  // a server that ends now makes room for the next one
 };
 
 // A server is about to be started: what with.
@@ -31,7 +31,8 @@ void note_ready(Renewal* renewal);
 // It has ended before it was. Is the next one to have other settings, so that it need not be waited with?
 bool has_to_go_back(Renewal* renewal, const char* last_words);
 
-// Should the running server make room for one with other settings? Tells the log when that changes.
-bool is_renewal_due(Renewal* renewal, int server_pid);
+// Should the running server make room for one with other settings? Tells the log when that changes; that it
+// need not after all, once it cannot leave any more (may_leave: it may still do what it was asked to).
+bool is_renewal_due(Renewal* renewal, int server_pid, bool may_leave);
 
 }  // namespace gpujoin

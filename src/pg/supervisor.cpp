@@ -257,7 +257,8 @@ bool listen_to_server() {
 
 // Counts a tick when one is due. False when the server has been silent for too long.
 bool keep_time() {
-    bool leave_when_idle = facts.phase == ServerPhase::Ready && is_renewal_due(&renewal, server.pid);
+    bool leave_when_idle =
+        facts.phase == ServerPhase::Ready && is_renewal_due(&renewal, server.pid, heartbeat.may_leave);
     if (ms_to_tick(&heartbeat) > 0) return true;
     tick(&heartbeat, facts, leave_when_idle);
     bool is_answering = was_heard(&heartbeat);

@@ -132,6 +132,7 @@ $pid = server_pid($node);
 my $from = end_of_log();
 change('gpujoin.cpu_threads', 1);
 ok(log_has(qr/will be replaced as soon as no join runs/, $from), 'a value is changed while a join runs');
+sleep 1;  # until the server has been asked to leave
 change('gpujoin.cpu_threads', 3);
 ok(log_has(qr/gpujoin server \(PID $pid\) will not be replaced/, $from), 'and changed back');
 $session->query_safe('COMMIT');
