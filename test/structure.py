@@ -31,6 +31,8 @@ POSTGRES = {"src/pg", "src/pg/planner", "src/pg/executor", "src/pg/client"}
 OTHERS = {r"postgres\.h$": POSTGRES, r"(cuda|cub/|thrust/)": {"cuda"}, r"(tbb|oneapi)/": {"src/engine/cpu"}}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.M)
+# A switch over JoinKind has all of them, so that the compiler tells of one that is missing.
+KIND_LEFT_OPEN = re.compile(r"case JoinKind::(?:(?!\n {0,4}}).)*?\n *default:", re.S)
 ALLOCATES = re.compile(r"\b(palloc|MemoryContextAlloc)\w*\(")
 
 
@@ -89,6 +91,8 @@ class House:
             self.problems.append(f"{name(file)} asks for PostgreSQL's version")
         if room in POSTGRES and ALLOCATES.search(text) and name(file) != "src/pg/allocate.h":
             self.problems.append(f"{name(file)} allocates past src/pg/allocate.h")
+        if KIND_LEFT_OPEN.search(text):
+            self.problems.append(f"{name(file)} has a default where it tells kinds of joins apart")
         if "GPUJOIN_CUDA" in text and file.suffix == ".h":
             self.problems.append(f"{name(file)} asks for CUDA, of which the Makefile tells sources alone")
 

@@ -114,8 +114,8 @@ void show_costs(const CostTerms* costs, ExplainState* es) {
     ExplainCloseGroup("Predicted Cost", "Predicted Cost", true, es);
 }
 
-// How much of an input needed not be read. It varies with what happened before.
-// Of all parts. False where none was looked for.
+// How much of all parts of an input needed not be read: it varies with what happened before. False where none
+// was looked for.
 bool sum_kept(const Side* side, KeptFigures* sum) {
     bool has_any = false;
     *sum = {};

@@ -93,9 +93,16 @@ JoinKind piece_kind(JoinKind kind) {
             return JoinKind::Inner;
         case JoinKind::Full:
             return JoinKind::Right;
-        default:
+        case JoinKind::Semi:
+        case JoinKind::Anti:
             return JoinKind::Semi;
+        case JoinKind::Inner:
+        case JoinKind::Right:
+        case JoinKind::RightSemi:
+        case JoinKind::RightAnti:
+            break;  // pieces_are_alike()
     }
+    return kind;
 }
 
 void add_plain_pieces(const GpuJoinState* state, const Partition* of, const Cut* cut, PartitionList* list) {
