@@ -8,6 +8,7 @@
 #include "engine/cpu/work/partition.h"
 #include "engine_harness.h"
 #include "engine_tables.h"
+#include "sanitized.h"
 
 namespace gpujoin::test {
 namespace {
@@ -106,7 +107,8 @@ TEST(CpuEngine, ManyJoinsOfManyColumnsAreOpenAtOnce) {
 // A client may partition a join that is refused memory at seal, but not one that has given rows: whatever is
 // left of the memory, what was sealed can be probed. Of several ranges the sort waits for the first batch.
 void probe_with_little_memory(const std::vector<int32_t>& widths, bool has_equality, Algorithm algorithm) {
-    constexpr uint64_t kBuildRows = 20000, kProbeRows = 3000, kStep = 64 << 10;
+    constexpr uint64_t kBuildRows = 20000, kProbeRows = 3000;
+    constexpr uint64_t kStep = (kIsSanitized ? 256 : 64) << 10, kMost = 4 << 20;
     TablePair tables = make_band_tables(widths, kProbeRows, kBuildRows, 0);
     JoinSpec spec = make_spec(JoinKind::Inner, algorithm, tables.probe, tables.build);
     if (has_equality) add_equality(spec, 0, 0);
@@ -114,7 +116,7 @@ void probe_with_little_memory(const std::vector<int32_t>& widths, bool has_equal
     std::unique_ptr<Engine> engine = make_cpu_engine(1);
     OwnedBatch build(tables.build, 0, kBuildRows), probe(tables.probe, 0, kProbeRows);
     int refused = 0, probed = 0;
-    for (uint64_t bytes = kStep; bytes < 64 * kStep; bytes += kStep) {
+    for (uint64_t bytes = kStep; bytes < kMost; bytes += kStep) {
         Ledger ledger(bytes);
         std::unique_ptr<Join> join;
         std::unique_ptr<Cursor> cursor;

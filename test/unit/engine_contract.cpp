@@ -6,6 +6,7 @@
 
 #include "engine_harness.h"
 #include "engine_tables.h"
+#include "sanitized.h"
 
 namespace gpujoin::test {
 namespace {
@@ -330,10 +331,10 @@ std::chrono::nanoseconds computed() {
 // A cancel from another thread takes effect soon, in the middle of a cross join that finds nothing, for
 // minutes on a processor and seconds on a GPU.
 TEST_P(Contract, CancelInTheMiddleOfACursor) {
-    TablePair tables = integer_tables(1'000'000, 2'000'000, 1, 0);
+    TablePair tables = integer_tables(kManyRows, 2 * kManyRows, 1, 0);
     JoinSpec spec = make_spec(JoinKind::Inner, Algorithm::NestedLoop, tables.probe, tables.build);
     add_filter(spec, 0, Comparison::Less, 0);
-    build(spec, tables.build, 1'000'000);
+    build(spec, tables.build, kManyRows);
     OwnedBatch batch(tables.probe, 0, tables.probe.rows());
     std::unique_ptr<Cursor> cursor;
     ASSERT_OK(join_->probe(batch.view(), &cursor));

@@ -9,18 +9,12 @@
 
 #include "engine_collisions.h"
 #include "engine_harness.h"
+#include "sanitized.h"
 
 namespace gpujoin::test {
 namespace {
 
 constexpr uint64_t kNone = ~uint64_t{0};
-constexpr uint64_t kMillion = 1'000'000;
-// Sanitizers take many times as long, and see as much in fewer rows.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr uint64_t kManyRows = kMillion / 10;
-#else
-constexpr uint64_t kManyRows = kMillion;
-#endif
 
 // Keys by row, as numbers; kNone: NULL.
 using Numbers = std::vector<uint64_t>;
