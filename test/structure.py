@@ -141,6 +141,12 @@ def messages_mistaken():
     return [] if right == re.findall(r"\w+", fake) else [f"test/tap/fake_server.py has other messages than {', '.join(right)}"]
 
 
+def page_too_long():
+    """What a user is told of performance is a page; tables in full are in docs/measurements."""
+    size = (top / "docs/performance.md").stat().st_size
+    return [f"docs/performance.md has {size} bytes, more than 10 KB"] if size > 10 << 10 else []
+
+
 def versions_apart():
     """What says which version this is says the same, and scripts lead to it."""
     def found(file, pattern):
@@ -280,7 +286,7 @@ def main():
                [f"cuda or src/engine/cpu lacks {concept}" for concept in sorted(concepts("cuda") ^ concepts("src/engine/cpu"))]),
               ("sources that know of injected faults say so", house.hidden_faults()),
               ("tests know the messages by their numbers", messages_mistaken()),
-              ("all agree on the version", versions_apart()), ("META.json is as PGXN wants it", meta_problems()),
+              ("all agree on the version", versions_apart()), ("performance is a page", page_too_long()), ("META.json is as PGXN wants it", meta_problems()),
               ("Dockerfiles can be built", images_mistaken()),
               ("the picture in docs/design.md is true", [] if picture == house.picture() else ["run test/structure.py --write"]))
     for number, (text, problems) in enumerate(checks, 1):
