@@ -3,6 +3,7 @@
 #include "pg/kept_tables.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "pg/compat.h"
@@ -288,11 +289,27 @@ double expected_kept_share(const ChunkKey& table, const Bitmapset* attributes) {
 
 namespace {
 
-uint64 hash_of_form(const KnownTable* table, const ChunkColumn& column) {
-    const uint64 hash = hash_bytes_extended(column.identity, sizeof column.identity, 0);
-    const uint64 of_table =
-        hash_bytes_extended(reinterpret_cast<const unsigned char*>(&table->key), sizeof table->key, 0);
-    return hash_combine64(hash_combine64(hash, of_table), table->since);
+// Of so many columns hashes are made before the lock is taken, under which little time may pass.
+using FormHashes = std::array<uint64, 16>;
+
+uint64 hash_of_form(const ChunkKey& table, const ChunkColumn& column) {
+    ChunkKey key = table;
+    key.number = 0;
+    return hash_combine64(hash_bytes_extended(column.identity, sizeof column.identity, 0),
+                          hash_bytes_extended(reinterpret_cast<const unsigned char*>(&key), sizeof key, 0));
+}
+
+// How many they are, the columns' first ones, which are taken off.
+size_t take_hashes(const ChunkKey& table, std::span<const ChunkColumn>* columns, FormHashes* hashes) {
+    const size_t count = std::min(columns->size(), hashes->size());
+    for (size_t i = 0; i < count; i++) (*hashes)[i] = hash_of_form(table, (*columns)[i]);
+    *columns = columns->subspan(count);
+    return count;
+}
+
+// Since the table's forms were forgotten.
+uint64 form_of(const KnownTable* table, uint64 hash) {
+    return hash_combine64(hash, table->since);
 }
 
 // Moves it, or what makes room for it, to the front of its set.
@@ -312,17 +329,21 @@ bool has_form(uint64 form) {
 
 void note_kept_forms(const ChunkKey& table, std::span<const ChunkColumn> columns) {
     if (!known) return;
-    SpinLockAcquire(&known->lock);
-    const KnownTable* place = find_or_add(table);
-    for (const ChunkColumn& column : columns) put_form(hash_of_form(place, column));
-    SpinLockRelease(&known->lock);
+    FormHashes hashes;
+    while (const size_t count = take_hashes(table, &columns, &hashes)) {
+        SpinLockAcquire(&known->lock);
+        const KnownTable* place = find_or_add(table);
+        for (size_t i = 0; i < count; i++) put_form(form_of(place, hashes[i]));
+        SpinLockRelease(&known->lock);
+    }
 }
 
 void forget_kept_form(const ChunkKey& table, const ChunkColumn& column) {
     if (!known) return;
+    const uint64 hash = hash_of_form(table, column);
     SpinLockAcquire(&known->lock);
     if (const KnownTable* place = find(table)) {
-        const uint64 form = hash_of_form(place, column);
+        const uint64 form = form_of(place, hash);
         for (uint64& known_form : known->forms[form % kFormSets]) {
             if (known_form != form) continue;
             known_form = 0;
@@ -334,13 +355,16 @@ void forget_kept_form(const ChunkKey& table, const ChunkColumn& column) {
 
 bool are_forms_kept(const ChunkKey& table, std::span<const ChunkColumn> columns) {
     if (!known) return false;
-    SpinLockAcquire(&known->lock);
-    const KnownTable* place = find(table);
-    const bool are_kept =
-        place && std::all_of(columns.begin(), columns.end(), [place](const ChunkColumn& column) {
-            return has_form(hash_of_form(place, column));
-        });
-    SpinLockRelease(&known->lock);
+    FormHashes hashes;
+    bool are_kept;
+    do {
+        const size_t count = take_hashes(table, &columns, &hashes);
+        SpinLockAcquire(&known->lock);
+        const KnownTable* place = find(table);
+        are_kept = place && std::all_of(hashes.begin(), hashes.begin() + count,
+                                        [place](uint64 hash) { return has_form(form_of(place, hash)); });
+        SpinLockRelease(&known->lock);
+    } while (are_kept && !columns.empty());
     return are_kept;
 }
 

@@ -2,7 +2,7 @@
 #include "pg/planner/escaped_arguments.h"
 
 #include "pg/compat.h"
-#include "pg/planner/filters.h"
+#include "pg/planner/simpler_conditions.h"
 
 extern "C" {
 #include "nodes/nodeFuncs.h"

@@ -1,7 +1,7 @@
 // Conditions over both sides that an engine can evaluate, translated into a filter program.
 #pragma once
 
-#include "pg/plan_data.h"
+#include "pg/planner/join_filter.h"
 #include "pg/planner/join_sides.h"
 
 extern "C" {
@@ -10,25 +10,6 @@ extern "C" {
 }
 
 namespace gpujoin {
-
-// The expressions over one side that a program's operands stand for.
-struct FilterValues {
-    List* expressions;  // of Expr
-    PlanValues values;
-};
-
-struct JoinFilter {
-    FilterProgram program;
-    FilterValues probe;
-    FilterValues build;
-};
-
-// The CASE of comparisons that a comparison with a CASE is; nullptr for any other.
-CaseExpr* as_compared_case(const OpExpr* clause);
-
-// x = ANY (list) is x = the first OR x = the second ...; with ALL it is AND. nullptr where the list is empty,
-// or where its elements may fail, which PostgreSQL evaluates before it compares any, or are too many.
-Expr* as_comparisons(const ScalarArrayOpExpr* clause);
 
 // Adds a condition to those that the program tests, in their order. False, and nothing done, where an engine
 // cannot evaluate it.
