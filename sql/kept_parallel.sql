@@ -98,6 +98,8 @@ SET gpujoin.transfer_cost = 20;
 SET enable_hashagg = off;
 SET parallel_setup_cost = 3000;
 SET parallel_tuple_cost = 0.01;
+SET cpu_tuple_cost = 1;  -- whatever a join is found to take to begin
+SET gpujoin.startup_cost = 0;
 SET max_parallel_workers_per_gather = 4;
 SELECT c.chunks > 0 AS kept, c.missing, c.extra FROM compare_kept('SELECT page, k, max(id) FROM visit GROUP BY page, k', 3) AS c;
 \set visits 'SELECT page, name, json_array_length(json_agg(id)) FROM visit JOIN dim USING (k) GROUP BY page, name'
