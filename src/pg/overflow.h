@@ -1,7 +1,7 @@
 // Functions that raise no error but one: that the result is out of range (SQLSTATE 22003, 22008). Core calls
 // them for a pair, where the conditions before let it; keys and values of filters, which are evaluated for
 // every row of an input, are NULL where they overflow, so that such a row has no partner (batch_writer.cpp).
-// A filter that NULL could make true has no such values (filters.cpp).
+// A filter that NULL could make true has no such values (planner/filter_translator.h).
 // Where core would evaluate the expression it would raise the error, so that no row is lost that core has.
 #pragma once
 
