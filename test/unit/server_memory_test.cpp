@@ -54,13 +54,14 @@ extern "C" int fallocate(int fd, int mode, off_t offset, off_t len) {
     return static_cast<int>(syscall(SYS_fallocate, fd, mode, offset, len));
 }
 
-void* operator new(size_t bytes) {
+// Not inlined: where one of them is and the other is not, GCC takes them for a pair that does not match.
+[[gnu::noinline]] void* operator new(size_t bytes) {
     return allocate(bytes);
 }
-void operator delete(void* memory) noexcept {
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
     free(memory);
 }
-void operator delete(void* memory, size_t) noexcept {
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept {
     free(memory);
 }
 
