@@ -77,6 +77,7 @@ COMMON = -std=c++20 -O2 -g $(WARNINGS) -I. -Isrc -MMD -MP
 # Without -fno-var-tracking-assignments GCC takes minutes over instrumented templates, and with AddressSanitizer and
 # UBSan twice as long to optimise them as with -O1. With UBSan it takes twice as long over tests, which are not what is
 # tested: they go without, and are linked behind what they test, so that of inline functions they have the same code.
+comma = ,
 sanitizers = $(if $(SANITIZE),$(1) -g1 -fsanitize=$(2) -fno-omit-frame-pointer -fno-var-tracking-assignments)
 SANITIZER = $(call sanitizers,$(if $(findstring address,$(SANITIZE)),-O1),$(SANITIZE))
 $(BUILD)/test/%.o: SANITIZER = $(call sanitizers,-O1,$(firstword $(subst $(comma), ,$(SANITIZE))))
@@ -144,7 +145,6 @@ bench: $(BUILD)/engine_bench
 FUZZ_CXX ?= $(firstword $(shell command -v clang++ 2>/dev/null) $(CXX))
 FUZZ_SECONDS ?= 60
 fuzz_sanitizers = address,undefined$(if $(findstring clang,$(FUZZ_CXX)),$(comma)fuzzer)
-comma = ,
 $(BUILD)/wire_fuzz: test/fuzz/wire_fuzz.cpp $(if $(findstring clang,$(FUZZ_CXX)),,test/fuzz/standalone.cpp) $(shared_sources)
 	@mkdir -p $(@D)
 	$(FUZZ_CXX) -std=c++20 -O1 -g $(WARNINGS) $(build_id_flag) -Isrc -fsanitize=$(fuzz_sanitizers) -fno-sanitize-recover=all -o $@ $^

@@ -286,7 +286,8 @@ def main():
                [f"cuda or src/engine/cpu lacks {concept}" for concept in sorted(concepts("cuda") ^ concepts("src/engine/cpu"))]),
               ("sources that know of injected faults say so", house.hidden_faults()),
               ("tests know the messages by their numbers", messages_mistaken()),
-              ("all agree on the version", versions_apart()), ("performance is a page", page_too_long()), ("META.json is as PGXN wants it", meta_problems()),
+              ("all agree on the version", versions_apart()), ("performance is a page", page_too_long()),
+              ("META.json is as PGXN wants it", meta_problems()),
               ("Dockerfiles can be built", images_mistaken()),
               ("the picture in docs/design.md is true", [] if picture == house.picture() else ["run test/structure.py --write"]))
     for number, (text, problems) in enumerate(checks, 1):
