@@ -257,7 +257,7 @@ void enter_keepers(Oid database) {
     before_shmem_exit(on_exit, ObjectIdGetDatum(database));
 }
 
-const KeepRequest* take_keep_request(Oid database, uint64* batch) {
+KeepRequest* take_keep_request(Oid database, uint64* batch) {
     static KeepRequest taken;
     LWLockAcquire(lock, LW_EXCLUSIVE);
     Place* first = find_waiting(database);

@@ -91,7 +91,7 @@ AskingScans* begin_asking(AskingScans* asking);
 void enter_keepers(Oid database);
 // The next request of its database; nullptr: there is none. A copy, until the next is taken.
 // batch: the same for those of a plan.
-const KeepRequest* take_keep_request(Oid database, uint64* batch);
+KeepRequest* take_keep_request(Oid database, uint64* batch);
 // False where there is a request.
 bool leave_keepers(Oid database);
 // The one that was taken last.

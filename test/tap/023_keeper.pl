@@ -122,6 +122,37 @@ ok( wait_until(
 	'so is what an INSERT reads');
 is($node->safe_psql('postgres', "SELECT '1', sum(c), sum(s) FROM target"), $rows, 'whose rows are right');
 
+# Of a table that another query wants other columns of all narrow ones are kept, if they take less than half of the memory.
+$node->safe_psql('postgres', <<'END');
+SELECT gpujoin_forget();
+CREATE TABLE wide AS SELECT i, i % 7 AS a, i % 11 AS b, i % 13 AS c, i % 17::bigint AS d, ('s' || i % 3)::char(4) AS short, ('s' || i % 3)::varchar(90) AS long,
+	repeat('x', 60) AS pad FROM generate_series(1, 500000) AS i;
+CREATE TABLE filler AS SELECT i, repeat('x', 100) AS pad FROM generate_series(1, 380000) AS i;
+VACUUM ANALYZE wide, filler;
+END
+sub by { return "SELECT $_[0] AS k, count(*) AS c, sum(i) AS s FROM wide GROUP BY $_[0]"; }
+sub kept_columns { return $node->safe_psql('postgres', "SELECT coalesce(max(columns), 0) FROM gpujoin_kept WHERE relation = 'wide'::regclass"); }
+my $wrong = 0;
+sub keeps_by
+{
+	my ($column, $columns) = @_;
+	return wait_until(sub {
+		$wrong++ if forced('postgres', by($column)) ne core('postgres', by($column));
+		return kept_columns() eq $columns && keepers() eq '0'; });
+}
+my $selves = 'SELECT x.k, x.c + y.c AS c, x.s + y.s AS s FROM (' . by('a') . ') AS x JOIN (' . by('b') . ') AS y USING (k)';
+ok(wait_until(sub { $wrong++ if dear("SELECT '1', sum(c), sum(s) FROM ($selves) AS q") ne core('postgres', $selves); kept_columns() eq '3' && keepers() eq '0' }),
+	'what one query asks for is kept, and no more');
+$node->safe_psql('postgres', 'SELECT gpujoin_forget()');
+ok(keeps_by('a', 2), 'so it is of another one');
+ok(keeps_by('b', 6), 'all narrow columns are when the next one asks');
+like($node->safe_psql('postgres', 'SET gpujoin.force = on; EXPLAIN (ANALYZE) ' . by('c')), qr/Kept: 1 of 1 chunks, blocks read 0/, 'which are used at once');
+$node->safe_psql('postgres', 'SELECT gpujoin_forget()');
+isnt($node->safe_psql('postgres', "SELECT gpujoin_keep('filler')"), '0', 'more than half of the memory is in use');
+ok(keeps_by('a', 2), 'then, too, what is asked for is kept');
+ok(keeps_by('b', 3), 'and no more');
+is($wrong, 0, 'rows are those of core meanwhile');
+
 # A plan that reads a trigger's transition tables, which nobody else knows, is not started for asking.
 $node->safe_psql('postgres', <<'END');
 SELECT gpujoin_forget();

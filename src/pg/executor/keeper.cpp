@@ -2,12 +2,13 @@
 // backends have asked for them (keep_requests.h), and ends when nobody asks any more. Helpers, which are
 // processes, too, share the chunks of a table with it (keep_sharing.h). All work in short transactions, so
 // that who wants to alter a table or drop the database waits hardly longer than without: when it finds
-// somebody waiting for either, it gives up. Reads nothing but what scans would, and shows nobody what it
-// reads.
+// somebody waiting for either, it gives up. Reads nothing but what scans would, or may soon, and shows nobody
+// what it reads.
 #include <algorithm>
 
 #include "pg/allocate.h"
 #include "pg/compat.h"
+#include "pg/executor/anticipated_columns.h"
 #include "pg/executor/keeping.h"
 #include "pg/executor/kept_share.h"
 #include "pg/executor/requested_columns.h"
@@ -189,7 +190,25 @@ void wait_a_little() {
     CHECK_FOR_INTERRUPTS();
 }
 
-bool keep(const KeepRequest* request) {
+// The plan that asked for the request has asked for columns of the table before.
+bool is_noted(const ChunkKey& table) {
+    ListCell* cell;
+    foreach (cell, notes)
+        if (static_cast<KeptNote*>(lfirst(cell))->keeping.table == table) return true;
+    return false;
+}
+
+void anticipate(KeepRequest* request) {
+    SetCurrentStatementStartTimestamp();
+    StartTransactionCommand();
+    Relation relation = open_table(request->table);
+    if (relation && chunk_key(relation, 0) == request->files) anticipate_columns(request, relation);
+    if (relation) relation_close(relation, NoLock);
+    CommitTransactionCommand();
+}
+
+bool keep(KeepRequest* request) {
+    if (!is_noted(request->files)) anticipate(request);
     Keeping keeping = {};
     while (keep_some(request, &keeping)) CHECK_FOR_INTERRUPTS();
     if (!keeping.is_shared) return false;
@@ -203,7 +222,7 @@ bool keep(const KeepRequest* request) {
     return !shared.has_failed;
 }
 
-void keep_next(const KeepRequest* request, uint64 batch) {
+void keep_next(KeepRequest* request, uint64 batch) {
     if (batch != noted_batch) end_batch();
     noted_batch = batch;
     const bool is_kept = keep(request);
@@ -215,7 +234,7 @@ void keep_next(const KeepRequest* request, uint64 batch) {
 void keep_what_is_asked(Oid database) {
     for (int idle_ms = 0; idle_ms < kPatienceMs; idle_ms += kPollMs) {
         uint64 batch;
-        while (const KeepRequest* request = take_keep_request(database, &batch)) {
+        while (KeepRequest* request = take_keep_request(database, &batch)) {
             keep_next(request, batch);
             idle_ms = 0;
         }

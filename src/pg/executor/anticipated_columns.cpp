@@ -1,0 +1,69 @@
+// See anticipated_columns.h.
+#include "pg/executor/anticipated_columns.h"
+
+#include "pg/allocate.h"
+#include "pg/client/inquiry.h"
+#include "pg/executor/kept_columns.h"
+
+extern "C" {
+#include "catalog/pg_type.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+constexpr uint64 kShareOfMemory = 2;
+constexpr int32 kLongestText = 16;                                  // characters
+constexpr uint64 kBytesOfText = sizeof(uint32) + kLongestText / 2;  // about
+
+bool has_columns_of(const KeptTablesBody* kept, const ChunkKey& files) {
+    for (uint32 i = 0; i < kept->count; i++) {
+        ChunkKey first = kept->table[i].table;  // its number is how many chunks there are
+        first.number = 0;
+        if (first == files && kept->table[i].columns > 0) return true;
+    }
+    return false;
+}
+
+// About how many bytes a value takes; 0: the column is not narrow. Texts are if their type says how long they
+// are at most: a row with a longer one may not fit into a batch, and costs what was asked for its block.
+uint64 width_of(Form_pg_attribute attribute, const KeptForm* form) {
+    if (const uint32 width = fixed_width(form->spec.type)) return width;
+    const bool says_length = attribute->atttypid == BPCHAROID || attribute->atttypid == VARCHAROID;
+    const int32 length = says_length ? attribute->atttypmod - static_cast<int32>(VARHDRSZ) : -1;
+    return length > 0 && length <= kLongestText ? kBytesOfText : 0;
+}
+
+// Of what is asked for, and of what is kept already, the keeper keeps nothing twice.
+void add_column(KeepRequest* request, Relation relation, const KeptForm* form) {
+    WantedColumn wanted = {};
+    wanted.attribute = form->attribute;
+    wanted.encoding = form->encoding;
+    wanted.declared_type = form->declared_type;
+    wanted.scale = form->scale;
+    add_wanted_column(request, relation, wanted, nullptr);
+}
+
+}  // namespace
+
+void anticipate_columns(KeepRequest* request, Relation relation) {
+    auto* kept = zeroed<KeptTablesBody>();
+    Status why;
+    if (!client_get_kept(kept, &why) || !has_columns_of(kept, request->files)) return;
+    const double rows = Max(relation->rd_rel->reltuples, 0);
+    double left = static_cast<double>(kept->limit / kShareOfMemory) - static_cast<double>(kept->used);
+    TupleDesc desc = RelationGetDescr(relation);
+    for (int i = 0; i < desc->natts && request->count < kMaxKeptColumns; i++) {
+        Form_pg_attribute attribute = TupleDescAttr(desc, i);
+        KeptForm form;
+        if (attribute->attisdropped || !natural_form(attribute, &form)) continue;
+        const uint64 width = width_of(attribute, &form);
+        const double bytes = rows * static_cast<double>(width);
+        if (width == 0 || bytes > left) continue;
+        left -= bytes;
+        add_column(request, relation, &form);
+    }
+}
+
+}  // namespace gpujoin
