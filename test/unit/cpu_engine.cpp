@@ -105,16 +105,26 @@ TEST(CpuEngine, ManyJoinsOfManyColumnsAreOpenAtOnce) {
 #endif
 
 // A client may partition a join that is refused memory at seal, but not one that has given rows: whatever is
-// left of the memory, what was sealed can be probed. Of several ranges the sort waits for the first batch.
-void probe_with_little_memory(const std::vector<int32_t>& widths, bool has_equality, Algorithm algorithm) {
-    constexpr uint64_t kBuildRows = 20000, kProbeRows = 3000;
+// left of the memory, what was sealed can be probed. Of several ranges the sort waits for the first batch,
+// and so does what is large enough to be partitioned in memory, if batches are.
+void probe_with_little_memory(const std::vector<int32_t>& widths, bool has_equality, Algorithm algorithm,
+                              ResultOrder order = ResultOrder::Ascending, uint64_t probe_rows = 3000) {
+    const uint64_t build_rows = order == ResultOrder::Any ? 40000 : 20000;
     constexpr uint64_t kStep = (kIsSanitized ? 256 : 64) << 10, kMost = 4 << 20;
-    TablePair tables = make_band_tables(widths, kProbeRows, kBuildRows, 0);
+    TablePair tables = make_band_tables(widths, probe_rows, build_rows, 0);
+    if (order == ResultOrder::Any) {  // keys that have no table without hashing
+        Random random(2);
+        tables.build.columns[0] =
+            make_column({fixed_column(ColumnType::Fixed4), 10000, true, 0}, build_rows, random);
+    }
     JoinSpec spec = make_spec(JoinKind::Inner, algorithm, tables.probe, tables.build);
     if (has_equality) add_equality(spec, 0, 0);
     for (uint16_t i = has_equality; i < widths.size(); i++) add_band(spec, i);
+    spec.order = order;
+    spec.names_probe_rows = order == ResultOrder::Ascending;
+    spec.estimated_probe_rows = build_rows;
     std::unique_ptr<Engine> engine = make_cpu_engine(1);
-    OwnedBatch build(tables.build, 0, kBuildRows), probe(tables.probe, 0, kProbeRows);
+    OwnedBatch build(tables.build, 0, build_rows), probe(tables.probe, 0, probe_rows);
     int refused = 0, probed = 0;
     for (uint64_t bytes = kStep; bytes < kMost; bytes += kStep) {
         Ledger ledger(bytes);
@@ -143,6 +153,8 @@ TEST(CpuEngine, WhatIsSealedCanBeProbedWithLittleMemory) {
         probe_with_little_memory({1, 5000, 4000}, true, algorithm);
     }
     probe_with_little_memory({1}, true, Algorithm::Hash);
+    for (uint64_t probe_rows : {3000, 20000})
+        probe_with_little_memory({1}, true, Algorithm::Hash, ResultOrder::Any, probe_rows);
 }
 
 // Over many keys it takes a while.

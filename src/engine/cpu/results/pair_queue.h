@@ -30,16 +30,18 @@ class PairQueue {
         return build_.grow((end_ + kMostPushed) * sizeof(uint32_t));
     }
 
-    // All the room that can be made at once, at least kMostPushed pairs; what is written there is added.
+    // All the room that can be made at once, after make_room(); what is written there is added.
     struct Room {
         uint32_t* probe;
         uint32_t* build;
         uint64_t pairs;
     };
     Status make_all_room(Room* room) {
-        GPUJOIN_RETURN_IF_FAILED(probe_.grow(kMostPairs * sizeof(uint32_t)));
-        GPUJOIN_RETURN_IF_FAILED(build_.grow(kMostPairs * sizeof(uint32_t)));
-        *room = {probe_.as<uint32_t>() + end_, build_.as<uint32_t>() + end_, kMostPairs - end_};
+        Status grown = probe_.grow(kMostPairs * sizeof(uint32_t));
+        if (grown.ok()) grown = build_.grow(kMostPairs * sizeof(uint32_t));
+        if (!grown.ok() && grown.fault != Fault::HostMemory) return grown;
+        *room = {probe_.as<uint32_t>() + end_, build_.as<uint32_t>() + end_,
+                 grown.ok() ? kMostPairs - end_ : kMostPushed};
         return {};
     }
     void add(uint64_t pairs) { end_ += pairs; }
