@@ -13,6 +13,7 @@ namespace gpujoin {
 
 namespace {
 
+constexpr uint32 kMostColumns = 32;  // of a request: each takes time, too
 constexpr uint64 kShareOfMemory = 2;
 constexpr int32 kLongestText = 16;                                  // characters
 constexpr uint64 kBytesOfText = sizeof(uint32) + kLongestText / 2;  // about
@@ -54,7 +55,7 @@ void anticipate_columns(KeepRequest* request, Relation relation) {
     const double rows = Max(relation->rd_rel->reltuples, 0);
     double left = static_cast<double>(kept->limit / kShareOfMemory) - static_cast<double>(kept->used);
     TupleDesc desc = RelationGetDescr(relation);
-    for (int i = 0; i < desc->natts && request->count < kMaxKeptColumns; i++) {
+    for (int i = 0; i < desc->natts && request->count < kMostColumns; i++) {
         Form_pg_attribute attribute = TupleDescAttr(desc, i);
         KeptForm form;
         if (attribute->attisdropped || !natural_form(attribute, &form)) continue;
