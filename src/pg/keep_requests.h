@@ -21,7 +21,7 @@ inline constexpr int kMostKeepers = 8;  // at once, each of a database
 struct WantedColumn {
     AttrNumber attribute;  // 0: computed
     KeyEncoding encoding;  // None: as an output column
-    uint8 reserved;
+    uint8 is_optional;     // left out where the table has it no more as it was
     Oid declared_type;
     int32 scale;
     int32 copy;
@@ -39,6 +39,7 @@ struct KeepRequest {
     uint32 count;
     uint32 text_bytes;
     uint32 cannot_be_asked;  // not 0: it is too large
+    uint32 is_kept;          // not 0: all of it is kept, but not of all blocks
     WantedColumn columns[kMaxKeptColumns];
     char text[kTextBytes];
 };

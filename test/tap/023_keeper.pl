@@ -145,8 +145,14 @@ ok(wait_until(sub { $wrong++ if dear("SELECT '1', sum(c), sum(s) FROM ($selves) 
 	'what one query asks for is kept, and no more');
 $node->safe_psql('postgres', 'SELECT gpujoin_forget()');
 ok(keeps_by('a', 2), 'so it is of another one');
+$node->safe_psql('postgres', 'INSERT INTO wide SELECT * FROM wide WHERE i <= 200000');
+$node->safe_psql('postgres', 'VACUUM ANALYZE wide');
+ok( wait_until(
+		sub { forced('postgres', by('a')); $node->safe_psql('postgres', 'SET gpujoin.force = on; EXPLAIN (ANALYZE) ' . by('a')) =~ /Kept: 2 of 2 chunks, blocks read \d?\d\b/ }),
+	'what the table has grown by is kept, too');
+is(kept_columns(), '2', 'which are no other columns');
 ok(keeps_by('b', 6), 'all narrow columns are when the next one asks');
-like($node->safe_psql('postgres', 'SET gpujoin.force = on; EXPLAIN (ANALYZE) ' . by('c')), qr/Kept: 1 of 1 chunks, blocks read 0/, 'which are used at once');
+like($node->safe_psql('postgres', 'SET gpujoin.force = on; EXPLAIN (ANALYZE) ' . by('c')), qr/Kept: 2 of 2 chunks, blocks read \d?\d\b/, 'which are used at once');
 $node->safe_psql('postgres', 'SELECT gpujoin_forget()');
 isnt($node->safe_psql('postgres', "SELECT gpujoin_keep('filler')"), '0', 'more than half of the memory is in use');
 ok(keeps_by('a', 2), 'then, too, what is asked for is kept');

@@ -29,9 +29,9 @@ Status make_matcher(Algorithm algorithm, JoinContext& join, std::unique_ptr<Matc
     return make_nested_loop_matcher(join, matcher);
 }
 
-// What a matcher takes at most that sorts by a range, or has a table of keys; a partitioned build side takes
-// less. Who is refused memory while probing cannot partition the join any more: so what is made late has its
-// memory from the start.
+// What a matcher takes at most that sorts by a range, or has a table of keys. Who is refused memory while
+// probing cannot partition the join any more: so a matcher that is made late has its memory set aside from
+// the start.
 constexpr uint64_t kLateBytesPerRow = 48;
 constexpr uint64_t kLateBytesPerKey = 48;        // with equalities
 constexpr uint64_t kLateBytesPerNarrowKey = 32;  // of 4 bytes, with nothing to sort
@@ -41,13 +41,6 @@ uint64_t late_bytes(const JoinContext& join, bool sorts_by_range) {
     uint64_t per_row = sorts_by_range ? kLateBytesPerRow : 0;
     if (join.spec.equalities > 0) per_row += is_narrow ? kLateBytesPerNarrowKey : kLateBytesPerKey;
     return join.build.rows() * per_row;
-}
-
-bool has_room(Ledger* ledger, uint64_t bytes) {
-    if (!ledger) return true;
-    if (!ledger->charge(bytes)) return false;
-    ledger->release(bytes);
-    return true;
 }
 
 class CpuJoin final : public Join {
@@ -85,12 +78,14 @@ class CpuJoin final : public Join {
             return failure(Fault::Error, "XX000", "the CPU join engine cannot read device memory");
         if (batch.rows > BuildStore::kMaxRows)
             return failure(Fault::Error, "54000", "too many rows in a probe batch");
-        if (!is_ready_) GPUJOIN_RETURN_IF_FAILED(guarded([&] { return finish_building(batch); }));
-        AddTime timer(&join_.counters.probe_ns);
         join_.counters.add_probe(join_.context.spec, batch);
-        return guarded([&] {
-            return radix_ ? radix_->probe(join_, batch, cursor) : make_probe_cursor(join_, batch, cursor);
-        });
+        if (may_be_radix_ && partitioning_pays(join_.context.build.rows(), batch.rows)) {
+            const Status status = guarded([&] { return probe_by_radix(batch, cursor); });
+            if (status.fault != Fault::HostMemory) return status;
+        }
+        if (!has_matcher_) GPUJOIN_RETURN_IF_FAILED(guarded([&] { return make_late_matcher(batch); }));
+        AddTime timer(&join_.counters.probe_ns);
+        return guarded([&] { return make_probe_cursor(join_, batch, cursor); });
     }
 
     Status mark_matched(std::span<const uint64_t> build_rows) override {
@@ -139,12 +134,16 @@ class CpuJoin final : public Join {
         const Algorithm chosen = choose_algorithm(context.spec, context.build.rows());
         const bool sorts_by_range = chosen == Algorithm::Index || chosen == Algorithm::SortMerge;
         may_be_radix_ = chosen == Algorithm::Hash && radix_applies(context);
-        if (may_be_radix_ || (sorts_by_range && has_range_choice(context.spec))) {
-            GPUJOIN_RETURN_IF_FAILED(
-                late_memory_.allocate(context.limits.host_memory, late_bytes(context, sorts_by_range)));
-        } else {
-            GPUJOIN_RETURN_IF_FAILED(build_matcher(chosen));
+        bool is_late = may_be_radix_ || (sorts_by_range && has_range_choice(context.spec));
+        if (is_late) {
+            const Status status =
+                late_memory_.allocate(context.limits.host_memory, late_bytes(context, sorts_by_range));
+            // A table that is made now may take less.
+            if (!may_be_radix_ || status.fault != Fault::HostMemory) GPUJOIN_RETURN_IF_FAILED(status);
+            is_late = status.ok();
+            may_be_radix_ = may_be_radix_ && is_late;
         }
+        if (!is_late) GPUJOIN_RETURN_IF_FAILED(build_matcher(chosen));
         join_.counters.algorithm = chosen;
         if (rows_of(context.spec.kind).scans_build())
             GPUJOIN_RETURN_IF_FAILED(join_.matched.open(context.limits.host_memory, context.build.rows()));
@@ -155,34 +154,43 @@ class CpuJoin final : public Join {
     Status build_matcher(Algorithm algorithm) {
         GPUJOIN_RETURN_IF_FAILED(make_matcher(algorithm, join_.context, &join_.matcher));
         GPUJOIN_RETURN_IF_FAILED(join_.clustered.build(join_.context, *join_.matcher));
-        is_ready_ = true;
+        has_matcher_ = true;
         return {};
     }
 
-    // What the first probe batch tells: whether batches are large enough for the radix join, which wants more
-    // memory for each than others, or which of several columns should drive a range.
-    Status finish_building(const BatchView& batch) {
+    // What a probe batch tells: that it is too small for the radix join, for which there may be no memory
+    // either; or which of several columns should drive a range. The matcher is made when the first such batch
+    // comes.
+    Status make_late_matcher(const BatchView& batch) {
         const auto lock = lock_in_turn(late_mutex_, join_.context.limits.cancel);
         if (!lock.owns_lock()) return cancelled_status();
-        if (is_ready_) return {};
+        if (has_matcher_) return {};
         AddTime timer(&join_.counters.seal_ns);
         late_memory_.reset();
-        GPUJOIN_RETURN_IF_FAILED(build_for(batch));
+        if (!may_be_radix_)
+            GPUJOIN_RETURN_IF_FAILED(
+                choose_range_column(join_.context, batch, &join_.context.range_column.emplace()));
+        GPUJOIN_RETURN_IF_FAILED(build_matcher(join_.counters.algorithm));
         join_.counters.peak_seal_memory = peak();
         return {};
     }
 
-    Status build_for(const BatchView& batch) {
-        JoinContext& context = join_.context;
-        if (may_be_radix_ && partitioning_pays(context.build.rows(), batch.rows) &&
-            has_room(context.limits.host_memory, radix_bytes(context, batch.rows))) {
-            GPUJOIN_RETURN_IF_FAILED(make_radix_join(context, &radix_));
-            is_ready_ = true;
-            return {};
-        }
-        if (!may_be_radix_)
-            GPUJOIN_RETURN_IF_FAILED(choose_range_column(context, batch, &context.range_column.emplace()));
-        return build_matcher(join_.counters.algorithm);
+    // 53200 where there is no memory for it besides what is set aside for a matcher.
+    Status probe_by_radix(const BatchView& batch, std::unique_ptr<Cursor>* cursor) {
+        if (!has_radix_) GPUJOIN_RETURN_IF_FAILED(partition_build_side());
+        AddTime timer(&join_.counters.probe_ns);
+        return radix_->probe(join_, batch, cursor);
+    }
+
+    Status partition_build_side() {
+        const auto lock = lock_in_turn(late_mutex_, join_.context.limits.cancel);
+        if (!lock.owns_lock()) return cancelled_status();
+        if (has_radix_) return {};
+        AddTime timer(&join_.counters.seal_ns);
+        GPUJOIN_RETURN_IF_FAILED(make_radix_join(join_.context, &radix_));
+        join_.counters.peak_seal_memory = peak();
+        has_radix_ = true;
+        return {};
     }
 
     uint64_t peak() const {
@@ -195,8 +203,8 @@ class CpuJoin final : public Join {
     bool may_be_radix_ = false;
     std::unique_ptr<RadixJoin> radix_;
     std::mutex late_mutex_;
-    HostArray late_memory_;              // charged for what is made late, and never touched
-    std::atomic<bool> is_ready_{false};  // there is a matcher, or a radix join
+    HostArray late_memory_;  // charged for the matcher, and never touched
+    std::atomic<bool> has_matcher_{false}, has_radix_{false};
 };
 
 // The processor's name as Linux gives it.

@@ -20,6 +20,17 @@ std::vector<ColumnSpec> stored_columns(const SinkPlan& plan, const GroupKeyLayou
     return columns;
 }
 
+// At most, of the rows of a block that have a bit in `rows`: those that lie side by side are not looked at
+// one by one.
+uint64_t data_bytes_of(const HostColumn& column, const RowBlock& block, uint64_t rows) {
+    const cpu::ColumnSource& source = column.source;
+    if (rows == 0) return 0;
+    if (!column.rows) return source.offset(block.first + block.lanes) - source.offset(block.first);
+    uint64_t bytes = 0;
+    for_each_lane(rows, [&](uint32_t lane) { bytes += source.value(column.rows[block.first + lane]).bytes; });
+    return bytes;
+}
+
 }  // namespace
 
 GroupTable::GroupTable(const SinkPlan& plan, const GroupKeyLayout& layout, Ledger* ledger)
@@ -50,13 +61,9 @@ bool GroupTable::is_at_limit() const {
 
 // As if each row began a group.
 Status GroupTable::make_data_room(const RowBlock& block, uint64_t rows) {
-    for (const auto& [column, input] : texts_) {
-        const HostColumn& from = block.columns[input];
-        uint64_t bytes = 0;
-        for_each_lane(rows,
-                      [&](uint32_t lane) { bytes += from.source.value(from.row(block.first + lane)).bytes; });
-        GPUJOIN_RETURN_IF_FAILED(store_.make_data_room(column, bytes));
-    }
+    for (const auto& [column, input] : texts_)
+        GPUJOIN_RETURN_IF_FAILED(
+            store_.make_data_room(column, data_bytes_of(block.columns[input], block, rows)));
     return {};
 }
 

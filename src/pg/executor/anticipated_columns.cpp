@@ -4,9 +4,12 @@
 #include "pg/allocate.h"
 #include "pg/client/inquiry.h"
 #include "pg/executor/kept_columns.h"
+#include "pg/executor/requested_columns.h"
+#include "pg/kept_tables.h"
 
 extern "C" {
 #include "catalog/pg_type.h"
+#include "storage/bufmgr.h"
 }
 
 namespace gpujoin {
@@ -17,6 +20,8 @@ constexpr uint32 kMostColumns = 32;  // of a request: each takes time, too
 constexpr uint64 kShareOfMemory = 2;
 constexpr int32 kLongestText = 16;                                  // characters
 constexpr uint64 kBytesOfText = sizeof(uint32) + kLongestText / 2;  // about
+constexpr uint64 kBytesOfOtherText = 36;                            // likewise
+constexpr double kRowsOfBlock = 60;                                 // where nothing is known
 
 bool has_columns_of(const KeptTablesBody* kept, const ChunkKey& files) {
     for (uint32 i = 0; i < kept->count; i++) {
@@ -36,11 +41,34 @@ uint64 width_of(Form_pg_attribute attribute, const KeptForm* form) {
     return length > 0 && length <= kLongestText ? kBytesOfText : 0;
 }
 
-// Of what is asked for, and of what is kept already, the keeper keeps nothing twice.
+// By what was counted last, and the blocks that there are now.
+double expected_rows(Relation relation) {
+    const double tuples = relation->rd_rel->reltuples;
+    const double pages = relation->rd_rel->relpages;
+    return RelationGetNumberOfBlocks(relation) * (tuples > 0 && pages > 0 ? tuples / pages : kRowsOfBlock);
+}
+
+double bytes_of(const KeptColumns* columns, double rows) {
+    double width = 0;
+    for (int i = 0; i < columns->count; i++) {
+        const uint32_t fixed = fixed_width(columns->forms[i].spec.type);
+        width += static_cast<double>(fixed > 0 ? fixed : kBytesOfOtherText);
+    }
+    return rows * width;
+}
+
+bool is_kept(const ChunkKey& files, Relation relation, const KeptForm* form) {
+    KeptColumns column = make_kept_columns(1);
+    add_kept_column(&column, relation, form);
+    return are_forms_kept(files, {column.columns, 1});
+}
+
+// What is asked for may be the same: nothing is kept twice.
 void add_column(KeepRequest* request, Relation relation, const KeptForm* form) {
     WantedColumn wanted = {};
     wanted.attribute = form->attribute;
     wanted.encoding = form->encoding;
+    wanted.is_optional = 1;
     wanted.declared_type = form->declared_type;
     wanted.scale = form->scale;
     add_wanted_column(request, relation, wanted, nullptr);
@@ -48,12 +76,20 @@ void add_column(KeepRequest* request, Relation relation, const KeptForm* form) {
 
 }  // namespace
 
-void anticipate_columns(KeepRequest* request, Relation relation) {
+double room_for_anticipated(const ChunkKey& files) {
     auto* kept = zeroed<KeptTablesBody>();
     Status why;
-    if (!client_get_kept(kept, &why) || !has_columns_of(kept, request->files)) return;
-    const double rows = Max(relation->rd_rel->reltuples, 0);
-    double left = static_cast<double>(kept->limit / kShareOfMemory) - static_cast<double>(kept->used);
+    if (!client_get_kept(kept, &why) || !has_columns_of(kept, files)) return 0;
+    return Max(static_cast<double>(kept->limit / kShareOfMemory) - static_cast<double>(kept->used), 0);
+}
+
+void anticipate_columns(KeepRequest* request, Relation relation, double room) {
+    KeptColumns asked;
+    if (!find_requested(request, relation, &asked) ||
+        are_forms_kept(request->files, {asked.columns, static_cast<size_t>(asked.count)}))
+        return;
+    const double rows = expected_rows(relation);
+    room -= bytes_of(&asked, rows);
     TupleDesc desc = RelationGetDescr(relation);
     for (int i = 0; i < desc->natts && request->count < kMostColumns; i++) {
         Form_pg_attribute attribute = TupleDescAttr(desc, i);
@@ -61,8 +97,8 @@ void anticipate_columns(KeepRequest* request, Relation relation) {
         if (attribute->attisdropped || !natural_form(attribute, &form)) continue;
         const uint64 width = width_of(attribute, &form);
         const double bytes = rows * static_cast<double>(width);
-        if (width == 0 || bytes > left) continue;
-        left -= bytes;
+        if (width == 0 || bytes > room || is_kept(request->files, relation, &form)) continue;
+        room -= bytes;
         add_column(request, relation, &form);
     }
 }

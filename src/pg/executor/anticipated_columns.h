@@ -7,9 +7,13 @@
 
 namespace gpujoin {
 
-// Adds to a request for columns of the table (relation), if other columns of its files are kept already, the
-// narrow ones of all others, in the forms that groups and conditions ask for: until the request has 32
-// columns, and as many as fit into a half of what the server may keep, together with what is kept.
-void anticipate_columns(KeepRequest* request, Relation relation);
+// How many bytes may be kept of a table that nobody has asked for: a half of what the server may keep, less
+// what it does. 0 where it keeps nothing of the table's files. Asks the server.
+double room_for_anticipated(const ChunkKey& files);
+
+// Adds to a request for columns of the table (relation) that are not kept so far the narrow ones of all
+// others, in the forms that groups and conditions ask for, until it has 32 columns. There is room for so many
+// bytes, of which what is asked for takes its part first.
+void anticipate_columns(KeepRequest* request, Relation relation, double room);
 
 }  // namespace gpujoin

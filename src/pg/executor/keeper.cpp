@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "pg/allocate.h"
 #include "pg/compat.h"
@@ -190,7 +189,22 @@ bool keep_some(const KeepRequest* request, Keeping* keeping) {
     return goes_on;
 }
 
+// The kernel may weigh sessions of processes against each other, of which each of PostgreSQL's processes is
+// one, rather than processes. It is told once of this session, but may be told of one at a time only.
+void tell_kernel_of_session() {
+    static bool is_told = false;
+    if (is_told) return;
+    is_told = true;
+    const int file = OpenTransientFile("/proc/self/autogroup", O_WRONLY);
+    if (file < 0) return;
+    char text[12];
+    const int length = snprintf(text, sizeof text, "%d", kNice);
+    if (write(file, text, static_cast<size_t>(length)) < 0) is_told = errno != EAGAIN;
+    CloseTransientFile(file);
+}
+
 void wait_a_little() {
+    tell_kernel_of_session();
     WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, kPollMs,
               wait_event(Wait::KeeperMain));
     ResetLatch(MyLatch);
@@ -205,17 +219,21 @@ bool is_noted(const ChunkKey& table) {
     return false;
 }
 
+// The server is asked before the table is locked.
 void anticipate(KeepRequest* request) {
     SetCurrentStatementStartTimestamp();
     StartTransactionCommand();
-    Relation relation = open_table(request->table);
-    if (relation && chunk_key(relation, 0) == request->files) anticipate_columns(request, relation);
-    if (relation) relation_close(relation, NoLock);
+    const double room = room_for_anticipated(request->files);
+    Relation relation = room > 0 ? open_table(request->table) : nullptr;
+    if (relation) {
+        anticipate_columns(request, relation, room);
+        relation_close(relation, NoLock);
+    }
     CommitTransactionCommand();
 }
 
 bool keep(KeepRequest* request) {
-    if (!is_noted(request->files)) anticipate(request);
+    if (request->is_kept == 0 && !is_noted(request->files)) anticipate(request);
     Keeping keeping = {};
     while (keep_some(request, &keeping)) CHECK_FOR_INTERRUPTS();
     if (!keeping.is_shared) return false;
@@ -263,24 +281,14 @@ void help() {
     }
 }
 
-// Queries go first where processors are short, but not so far that nothing is kept: where all are busy this
-// gets a third of what a query's process gets. The kernel may weigh sessions of processes against each other,
-// of which each of PostgreSQL's processes is one, rather than processes; then it is told so of the session.
-// Nothing relies on either.
-void let_queries_go_first() {
-    errno = 0;
-    if (nice(kNice) < 0 && errno != 0) elog(DEBUG1, "could not lower the priority: %m");
-    const int file = OpenTransientFile("/proc/self/autogroup", O_WRONLY);
-    if (file < 0) return;
-    const char* text = psprintf("%d", kNice);
-    if (write(file, text, strlen(text)) < 0) elog(DEBUG1, "could not lower the session's priority: %m");
-    CloseTransientFile(file);
-}
-
 void connect(Oid database) {
     BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, 0);
     DefaultXactIsoLevel = XACT_READ_COMMITTED;  // whatever was set for the database
-    let_queries_go_first();
+    // Queries go first where processors are short, but not so far that nothing is kept: where all are busy
+    // this gets a third of what a query's process gets. Nothing relies on it.
+    errno = 0;
+    if (nice(kNice) < 0 && errno != 0) elog(DEBUG1, "could not lower the priority: %m");
+    tell_kernel_of_session();
     pgstat_report_activity(STATE_RUNNING, "keeping columns of tables");
 }
 

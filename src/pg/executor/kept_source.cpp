@@ -150,6 +150,7 @@ bool is_any_to_be_made(const KeptSource* source, const FoundProof* proofs, uint3
 
 bool ask_keeper(const KeptSource* source) {
     KeepRequest* request = request_columns(heap_scan_relation(source->scan), &source->columns);
+    request->is_kept = are_forms_kept(request->files, wanted_columns(source)) ? 1 : 0;
     const bool is_taken = hand_to_keeper(request);
     pfree(request);
     return is_taken;

@@ -81,8 +81,10 @@ bool find_requested(const KeepRequest* request, Relation relation, KeptColumns* 
     *columns = make_kept_columns(static_cast<int>(request->count));
     for (uint32 i = 0; i < request->count; i++) {
         KeptForm form;
-        if (!find_form(request, &request->columns[i], relation, &form)) return false;
-        add_kept_column(columns, relation, &form);
+        const WantedColumn* wanted = &request->columns[i];
+        const bool is_found = find_form(request, wanted, relation, &form);
+        if (!is_found && wanted->is_optional == 0) return false;
+        if (is_found) add_kept_column(columns, relation, &form);
     }
     return columns->count > 0;
 }

@@ -218,13 +218,6 @@ bool radix_applies(const JoinContext& join) {
            partitioning_pays(join.build.rows(), spec.estimated_probe_rows);
 }
 
-uint64_t radix_bytes(const JoinContext& join, uint64_t probe_rows) {
-    constexpr uint64_t kBatches = 2;
-    const uint64_t tables = join.workers->threads() * RadixTable<uint64_t>::bytes();
-    const uint64_t tuples = join.build.rows() + 1 + kBatches * (probe_rows + 1);
-    return tuples * sizeof(RadixTuple<uint64_t>) + kBatches * tables;
-}
-
 Status make_radix_join(JoinContext& join, std::unique_ptr<RadixJoin>* made) {
     const uint64_t partitions = (join.build.rows() - 1) / kPartitionRows + 1;
     const uint32_t bits = std::clamp<uint32_t>(std::bit_width(partitions - 1), 1, kMostBits);

@@ -12,11 +12,8 @@
 
 namespace gpujoin::cpu {
 
-// At seal: whether it may be used, if probe batches are large enough (partitioning_pays()).
+// At seal: whether it may be used, for probe batches that are large enough (partitioning_pays()).
 bool radix_applies(const JoinContext& join);
-
-// Bytes that it takes, at most: the build side, and two probe batches of so many rows at the same time.
-uint64_t radix_bytes(const JoinContext& join, uint64_t probe_rows);
 
 // A partitioned build side.
 class RadixJoin {

@@ -23,10 +23,6 @@ class RadixTable {
         uint32_t count;
     };
 
-    static uint64_t bytes() {
-        return kMostSlots * sizeof(Slot) + kMostRows * (sizeof(Word) + sizeof(uint32_t));
-    }
-
     Status open(Ledger* ledger) {
         GPUJOIN_RETURN_IF_FAILED(slots_.allocate(ledger, kMostSlots * sizeof(Slot)));
         GPUJOIN_RETURN_IF_FAILED(payloads_.allocate(ledger, kMostRows * sizeof(Word)));
