@@ -17,7 +17,7 @@ namespace gpujoin {
 namespace {
 
 constexpr uint32 kMostColumns = 32;  // of a request: each takes time, too
-constexpr uint64 kShareOfMemory = 2;
+constexpr double kShareOfMemory = 2;
 constexpr int32 kLongestText = 16;                                  // characters
 constexpr uint64 kBytesOfText = sizeof(uint32) + kLongestText / 2;  // about
 constexpr uint64 kBytesOfOtherText = 36;                            // likewise
@@ -80,7 +80,7 @@ double room_for_anticipated(const ChunkKey& files) {
     auto* kept = zeroed<KeptTablesBody>();
     Status why;
     if (!client_get_kept(kept, &why) || !has_columns_of(kept, files)) return 0;
-    return Max(static_cast<double>(kept->limit / kShareOfMemory) - static_cast<double>(kept->used), 0);
+    return Max(static_cast<double>(kept->limit) / kShareOfMemory - static_cast<double>(kept->used), 0);
 }
 
 void anticipate_columns(KeepRequest* request, Relation relation, double room) {
