@@ -18,10 +18,7 @@ namespace {
 
 constexpr uint32 kMostColumns = 32;  // of a request: each takes time, too
 constexpr double kShareOfMemory = 2;
-constexpr int32 kLongestText = 16;                                  // characters
-constexpr uint64 kBytesOfText = sizeof(uint32) + kLongestText / 2;  // about
-constexpr uint64 kBytesOfOtherText = 36;                            // likewise
-constexpr double kRowsOfBlock = 60;                                 // where nothing is known
+constexpr int32 kLongestText = 16;  // characters
 
 bool has_columns_of(const KeptTablesBody* kept, const ChunkKey& files) {
     for (uint32 i = 0; i < kept->count; i++) {
@@ -32,29 +29,17 @@ bool has_columns_of(const KeptTablesBody* kept, const ChunkKey& files) {
     return false;
 }
 
-// About how many bytes a value takes; 0: the column is not narrow. Texts are if their type says how long they
-// are at most: a row with a longer one may not fit into a batch, and costs what was asked for its block.
-uint64 width_of(Form_pg_attribute attribute, const KeptForm* form) {
-    if (const uint32 width = fixed_width(form->spec.type)) return width;
+// Texts are if their type says how long they are at most: a row with a longer one may not fit into a batch,
+// and costs what was asked for its block.
+bool is_narrow(Form_pg_attribute attribute, const KeptForm* form) {
+    if (fixed_width(form->spec.type) > 0) return true;
     const bool says_length = attribute->atttypid == BPCHAROID || attribute->atttypid == VARCHAROID;
     const int32 length = says_length ? attribute->atttypmod - static_cast<int32>(VARHDRSZ) : -1;
-    return length > 0 && length <= kLongestText ? kBytesOfText : 0;
+    return length > 0 && length <= kLongestText;
 }
 
-// By what was counted last, and the blocks that there are now.
-double expected_rows(Relation relation) {
-    const double tuples = relation->rd_rel->reltuples;
-    const double pages = relation->rd_rel->relpages;
-    return RelationGetNumberOfBlocks(relation) * (tuples > 0 && pages > 0 ? tuples / pages : kRowsOfBlock);
-}
-
-double bytes_of(const KeptColumns* columns, double rows) {
-    double width = 0;
-    for (int i = 0; i < columns->count; i++) {
-        const uint32_t fixed = fixed_width(columns->forms[i].spec.type);
-        width += static_cast<double>(fixed > 0 ? fixed : kBytesOfOtherText);
-    }
-    return rows * width;
+double bytes_of(Relation relation, const KeptForm* form, double rows) {
+    return rows * static_cast<double>(expected_width(relation, form->spec, form->attribute));
 }
 
 bool is_kept(const ChunkKey& files, Relation relation, const KeptForm* form) {
@@ -88,16 +73,16 @@ void anticipate_columns(KeepRequest* request, Relation relation, double room) {
     if (!find_requested(request, relation, &asked) ||
         are_forms_kept(request->files, {asked.columns, static_cast<size_t>(asked.count)}))
         return;
-    const double rows = expected_rows(relation);
-    room -= bytes_of(&asked, rows);
+    const double rows = expected_rows(relation, RelationGetNumberOfBlocks(relation));
+    for (int i = 0; i < asked.count; i++) room -= bytes_of(relation, &asked.forms[i], rows);
     TupleDesc desc = RelationGetDescr(relation);
     for (int i = 0; i < desc->natts && request->count < kMostColumns; i++) {
         Form_pg_attribute attribute = TupleDescAttr(desc, i);
         KeptForm form;
         if (attribute->attisdropped || !natural_form(attribute, &form)) continue;
-        const uint64 width = width_of(attribute, &form);
-        const double bytes = rows * static_cast<double>(width);
-        if (width == 0 || bytes > room || is_kept(request->files, relation, &form)) continue;
+        const double bytes = bytes_of(relation, &form, rows);
+        if (!is_narrow(attribute, &form) || bytes > room || is_kept(request->files, relation, &form))
+            continue;
         room -= bytes;
         add_column(request, relation, &form);
     }

@@ -235,6 +235,20 @@ Bitmapset* attributes_of_form(const KeptForm* form, Bitmapset* attributes) {
     return attributes;
 }
 
+uint64 expected_width(Relation relation, const ColumnSpec& spec, AttrNumber attribute) {
+    constexpr uint64 kUnknown = 32;
+    if (const uint32 fixed = fixed_width(spec.type)) return fixed;
+    const int32 average = get_attavgwidth(RelationGetRelid(relation), attribute);
+    return sizeof(uint32) + (average > 0 ? static_cast<uint32>(average) : kUnknown);
+}
+
+double expected_rows(Relation relation, double blocks) {
+    constexpr double kUnknown = 60;  // in a block
+    const double tuples = relation->rd_rel->reltuples;
+    const double pages = relation->rd_rel->relpages;
+    return blocks * (tuples > 0 && pages > 0 ? tuples / pages : kUnknown);
+}
+
 int add_kept_column(KeptColumns* columns, Relation relation, const KeptForm* form) {
     ChunkColumn column;
     identify(relation, form, &column);

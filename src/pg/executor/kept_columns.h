@@ -52,6 +52,11 @@ KeptForm kept_form_of_truth(Node* expression);
 // The table's attributes that a column is made of, added to `attributes`.
 Bitmapset* attributes_of_form(const KeptForm* form, Bitmapset* attributes);
 
+// By the table's statistics: about how many bytes a value takes, of an attribute, or computed (0); and how
+// many rows so many blocks have.
+uint64 expected_width(Relation relation, const ColumnSpec& spec, AttrNumber attribute);
+double expected_rows(Relation relation, double blocks);
+
 // Adds a column, unless it is there; its number. What is computed is kept when it is wanted for the second
 // time.
 int add_kept_column(KeptColumns* columns, Relation relation, const KeptForm* form);

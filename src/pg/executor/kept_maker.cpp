@@ -13,7 +13,6 @@
 extern "C" {
 #include "executor/executor.h"
 #include "storage/bufmgr.h"
-#include "utils/lsyscache.h"
 }
 
 namespace gpujoin {
@@ -232,21 +231,15 @@ bool find_proven(const KeptMaker* maker, uint32 chunk, const MapPage* before, Ch
     return count_blocks(*proven) > 0;
 }
 
-uint64 expected_width(const KeptMaker* maker, const InputColumn* column) {
-    if (column->spec.type != ColumnType::Bytes) return fixed_width(column->spec.type);
-    int32 average = get_attavgwidth(RelationGetRelid(maker->relation), column->attribute);
-    return sizeof(uint32) + (average > 0 ? static_cast<uint32>(average) : 32);
-}
-
 ExpectedChunk expected_size(const KeptMaker* maker, const MapPage* page) {
     uint64 blocks = 0;
     for (uint8 bits : page->map.bits) blocks += static_cast<uint64>(__builtin_popcount(bits));
     uint64 width = 0;
-    for (int i = 0; i < maker->writer.column_count; i++)
-        width += expected_width(maker, &maker->writer.columns[i]);
-    double tuples = maker->relation->rd_rel->reltuples;
-    double pages = maker->relation->rd_rel->relpages;
-    double rows = static_cast<double>(blocks) * (tuples > 0 && pages > 0 ? tuples / pages : 60);
+    for (int i = 0; i < maker->writer.column_count; i++) {
+        const InputColumn* column = &maker->writer.columns[i];
+        width += expected_width(maker->relation, column->spec, column->attribute);
+    }
+    const double rows = expected_rows(maker->relation, static_cast<double>(blocks));
     return {static_cast<uint32>(Min(rows, double{PG_UINT32_MAX})), static_cast<uint64>(rows) * width};
 }
 
