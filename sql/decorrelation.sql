@@ -165,6 +165,13 @@ CREATE INDEX ON line (p, n);
 SELECT bool_or(line ~ 'SubPlan') AS loops FROM plan_of('SELECT * FROM part WHERE w > (SELECT min(n) FROM line WHERE line.p = part.p)') AS line;
 SELECT bool_or(line ~ 'SubPlan') AS loops FROM plan_of('SELECT * FROM part WHERE w > (SELECT avg(n) FROM line WHERE line.p = part.p)') AS line;
 
+-- On the inner side of a loop it runs for each row of the other one.
+CREATE TABLE item AS SELECT i AS id, 'k' || i % 10 AS kind, (i % 113)::numeric(8, 2) AS price FROM generate_series(1, 2000) AS i;
+CREATE TABLE sale AS SELECT i * 7 % 2000 + 1 AS item FROM generate_series(1, 3000) AS i;
+ALTER TABLE item ADD PRIMARY KEY (id);
+VACUUM ANALYZE item, sale;
+SELECT r.* FROM compare_joined('SELECT count(*), sum(price) FROM sale, item i WHERE i.id = sale.item AND i.price > 1.2 * (SELECT avg(price) FROM item j WHERE j.kind = i.kind)') AS r;
+
 -- Row security holds within the subquery, which stays as it is: its conditions may fail.
 CREATE ROLE gpujoin_reader;
 GRANT SELECT ON part, line TO gpujoin_reader;
@@ -178,6 +185,6 @@ RESET ROLE;
 DROP FUNCTION compare_joined, compare_once, compare_all, compare_nodes, rows_or_error;
 DROP FUNCTION joined_parts;
 DROP VIEW seen;
-DROP TABLE part, line, tiny, word, clock, instant;
+DROP TABLE item, sale, part, line, tiny, word, clock, instant;
 DROP COLLATION ignoring_case;
 DROP ROLE gpujoin_reader;

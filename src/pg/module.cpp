@@ -38,6 +38,7 @@ void _PG_init(void) {
     register_node(&complete_groups_methods);
     define_settings();
     install_noted_join_hook();
+    install_join_search();
     install_groups_hook();
     install_explain_hook();
     install_query_end_hook();

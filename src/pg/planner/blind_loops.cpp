@@ -13,6 +13,7 @@
 #include "pg/compat.h"
 #include "pg/planner/core_calls.h"
 #include "pg/planner/cost.h"
+#include "pg/planner/join_search.h"
 #include "pg/planner/path_copy.h"
 #include "pg/planner/relation_notes.h"
 
@@ -40,10 +41,11 @@ bool has_equality(const List* restrictlist) {
     return false;
 }
 
-bool is_blind_loop(const Path* path) {
+// Of what may be part of the plan: beyond `most` it costs too much.
+bool is_blind_loop(const Path* path, Cost most) {
     if (!IsA(path, NestPath) || PATH_REQ_OUTER(path)) return false;
     const auto* loop = reinterpret_cast<const JoinPath*>(path);
-    return path->total_cost >= kLeast && path->total_cost < kDisabled && !has_disabled_nodes(path) &&
+    return path->total_cost >= kLeast && path->total_cost < kDisabled && path->total_cost <= most && !has_disabled_nodes(path) &&
            !PATH_REQ_OUTER(loop->innerjoinpath) && has_equality(loop->joinrestrictinfo);
 }
 
@@ -150,11 +152,11 @@ bool add_hash_joins(RelOptInfo* joinrel, const List* paths, bool is_partial, con
     return has_any;
 }
 
-Path* find_blind_loop(const List* paths, const List* but) {
+Path* find_blind_loop(const List* paths, Cost most, const List* but) {
     ListCell* cell;
     foreach (cell, paths) {
         auto* path = static_cast<Path*>(lfirst(cell));
-        if (is_blind_loop(path) && !list_member_ptr(but, path)) return path;
+        if (is_blind_loop(path, most) && !list_member_ptr(but, path)) return path;
     }
     return nullptr;
 }
@@ -162,10 +164,10 @@ Path* find_blind_loop(const List* paths, const List* but) {
 // Of the loops of one kind. Adding a path may free others of the list, so that it is searched anew each time.
 // joins_of: hash joins of the pair that a loop is of; nullptr: it stays.
 template <typename JoinsOf>
-void replace(RelOptInfo* joinrel, bool is_partial, JoinsOf joins_of) {
+void replace(const PlannerInfo* root, RelOptInfo* joinrel, bool is_partial, JoinsOf joins_of) {
     List* judged = NIL;
     List*& paths = is_partial ? joinrel->partial_pathlist : joinrel->pathlist;
-    while (Path* loop = find_blind_loop(paths, judged)) {
+    while (Path* loop = find_blind_loop(paths, most_for_joins(root), judged)) {
         judged = lappend(judged, loop);
         const PathLists* joins = joins_of(reinterpret_cast<const JoinPath*>(loop));
         if (!joins) continue;
@@ -181,14 +183,14 @@ bool may_replace(const RelOptInfo* joinrel) {
 
 }  // namespace
 
-void replace_blind_loops(RelOptInfo* joinrel) {
+void replace_blind_loops(const PlannerInfo* root, RelOptInfo* joinrel) {
     RelationNotes* notes = find_notes(joinrel);
     if (!notes || !may_replace(joinrel)) return;
     const auto joins_of = [&](const JoinPath* loop) -> const PathLists* {
         const JoinPair* pair = pair_of(notes, loop);
         return pair && !is_cut_short(pair->root, joinrel) ? noted_hash_joins(notes, pair) : nullptr;
     };
-    for (bool is_partial : {false, true}) replace(joinrel, is_partial, joins_of);
+    for (bool is_partial : {false, true}) replace(root, joinrel, is_partial, joins_of);
 }
 
 void replace_blind_loops(const JoinPair& pair) {
@@ -201,7 +203,7 @@ void replace_blind_loops(const JoinPair& pair) {
         is_made = true;
         return &joins;
     };
-    for (bool is_partial : {false, true}) replace(pair.joinrel, is_partial, joins_of);
+    for (bool is_partial : {false, true}) replace(pair.root, pair.joinrel, is_partial, joins_of);
 }
 
 }  // namespace gpujoin

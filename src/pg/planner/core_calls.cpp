@@ -18,16 +18,34 @@ bool are_core_paths_made() {
     return is_made_for_core;
 }
 
-void add_core_paths(const JoinPair& pair) {
+JoinRelations set_join_relations_aside(PlannerInfo* root) {
+    const JoinRelations relations = {list_length(root->join_rel_list), root->join_rel_hash};
+    root->join_rel_hash = nullptr;
+    return relations;
+}
+
+void restore_join_relations(PlannerInfo* root, const JoinRelations& relations) {
+    root->join_rel_list = list_truncate(root->join_rel_list, relations.count);
+    root->join_rel_hash = relations.hash;
+}
+
+void call_as_core(void (*call)(void* argument), void* argument) {
     is_made_for_core = true;
     PG_TRY();
-    {
-        add_paths_to_joinrel(pair.root, pair.joinrel, pair.outer, pair.inner, pair.jointype, pair.sjinfo,
-                             pair.restrictlist);
-    }
+    { call(argument); }
     PG_FINALLY();
     { is_made_for_core = false; }
     PG_END_TRY();
+}
+
+void add_core_paths(const JoinPair& pair) {
+    const auto add = [](void* argument) {
+        const auto* tried = static_cast<const JoinPair*>(argument);
+        add_paths_to_joinrel(tried->root, tried->joinrel, tried->outer, tried->inner, tried->jointype,
+                             tried->sjinfo, tried->restrictlist);
+    };
+    JoinPair copy = pair;
+    call_as_core(add, &copy);
 }
 
 }  // namespace gpujoin

@@ -101,10 +101,26 @@ void add_conditions(const Plan* plan, Looping* looping) {
                      looping);
 }
 
+void add_nodes(const Plan* plan, Looping* looping);
+
+// The inner side is run for each row of the other one. What core charges for that is the most: it counts rows
+// that other conditions leave out, and knows how often a Memoize has the result.
+void add_inputs_of_loop(const Plan* loop, Looping* looping) {
+    const Plan* outer = loop->lefttree;
+    const Plan* inner = loop->righttree;
+    add_nodes(outer, looping);
+    Looping once = {looping->statement, 0, 0, looping->reads};
+    add_nodes(inner, &once);
+    const double runs = IsA(inner, Material) ? 1 : clamp_row_est(outer->plan_rows);
+    looping->cost += std::max(once.cost, std::min(runs * once.cost, loop->total_cost - outer->total_cost));
+    looping->reads = once.reads;
+}
+
 void add_nodes(const Plan* plan, Looping* looping) {
     if (!plan) return;
     check_stack_depth();
     add_conditions(plan, looping);
+    if (IsA(plan, NestLoop)) return add_inputs_of_loop(plan, looping);
     ListCell* cell;
     foreach (cell, children_of(plan)) add_nodes(static_cast<const Plan*>(lfirst(cell)), looping);
 }

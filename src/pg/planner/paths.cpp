@@ -18,6 +18,7 @@
 #include "pg/planner/core_calls.h"
 #include "pg/planner/core_paths.h"
 #include "pg/planner/forced_paths.h"
+#include "pg/planner/join_search.h"
 #include "pg/planner/kept.h"
 #include "pg/planner/lookups.h"
 #include "pg/planner/plan.h"
@@ -102,9 +103,6 @@ JoinEstimate estimate(const JoinCall& call, const JoinInputs& inputs) {
     return estimate_join(call.root, call.joinrel->reltarget, inputs, call.engine);
 }
 
-// Of the cost of core's own path for the same rows: what is expected to gain less is not worth what may turn
-// out to be otherwise, such as the order of joins that comes with it.
-constexpr double kGain = 0.02;
 // Of paths in several processes, which are there to be gathered: core's are about as quick where a few rows
 // are looked up in a small table.
 constexpr double kPartialGain = 0.1;
@@ -113,10 +111,12 @@ bool gains(const JoinCall& call, const JoinInputs& inputs, Cost total) {
     const bool is_partial = inputs.workers > 0;
     const List* paths = is_partial ? call.joinrel->partial_pathlist : call.joinrel->pathlist;
     const double gain = is_partial ? kPartialGain : kGain;
+    const Cost least = least_saving(call.root);
     ListCell* cell;
     foreach (cell, paths) {
         const auto* path = static_cast<const Path*>(lfirst(cell));
-        if (PATH_REQ_OUTER(path) || total <= (1 - gain) * path->total_cost) continue;
+        if (PATH_REQ_OUTER(path) || total + std::max(least, gain * path->total_cost) <= path->total_cost)
+            continue;
         if (call.root->tuple_fraction > 0) continue;  // what it takes up to the first rows may count
         if (!quick_facts_of(path).has_gpu_join) return false;
     }
@@ -131,6 +131,7 @@ constexpr double kChargedShare = 0.85;
 // Whether a path of these costs might stay, of those that core has.
 bool may_stay(const JoinCall& call, const JoinInputs& inputs, const JoinEstimate& cost) {
     if (setting_force) return true;
+    if (cost.total_cost > most_for_joins(call.root)) return false;
     if (!gains(call, inputs, cost.total_cost)) return false;
     return inputs.workers == 0 ? passes_precheck(call.joinrel, cost.startup_cost, cost.total_cost)
                                : passes_partial_precheck(call.joinrel, cost.total_cost);
@@ -299,11 +300,12 @@ bool may_win(const JoinCall& call) {
     Cost setup = set_up_cost(call.engine);
     Cost reading =
         reading_cost(call.outer->cheapest_total_path) + reading_cost(call.inner->cheapest_total_path);
-    if (passes_precheck(call.joinrel, setup, setup + reading)) return true;
+    const Cost most = most_for_joins(call.root);
+    if (setup + reading <= most && passes_precheck(call.joinrel, setup, setup + reading)) return true;
     if (!call.joinrel->consider_parallel) return false;
     if (call.outer->partial_pathlist == NIL && call.inner->partial_pathlist == NIL) return false;
     reading = least_reading_cost(call.outer) + least_reading_cost(call.inner);
-    return passes_partial_precheck(call.joinrel, 2 * setup + reading);
+    return 2 * setup + reading <= most && passes_partial_precheck(call.joinrel, 2 * setup + reading);
 }
 
 // Conditions that the planner would forget if the join were made here.
@@ -364,11 +366,18 @@ void propose_gpu_joins(const JoinPair& pair, JoinPathExtraData* extra, Verdict* 
         call.outer_chains[is_partial] = cheapest_chain(pair.outer, is_partial);
     const bool is_of_use = call.may_win || may_chain(call, pair.jointype);
     if (!is_of_use && !verdict) return;
+    if (!setting_force) note_serial_paths(joinrel);
     call.target = with_leaf_row_identities(pair.root, joinrel->reltarget);
     call.outer_columns = wanted_shape(pair.outer->reltarget);
     call.inner_columns = wanted_shape(pair.inner->reltarget);
     if (is_of_use) add_proposed(call, pair.jointype);
     if (verdict) judge(call, pair.jointype, verdict);
+}
+
+// Where all that matters is whether there are any.
+void add_roughly(const JoinPair& pair, JoinPathExtraData* extra) {
+    if (search_mode(pair.root) == SearchMode::Rough) propose_gpu_joins(pair, extra, nullptr);
+    replace_blind_loops(pair);
 }
 
 void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel, RelOptInfo* innerrel,
@@ -377,17 +386,17 @@ void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel,
     if (!setting_enabled || !server_is_ready() || are_core_paths_made()) return;
     const JoinPair pair = {
         root, joinrel, outerrel, innerrel, jointype, extra->sjinfo, extra->restrictlist, extra->inner_unique};
+    if (search_mode(root) != SearchMode::Careful) return add_roughly(pair, extra);
     if (!setting_force) {
         note_pair(pair);
         call_rivals_back(pair);
-        note_serial_paths(joinrel);
     }
     const bool is_asked = is_recording(root);
     Verdict verdict = {};
     propose_gpu_joins(pair, extra, is_asked ? &verdict : nullptr);
     if (!setting_force) {
         set_rivals_aside(root, joinrel);
-        replace_blind_loops(joinrel);
+        replace_blind_loops(root, joinrel);
     }
     if (!is_asked) return;
     verdict.is_beaten_by_lookups = are_readers_aside(joinrel);
