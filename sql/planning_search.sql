@@ -80,16 +80,35 @@ FROM generate_series(1, 40) AS seed,
      judged(format('SELECT count(*), sum(t0.id), sum(t%s.c) FROM %s WHERE t%s.id < %s', 4 + seed % 4, joins(seed, 4 + seed % 4), seed % 5,
          (ARRAY[5, 700, 40000])[1 + seed % 3])) AS j;
 
--- A function that is evaluated for an estimate plans a query of its own.
-CREATE FUNCTION found() RETURNS integer STABLE LANGUAGE plpgsql AS $$
+-- However the search is made.
+CREATE FUNCTION judged_with(setting text, value text, OUT has_ours boolean, OUT different bigint) LANGUAGE plpgsql AS $$
+DECLARE
+    before text := current_setting(setting);
 BEGIN
-    RETURN (SELECT count(*) % 100 + 3 FROM a, b, d, f, a a2 WHERE a.id = b.id AND b.id = f.id AND f.c = d.id AND d.id = a2.id);
+    PERFORM set_config(setting, value, true);
+    SELECT count(*) FILTER (WHERE j.has_ours) > 0, count(*) FILTER (WHERE NOT j.is_same) INTO has_ours, different
+    FROM generate_series(1, 12) AS seed,
+         judged(format('SELECT count(*), sum(t0.id), sum(t%s.c) FROM %s', 5 + seed % 3, joins(seed, 5 + seed % 3))) AS j;
+    PERFORM set_config(setting, before, true);
 END $$;
-SELECT is_same FROM judged('SELECT count(*), sum(b.c) FROM a, b, d, f, a a2, b b2 WHERE a.id = b.id AND b.id = f.id AND f.c = d.id AND d.id = a2.id AND a2.id = b2.id AND a.id IN (5, 77) AND f.id + b.id > found()');
--- An error in the midst of a search; the next one knows nothing of it.
-CREATE FUNCTION fails() RETURNS integer STABLE LANGUAGE plpgsql AS $$ BEGIN RETURN 1 / (current_setting('gpujoin.chain')::boolean::integer - 1); END $$;
-EXPLAIN SELECT count(*) FROM a, b, d, f, a a2 WHERE a.id = b.id AND b.id = f.id AND f.c = d.id AND d.id = a2.id AND a.id + b.c < fails();
-SELECT has_ours, is_same FROM judged('SELECT count(*), sum(b.c) FROM a, b, d, f, a a2 WHERE a.id = b.id AND b.id = f.id AND f.c = d.id AND d.id = a2.id');
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SELECT setting, value, j.* FROM (VALUES ('geqo_threshold', '4'), ('join_collapse_limit', '5'), ('join_collapse_limit', '7'), ('enable_nestloop', 'off'), ('enable_hashjoin', 'off'),
+    ('gpujoin.chain', 'off'), ('gpujoin.aggregate', 'off'), ('max_parallel_workers_per_gather', '2'), ('enable_memoize', 'off')) AS settings (setting, value), judged_with(setting, value) AS j;
+
+-- Functions that are evaluated for an estimate, in the midst of a search, plan queries of their own, or fail; the next search knows nothing of it.
+CREATE TABLE x AS SELECT i AS id, i % 9 AS c FROM generate_series(1, 20000) AS i;
+CREATE TABLE y AS TABLE x;
+VACUUM ANALYZE x, y;
+CREATE FUNCTION found() RETURNS integer[] STABLE LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN (SELECT ARRAY[count(*) % 100 + 3, 9] FROM a, b, d, f, a a2, y WHERE a.id = b.id AND b.id = f.id AND f.c = d.id AND d.id = a2.id AND y.id = d.id);
+END $$;
+CREATE FUNCTION fails() RETURNS integer[] STABLE LANGUAGE plpgsql AS $$ BEGIN RETURN ARRAY[1 / (current_setting('gpujoin.chain')::boolean::integer - 1)]; END $$;
+SELECT is_same FROM judged('SELECT count(*), sum(b.c) FROM x, y, b, d, f, a a2 WHERE x.id = y.id AND y.id = b.id AND b.id = f.id AND f.c = d.id AND d.id = a2.id AND x.id < 9 AND x.c + y.id = ANY (found())');
+EXPLAIN SELECT count(*) FROM x, y, b, d, f, a a2 WHERE x.id = y.id AND y.id = b.id AND b.id = f.id AND f.c = d.id AND d.id = a2.id AND x.c + y.c = ANY (fails());
+SELECT has_ours, is_same FROM judged('SELECT count(*), sum(b.c) FROM x, b, d, f, a a2 WHERE x.id = b.id AND b.id = f.id AND f.c = d.id AND d.id = a2.id');
 
 -- Of searches that end with core's plan gpujoin_why() tells, too.
 RESET gpujoin.enabled;

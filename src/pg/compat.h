@@ -235,6 +235,12 @@ inline bool has_disabled_nodes([[maybe_unused]] const Path* path) {
 #endif
 }
 
+// Whether a path has one in it; before 18 its cost says so, and nothing else.
+inline bool is_disabled(const Path* path) {
+    constexpr Cost kDisabled = 1e10;
+    return path->total_cost >= kDisabled || has_disabled_nodes(path);
+}
+
 // Whether a relation may keep a path of at least these costs. Disabled nodes are not counted: from 18 on the
 // answer is yes more often than it need be.
 inline bool passes_precheck(RelOptInfo* rel, Cost startup_cost, Cost total_cost) {

@@ -11,7 +11,7 @@ namespace gpujoin {
 
 // planner/: chains to the previous hook, adds GPU Join paths.
 void install_join_hook();
-// The same around the search for an order of joins, which is told what the plan costs at most.
+// The same for the search for an order of joins.
 void install_join_search();
 // The same for the grouping of a chain's rows.
 void install_groups_hook();

@@ -39,9 +39,16 @@ def chain(name, tables):
     return f"SELECT count(*) FROM {', '.join(names)} WHERE {' AND '.join(conditions)}"
 
 
+def lookups(tables):
+    names = [f"plan_c{n}" for n in range(1, tables + 1)]
+    conditions = [f"{a}.id = {b}.id" for a, b in zip(names, names[1:])]
+    return f"SELECT count(*) FROM {', '.join(names)} WHERE {names[0]}.id < 20 AND {' AND '.join(conditions)}"
+
+
 SHAPES = {
     "star10": ("star of 10 tables, 100,000 x 2,000 rows", star("plan_fact", 10)),
     "chain8": ("chain of 8 tables, 50,000 rows", chain("c", 8)),
+    "lookups8": ("8 tables by one key, few rows of 50,000 looked up", lookups(8)),
     "two": ("2 tables, 50,000 rows", chain("c", 2)),
     "star10small": ("star of 10 tables, 1,000 x 2,000 rows", star("plan_small", 10)),
     "chain8small": ("chain of 8 tables, 1,000 rows", chain("s", 8)),

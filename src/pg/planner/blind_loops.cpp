@@ -13,9 +13,9 @@
 #include "pg/compat.h"
 #include "pg/planner/core_calls.h"
 #include "pg/planner/cost.h"
-#include "pg/planner/join_search.h"
 #include "pg/planner/path_copy.h"
 #include "pg/planner/relation_notes.h"
+#include "pg/planner/search_bounds.h"
 
 extern "C" {
 #include "optimizer/cost.h"
@@ -27,8 +27,6 @@ namespace {
 
 // What takes less is over before it matters, and how it is planned is of less interest than its time.
 constexpr Cost kLeast = 1000;
-// Of what holds a disabled node, before PostgreSQL 18: its cost says nothing.
-constexpr Cost kDisabled = 1e10;
 // How much the other path may cost beyond the loop.
 constexpr double kHardly = 1.01;
 
@@ -41,12 +39,11 @@ bool has_equality(const List* restrictlist) {
     return false;
 }
 
-// Of what may be part of the plan: beyond `most` it costs too much.
-bool is_blind_loop(const Path* path, Cost most) {
+bool is_blind_loop(const PlannerInfo* root, const Path* path) {
     if (!IsA(path, NestPath) || PATH_REQ_OUTER(path)) return false;
     const auto* loop = reinterpret_cast<const JoinPath*>(path);
-    return path->total_cost >= kLeast && path->total_cost < kDisabled && path->total_cost <= most && !has_disabled_nodes(path) &&
-           !PATH_REQ_OUTER(loop->innerjoinpath) && has_equality(loop->joinrestrictinfo);
+    return path->total_cost >= kLeast && !is_disabled(path) && !PATH_REQ_OUTER(loop->innerjoinpath) &&
+           has_equality(loop->joinrestrictinfo) && !is_too_dear(root, path->total_cost);
 }
 
 // Whether rows that nobody asks for are left to be found, by core's estimate.
@@ -152,11 +149,11 @@ bool add_hash_joins(RelOptInfo* joinrel, const List* paths, bool is_partial, con
     return has_any;
 }
 
-Path* find_blind_loop(const List* paths, Cost most, const List* but) {
+Path* find_blind_loop(const PlannerInfo* root, const List* paths, const List* but) {
     ListCell* cell;
     foreach (cell, paths) {
         auto* path = static_cast<Path*>(lfirst(cell));
-        if (is_blind_loop(path, most) && !list_member_ptr(but, path)) return path;
+        if (is_blind_loop(root, path) && !list_member_ptr(but, path)) return path;
     }
     return nullptr;
 }
@@ -167,7 +164,7 @@ template <typename JoinsOf>
 void replace(const PlannerInfo* root, RelOptInfo* joinrel, bool is_partial, JoinsOf joins_of) {
     List* judged = NIL;
     List*& paths = is_partial ? joinrel->partial_pathlist : joinrel->pathlist;
-    while (Path* loop = find_blind_loop(paths, most_for_joins(root), judged)) {
+    while (Path* loop = find_blind_loop(root, paths, judged)) {
         judged = lappend(judged, loop);
         const PathLists* joins = joins_of(reinterpret_cast<const JoinPath*>(loop));
         if (!joins) continue;

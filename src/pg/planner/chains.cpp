@@ -7,10 +7,10 @@
 #include "pg/compat.h"
 #include "pg/overflow.h"
 #include "pg/error_free.h"
-#include "pg/planner/join_search.h"
 #include "pg/planner/relation_notes.h"
 #include "pg/planner/rivals.h"
 #include "pg/planner/row_identity.h"
+#include "pg/planner/search_bounds.h"
 #include "pg/settings.h"
 
 extern "C" {
@@ -86,7 +86,7 @@ bool is_worthwhile(const JoinCall& call, const JoinInputs& step) {
     if (!setting_force && rows < kFewestProbeRows) return false;
     if (call.verdict) return true;
     const Cost least = least_cost(step.probe, estimate_chain(call.root, step, call.engine));
-    if (least > most_for_joins(call.root)) return false;
+    if (is_too_dear(call.root, least)) return false;
     const Chain* known = cheapest_chain(call.joinrel, step.workers > 0);
     if (known && kFuzz * (least + risk_of_step(step.before, step.probe, step.build)) >= cost_with_risk(known))
         return false;

@@ -10,18 +10,17 @@ extern "C" {
 namespace gpujoin {
 namespace {
 
-bool is_made_for_core;
+// Whose joins these are; nullptr: nobody's. Functions that are evaluated meanwhile plan queries of their own.
+const PlannerInfo* made_for;
 
 }  // namespace
 
-bool are_core_paths_made() {
-    return is_made_for_core;
+bool are_core_paths_made(const PlannerInfo* root) {
+    return made_for == root;
 }
 
-JoinRelations set_join_relations_aside(PlannerInfo* root) {
-    const JoinRelations relations = {list_length(root->join_rel_list), root->join_rel_hash};
-    root->join_rel_hash = nullptr;
-    return relations;
+JoinRelations join_relations_of(const PlannerInfo* root) {
+    return {list_length(root->join_rel_list), root->join_rel_hash};
 }
 
 void restore_join_relations(PlannerInfo* root, const JoinRelations& relations) {
@@ -29,12 +28,13 @@ void restore_join_relations(PlannerInfo* root, const JoinRelations& relations) {
     root->join_rel_hash = relations.hash;
 }
 
-void call_as_core(void (*call)(void* argument), void* argument) {
-    is_made_for_core = true;
+void call_as_core(const PlannerInfo* root, void (*call)(void* argument), void* argument) {
+    const PlannerInfo* const before = made_for;
+    made_for = root;
     PG_TRY();
     { call(argument); }
     PG_FINALLY();
-    { is_made_for_core = false; }
+    { made_for = before; }
     PG_END_TRY();
 }
 
@@ -45,7 +45,7 @@ void add_core_paths(const JoinPair& pair) {
                              tried->sjinfo, tried->restrictlist);
     };
     JoinPair copy = pair;
-    call_as_core(add, &copy);
+    call_as_core(pair.root, add, &copy);
 }
 
 }  // namespace gpujoin

@@ -2,6 +2,7 @@
 #include "pg/planner/greedy_order.h"
 
 #include "pg/allocate.h"
+#include "pg/compat.h"
 #include "pg/planner/core_calls.h"
 
 extern "C" {
@@ -120,7 +121,8 @@ struct Trial {
 void try_order(void* argument) {
     auto* trial = static_cast<Trial*>(argument);
     const RelOptInfo* joined = join_all(trial->root, list_copy(trial->rels), trial->measure);
-    if (joined) trial->order = {true, cost_of(joined), joined->rows};
+    if (!joined || is_disabled(joined->cheapest_total_path)) return;
+    trial->order = {true, cost_of(joined), joined->rows};
 }
 
 // In a memory context of its own, as GEQO has one for each order that it tries.
@@ -129,8 +131,9 @@ GreedyOrder order_by(PlannerInfo* root, List* rels, Measure measure) {
         AllocSetContextCreate(CurrentMemoryContext, "gpujoin greedy order", ALLOCSET_DEFAULT_SIZES);
     MemoryContext before = MemoryContextSwitchTo(context);
     Trial trial = {root, rels, measure, {}};
-    const JoinRelations others = set_join_relations_aside(root);
-    call_as_core(try_order, &trial);
+    const JoinRelations others = join_relations_of(root);
+    root->join_rel_hash = nullptr;
+    call_as_core(root, try_order, &trial);
     restore_join_relations(root, others);
     MemoryContextSwitchTo(before);
     MemoryContextDelete(context);

@@ -13,12 +13,12 @@ extern "C" {
 namespace gpujoin {
 
 struct GreedyOrder {
-    bool is_found;  // conditions on the order of joins may lead it astray
+    bool is_found;  // conditions on the order of joins may lead it astray, and loops be disabled
     Cost cost;      // of all rows, by core's cheapest path
     double rows;
 };
 
-// rels: the items of the search, as the hook for it gets them. Leaves nothing behind in `root`.
+// rels: the items of the search, as the hook for it gets them. Leaves no join relations behind.
 GreedyOrder find_greedy_order(PlannerInfo* root, List* rels);
 
 }  // namespace gpujoin

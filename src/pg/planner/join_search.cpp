@@ -1,15 +1,26 @@
-// See join_search.h.
-#include "pg/planner/join_search.h"
-
+// The search for an order of joins, around core's. Core looks at each set of relations that may be joined,
+// thousands where ten are, and for each of them a GPU Join is proposed, paths are compared that loop or read
+// more than others (rivals.h), and core's own plan is made a second time beside ours (core_paths.h). That
+// takes several times as long as core's planning, and most of it comes to nothing: what a GPU Join does for a
+// set costs more than all that the query needs, since core looks a few rows up in a table that we would read.
+//
+// So where several relations are joined, what the joins cost at most is known before the search begins, from
+// core's plan for an order that is found at once (greedy_order.h). What costs more cannot be part of the
+// cheapest plan (branch and bound), and what is left out at once makes no work in all sets above it. And the
+// search is made roughly first: paths of ours compete by cost, nothing else is compared, and no plan of
+// core's is made again. What comes of it decides whether core's plan has been found, core's is to be searched
+// for without ours, or all is to be searched carefully.
 #include <algorithm>
 #include <limits>
 
+#include "pg/compat.h"
 #include "pg/entry_points.h"
 #include "pg/planner/chains.h"
 #include "pg/planner/core_calls.h"
 #include "pg/planner/cost.h"
 #include "pg/planner/greedy_order.h"
 #include "pg/planner/path_facts.h"
+#include "pg/planner/search_bounds.h"
 #include "pg/planner/verdicts.h"
 #include "pg/server_state.h"
 #include "pg/settings.h"
@@ -29,34 +40,22 @@ constexpr Cost kUnknown = std::numeric_limits<Cost>::infinity();
 
 // Fewer relations are searched in no time.
 constexpr int kFewestRelations = 5;
-// What a steadier plan than the cheapest may cost more (rivals.cpp).
-constexpr double kSteadier = 0.25;
 // What a GPU Aggregate saves is no more than core's costs: so many times that, since it is an estimate.
 constexpr double kGrouping = 1.5;
+// How much the best plan may cost beyond what is known. What the search finds is dearer where GEQO does not
+// try the order that was found greedily, or where the rows that are expected depend on the order.
+constexpr double kHardly = 1.02;
 
-// Within that of a query around it: functions that are evaluated meanwhile may plan queries of their own.
-struct Search {
-    const PlannerInfo* root;
-    const Search* around;
-    SearchMode mode;
-    Cost known;  // of joins in an order that is known; kUnknown: none is
-    Cost above;  // of what is made of their rows
-};
-
-const Search* current;
 join_search_hook_type next_search;
 
-const Search* search_of(const PlannerInfo* root) {
-    const Search* search = current;
-    while (search && search->root != root) search = search->around;
-    return search;
+bool has_groups(const Query* query) {
+    return query->hasAggs || query->groupClause != NIL || query->distinctClause != NIL;
 }
 
 // What core takes to sort and group so many rows.
 Cost cost_above(PlannerInfo* root, double rows) {
     const Query* query = root->parse;
-    if (!query->hasAggs && query->groupClause == NIL && query->distinctClause == NIL)
-        return query->sortClause == NIL ? 0 : sorting_cost(rows);
+    if (!has_groups(query)) return query->sortClause == NIL ? 0 : sorting_cost(rows);
     AggClauseCosts costs = {};
     get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
     const int keys = list_length(query->groupClause) + list_length(query->distinctClause);
@@ -64,27 +63,28 @@ Cost cost_above(PlannerInfo* root, double rows) {
     return rows * row + sorting_cost(rows);
 }
 
-// A foreign data wrapper may ask its server for each join that it is shown.
-bool has_foreign(const List* rels) {
-    ListCell* cell;
-    foreach (cell, rels)
-        if (static_cast<const RelOptInfo*>(lfirst(cell))->fdwroutine) return true;
+// A foreign data wrapper may ask its server for each join that it is shown, also of partitions.
+bool has_foreign_tables(const PlannerInfo* root) {
+    for (int i = 1; i < root->simple_rel_array_size; i++)
+        if (root->simple_rel_array[i] && root->simple_rel_array[i]->fdwroutine) return true;
     return false;
 }
 
-bool is_worthwhile(const PlannerInfo* root, const List* rels) {
-    return setting_enabled && !setting_force && server_is_ready() && list_length(rels) >= kFewestRelations &&
-           !is_bounded(root) && !has_foreign(rels);
+// Not all of the query's: a part of it that is joined by itself, as one of another search.
+bool is_of_part(const PlannerInfo* root, const List* rels) {
+    Relids joined = nullptr;
+    ListCell* cell;
+    foreach (cell, rels)
+        joined = bms_add_members(joined, static_cast<const RelOptInfo*>(lfirst(cell))->relids);
+    return !bms_is_subset(root->all_baserels, joined);
 }
 
-Search begin_search(PlannerInfo* root, List* rels) {
-    Search search = {root, current, SearchMode::Careful, kUnknown, 0};
-    if (!is_worthwhile(root, rels)) return search;
-    const GreedyOrder order = find_greedy_order(root, rels);
-    if (!order.is_found) return search;
-    search.known = order.cost;
-    search.above = kGrouping * cost_above(root, order.rows);
-    return search;
+// Another extension's search may have reasons of its own to be asked but once, and joins in mind that cost
+// something else.
+bool is_worthwhile(const PlannerInfo* root, const List* rels) {
+    return setting_enabled && !setting_force && server_is_ready() && !next_search &&
+           list_length(rels) >= kFewestRelations && !is_bounded(root) && root->parse->groupingSets == NIL &&
+           !has_foreign_tables(root);
 }
 
 bool has_ours(const List* paths, Cost most) {
@@ -96,6 +96,11 @@ bool has_ours(const List* paths, Cost most) {
     return false;
 }
 
+// What runs in several processes is gathered.
+bool has_ours(const RelOptInfo* joined, Cost most) {
+    return has_ours(joined->pathlist, most) || has_ours(joined->partial_pathlist, most - parallel_setup_cost);
+}
+
 bool has_chain(const RelOptInfo* joined, Cost most) {
     for (bool is_partial : {false, true}) {
         const Chain* chain = cheapest_chain(joined, is_partial);
@@ -105,16 +110,20 @@ bool has_chain(const RelOptInfo* joined, Cost most) {
     return false;
 }
 
-// What the search goes on with. What runs in several processes is gathered.
-SearchMode mode_after_rough(const Search& search, const RelOptInfo* joined) {
-    const Path* cheapest = joined->cheapest_total_path;
-    const Cost most = std::min(cheapest->total_cost, (1 - kGain) * search.known) + search.above;
-    if (has_ours(joined->pathlist, most) || has_ours(joined->partial_pathlist, most - parallel_setup_cost) ||
-        has_chain(joined, most))
-        return SearchMode::Careful;
-    return has_ours(joined->pathlist, kUnknown) || has_ours(joined->partial_pathlist, kUnknown)
-               ? SearchMode::Core
-               : SearchMode::Rough;
+Cost cheapest_cost(const RelOptInfo* joined) {
+    const Cost serial = joined->cheapest_total_path->total_cost;
+    if (joined->partial_pathlist == NIL) return serial;
+    const auto* partial = static_cast<const Path*>(linitial(joined->partial_pathlist));
+    return std::min(serial, partial->total_cost + parallel_setup_cost + parallel_tuple_cost * joined->rows);
+}
+
+// What the search goes on with. A chain is of use to what is joined, or grouped, above it.
+SearchMode mode_after_rough(const Search& search, const RelOptInfo* joined, bool is_part) {
+    const Cost most =
+        is_part ? kUnknown : std::min(cheapest_cost(joined), (1 - kGain) * search.known) + search.above;
+    if (has_ours(joined, most)) return SearchMode::Careful;
+    if ((is_part || has_groups(search.root->parse)) && has_chain(joined, most)) return SearchMode::Careful;
+    return has_ours(joined, kUnknown) ? SearchMode::Core : SearchMode::Rough;
 }
 
 RelOptInfo* search_as_ever(PlannerInfo* root, int levels, List* rels) {
@@ -123,60 +132,72 @@ RelOptInfo* search_as_ever(PlannerInfo* root, int levels, List* rels) {
     return standard_join_search(root, levels, rels);
 }
 
-// What was found before is left where it is, until all that is planned is forgotten.
-RelOptInfo* search_anew(PlannerInfo* root, int levels, List* rels, const JoinRelations& before) {
-    restore_join_relations(root, before);
-    set_join_relations_aside(root);
-    return search_as_ever(root, levels, rels);
-}
+// One after the other. The join relations that one has found are left where they are, until all that is
+// planned is forgotten, and not found again.
+class Searches {
+  public:
+    Searches(PlannerInfo* root, int levels, List* rels, Search* search)
+        : root_(root), levels_(levels), rels_(rels), search_(search), others_(join_relations_of(root)) {}
 
-RelOptInfo* search_by_modes(PlannerInfo* root, int levels, List* rels, Search* search) {
-    const JoinRelations before = set_join_relations_aside(root);
-    search->mode = SearchMode::Rough;
-    RelOptInfo* found = search_as_ever(root, levels, rels);
-    const SearchMode next = mode_after_rough(*search, found);
-    if (next == SearchMode::Rough && !is_recording(root)) return found;
-    // Each join is recorded when it is looked at carefully.
-    search->mode = SearchMode::Careful;
-    search->known = std::min(search->known, found->cheapest_total_path->total_cost);
-    if (next == SearchMode::Careful || is_recording(root)) found = search_anew(root, levels, rels, before);
-    search->mode = SearchMode::Core;
-    return next == SearchMode::Careful ? found : search_anew(root, levels, rels, before);
-}
-
-// Another extension's search may have reasons of its own to be asked but once.
-RelOptInfo* search_bounded(PlannerInfo* root, int levels, List* rels) {
-    Search search = begin_search(root, rels);
-    RelOptInfo* found = nullptr;
-    current = &search;
-    PG_TRY();
-    {
-        const bool may_repeat = search.known < kUnknown && !next_search;
-        found =
-            may_repeat ? search_by_modes(root, levels, rels, &search) : search_as_ever(root, levels, rels);
+    RelOptInfo* find() {
+        const bool is_part = is_of_part(root_, rels_);
+        RelOptInfo* found = find_by(SearchMode::Rough);
+        if (cheapest_cost(found) > kHardly * search_->known) {
+            search_->known = cheapest_cost(found);
+            if (search_->least_refused <= most_for_joins(*search_)) found = find_by(SearchMode::Rough);
+        }
+        const SearchMode next = mode_after_rough(*search_, found, is_part);
+        if (next == SearchMode::Careful) return find_by(SearchMode::Careful);
+        if (is_recording(root_)) find_by(SearchMode::Careful);  // in which each join is recorded
+        return next == SearchMode::Core || is_recording(root_) ? find_without(cheapest_cost(found)) : found;
     }
+
+  private:
+    RelOptInfo* find_by(SearchMode mode) {
+        search_->mode = mode;
+        search_->least_refused = kUnknown;
+        restore_join_relations(root_, others_);
+        root_->join_rel_hash = nullptr;
+        return search_as_ever(root_, levels_, rels_);
+    }
+
+    // Unless it turns out that the bound was too low: ours is clearly cheaper.
+    RelOptInfo* find_without(Cost with_ours) {
+        RelOptInfo* found = find_by(SearchMode::Core);
+        if (with_ours > (1 - kGain) * cheapest_cost(found)) return found;
+        search_->known = cheapest_cost(found);
+        return find_by(SearchMode::Careful);
+    }
+
+    PlannerInfo* root_;
+    int levels_;
+    List* rels_;
+    Search* search_;
+    JoinRelations others_;
+};
+
+RelOptInfo* search_bounded(PlannerInfo* root, int levels, List* rels) {
+    if (!is_worthwhile(root, rels)) return search_as_ever(root, levels, rels);
+    const GreedyOrder order = find_greedy_order(root, rels);
+    if (!order.is_found) return search_as_ever(root, levels, rels);
+    Search search = {};
+    search.root = root;
+    search.known = order.cost;
+    if (!is_of_part(root, rels)) {
+        search.above = kGrouping * cost_above(root, order.rows);
+        search.saving = kGain * order.cost / (levels - 1);
+    }
+    RelOptInfo* found = nullptr;
+    begin_search(&search);
+    PG_TRY();
+    { found = Searches(root, levels, rels, &search).find(); }
     PG_FINALLY();
-    { current = search.around; }
+    { end_search(search); }
     PG_END_TRY();
     return found;
 }
 
 }  // namespace
-
-SearchMode search_mode(const PlannerInfo* root) {
-    const Search* search = search_of(root);
-    return search ? search->mode : SearchMode::Careful;
-}
-
-Cost most_for_joins(const PlannerInfo* root) {
-    const Search* search = search_of(root);
-    return search ? (1 + kSteadier) * search->known + search->above : kUnknown;
-}
-
-Cost least_saving(const PlannerInfo* root) {
-    const Search* search = search_of(root);
-    return search && search->known < kUnknown ? kGain * search->known : 0;
-}
 
 void install_join_search() {
     next_search = join_search_hook;

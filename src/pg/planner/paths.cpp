@@ -18,7 +18,6 @@
 #include "pg/planner/core_calls.h"
 #include "pg/planner/core_paths.h"
 #include "pg/planner/forced_paths.h"
-#include "pg/planner/join_search.h"
 #include "pg/planner/kept.h"
 #include "pg/planner/lookups.h"
 #include "pg/planner/plan.h"
@@ -28,6 +27,7 @@
 #include "pg/planner/path_facts.h"
 #include "pg/planner/rivals.h"
 #include "pg/planner/row_identity.h"
+#include "pg/planner/search_bounds.h"
 #include "pg/server_state.h"
 #include "pg/settings.h"
 
@@ -131,7 +131,7 @@ constexpr double kChargedShare = 0.85;
 // Whether a path of these costs might stay, of those that core has.
 bool may_stay(const JoinCall& call, const JoinInputs& inputs, const JoinEstimate& cost) {
     if (setting_force) return true;
-    if (cost.total_cost > most_for_joins(call.root)) return false;
+    if (is_too_dear(call.root, cost.total_cost)) return false;
     if (!gains(call, inputs, cost.total_cost)) return false;
     return inputs.workers == 0 ? passes_precheck(call.joinrel, cost.startup_cost, cost.total_cost)
                                : passes_partial_precheck(call.joinrel, cost.total_cost);
@@ -300,12 +300,13 @@ bool may_win(const JoinCall& call) {
     Cost setup = set_up_cost(call.engine);
     Cost reading =
         reading_cost(call.outer->cheapest_total_path) + reading_cost(call.inner->cheapest_total_path);
-    const Cost most = most_for_joins(call.root);
-    if (setup + reading <= most && passes_precheck(call.joinrel, setup, setup + reading)) return true;
+    if (passes_precheck(call.joinrel, setup, setup + reading) && !is_too_dear(call.root, setup + reading))
+        return true;
     if (!call.joinrel->consider_parallel) return false;
     if (call.outer->partial_pathlist == NIL && call.inner->partial_pathlist == NIL) return false;
     reading = least_reading_cost(call.outer) + least_reading_cost(call.inner);
-    return 2 * setup + reading <= most && passes_partial_precheck(call.joinrel, 2 * setup + reading);
+    const Cost least = 2 * setup + reading;
+    return passes_partial_precheck(call.joinrel, least) && !is_too_dear(call.root, least);
 }
 
 // Conditions that the planner would forget if the join were made here.
@@ -374,7 +375,7 @@ void propose_gpu_joins(const JoinPair& pair, JoinPathExtraData* extra, Verdict* 
     if (verdict) judge(call, pair.jointype, verdict);
 }
 
-// Where all that matters is whether there are any.
+// Compared by cost alone, and with core's plan as it is.
 void add_roughly(const JoinPair& pair, JoinPathExtraData* extra) {
     if (search_mode(pair.root) == SearchMode::Rough) propose_gpu_joins(pair, extra, nullptr);
     replace_blind_loops(pair);
@@ -383,7 +384,7 @@ void add_roughly(const JoinPair& pair, JoinPathExtraData* extra) {
 void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel, RelOptInfo* innerrel,
                    JoinType jointype, JoinPathExtraData* extra) {
     if (previous_hook) previous_hook(root, joinrel, outerrel, innerrel, jointype, extra);
-    if (!setting_enabled || !server_is_ready() || are_core_paths_made()) return;
+    if (!setting_enabled || !server_is_ready() || are_core_paths_made(root)) return;
     const JoinPair pair = {
         root, joinrel, outerrel, innerrel, jointype, extra->sjinfo, extra->restrictlist, extra->inner_unique};
     if (search_mode(root) != SearchMode::Careful) return add_roughly(pair, extra);
