@@ -212,8 +212,8 @@ void note_spilled_bytes(uint64 bytes) {
     noted_spilled_bytes += bytes;
 }
 
-void note_kept_chunk(uint64 blocks) {
-    noted_kept_chunks++;
+void note_kept_chunk(bool is_first_part, uint64 blocks) {
+    noted_kept_chunks += is_first_part ? 1 : 0;
     noted_kept_blocks += blocks;
 }
 

@@ -40,7 +40,8 @@ void count_join(const JoinCounts* counts);
 
 // What the parts of a join cannot tell to whoever counts it.
 void note_spilled_bytes(uint64 bytes);  // written to temporary files
-void note_kept_chunk(uint64 blocks);    // that need not be read, because the server has kept columns of them
+void note_kept_chunk(bool is_first_part,
+                     uint64 blocks);  // that need not be read, because the server has kept columns of them
 
 // Of a database since it was counted there, or was reset.
 enum class Figure : uint8 {

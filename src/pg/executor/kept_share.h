@@ -1,6 +1,8 @@
 // KeptShare: what those who run a scan share of what is kept of it: the blocks that all of them pass over,
-// and the chunks that stand for these blocks, each to be taken by one of them. One decides before the others
-// look. It lies in the query's dynamic shared memory, or in that of a process that runs the scan alone.
+// and the chunks that stand for these blocks, in parts, each to be taken by one of them. What comes of a row
+// is for who has taken it, as the rows of a join that drive a loop above: so where there are few chunks, each
+// is several parts. One decides before the others look. It lies in the query's dynamic shared memory, or in
+// that of a process that runs the scan alone.
 #pragma once
 
 #include "wire/kept.h"
@@ -19,14 +21,16 @@ struct SharedChunk {
 };
 
 struct KeptShare {
-    uint32 capacity;   // chunks of the table that there is room for
-    bool may_be_used;  // as far as the transaction is concerned
-    bool is_decided;   // what follows is known
-    bool may_make;     // chunks
-    uint64 blocks;     // of the table
-    uint32 chunks;     // of the table
-    uint32 count;      // of those that are to be taken
-    pg_atomic_uint32 taken;
+    uint32 capacity;               // chunks of the table that there is room for
+    uint32 processes;              // that run the scan, at most
+    bool may_be_used;              // as far as the transaction is concerned
+    bool is_decided;               // what follows is known
+    bool may_make;                 // chunks
+    uint64 blocks;                 // of the table
+    uint32 chunks;                 // of the table
+    uint32 count;                  // of those that are to be taken
+    uint32 parts;                  // of each of them
+    pg_atomic_uint32 taken;        // parts
     pg_atomic_uint32 used;         // chunks
     pg_atomic_uint64 passed_over;  // blocks that nobody reads
 };
@@ -35,17 +39,30 @@ struct KeptShare {
 uint32 chunks_of_blocks(uint64 blocks);
 
 Size kept_share_size(uint32 capacity);
-KeptShare* kept_share_init(void* memory, uint32 capacity);
+KeptShare* kept_share_init(void* memory, uint32 capacity, uint32 processes);
 // Nothing is decided any more. While nobody uses it.
 void kept_share_reset(KeptShare* share);
 
 // Who decides: the chunk stands for the blocks of the map.
 void kept_share_add(KeptShare* share, const SharedChunk& chunk, const ChunkMap* map);
 
-// The next chunk that nobody has taken; nullptr: there are no more.
-const SharedChunk* kept_share_take(KeptShare* share);
+// Who decides: all chunks have been added.
+void kept_share_divide(KeptShare* share);
+
+// A part of a chunk, of all its blocks and rows.
+struct SharedPart {
+    const SharedChunk* chunk;  // nullptr: there are no more
+    uint32 number;
+};
+
+// The next part that nobody has taken.
+SharedPart kept_share_take(KeptShare* share);
 // How many nobody has taken so far.
 uint32 kept_share_left(KeptShare* share);
+
+// The rows of a part, and those of the blocks that its chunk stands for.
+uint64 rows_of_part(const KeptShare* share, const SharedPart& part);
+ChunkMap map_of_part(const KeptShare* share, const SharedPart& part);
 
 // The blocks of a chunk that are passed over; those of the next chunk follow.
 const ChunkMap* kept_share_map(const KeptShare* share, uint32 number);

@@ -198,6 +198,7 @@ void decide_chunks(KeptSource* source, Client* client, uint32 chunks) {
         source->share->may_make = false;
     }
     for (uint32 chunk = 0; chunk < chunks; chunk++) decide_chunk(source, chunk, &proofs[chunk], is_time);
+    kept_share_divide(source->share);
     pfree(proofs);
 }
 
@@ -215,7 +216,7 @@ void decide(KeptSource* source, Client* client) {
 
 void decide_alone(KeptSource* source, Client* client) {
     uint32 chunks = chunks_of_blocks(heap_scan_start(source->scan));
-    source->share = kept_share_init(zeroed<std::byte>(kept_share_size(chunks)), chunks);
+    source->share = kept_share_init(zeroed<std::byte>(kept_share_size(chunks)), chunks, 1);
     source->share->may_be_used = may_use_kept_columns(heap_scan_relation(source->scan), source->estate);
     source->is_alone = true;
     decide(source, client);
@@ -279,14 +280,14 @@ void end_chunks(KeptSource* source) {
     bms_free(attributes);
 }
 
-void add_usable(KeptSource* source, const UsableChunk* chunk) {
+void add_usable(KeptSource* source, const UsableChunk* chunk, bool is_first_part) {
     UsableChunks* usable = &source->usable;
     usable->chunks[usable->count++] = {chunk->handle, chunk->map, {}};
     usable->rows += chunk->rows;
-    pg_atomic_fetch_add_u32(&source->share->used, 1);
+    if (is_first_part) pg_atomic_fetch_add_u32(&source->share->used, 1);
     const uint64 blocks = count_blocks(chunk->map);
     pg_atomic_fetch_add_u64(&source->share->passed_over, static_cast<int64>(blocks));
-    note_kept_chunk(blocks);
+    note_kept_chunk(is_first_part, blocks);
 }
 
 // As many as there are; or a part of those that are left, so that others who share them have some to do.
@@ -301,19 +302,24 @@ KeptProbe next_usable(KeptSource* source, Client* client, bool may_make) {
     KeptShare* share = source->share;
     uint32 most = chunks_at_once(source);
     while (source->usable.count < most) {
-        const SharedChunk* chunk = source->taken;
-        if (!chunk && share && share->is_decided) chunk = kept_share_take(share);
+        SharedPart part = {source->taken, 0};
+        if (!part.chunk && share && share->is_decided) part = kept_share_take(share);
+        const SharedChunk* chunk = part.chunk;
         source->taken = chunk;
         if (!chunk) break;
         bool is_made = chunk->handle == 0;
+        if (is_made && part.number > 0) {  // who has its first part makes it, and takes all of it
+            source->taken = nullptr;
+            continue;
+        }
         if (is_made && source->usable.count > 0) break;
         if (is_made && !may_make) return KeptProbe::Later;
         source->taken = nullptr;
         UsableChunk usable =
             is_made ? make_taken(source, client, chunk->number)
-                    : UsableChunk{chunk->handle, chunk->rows, *kept_share_map(share, chunk->number)};
+                    : UsableChunk{chunk->handle, rows_of_part(share, part), map_of_part(share, part)};
         if (usable.handle == 0) continue;
-        add_usable(source, &usable);
+        add_usable(source, &usable, part.number == 0);
         if (is_made) break;
     }
     if (source->usable.count > 0) return KeptProbe::Sent;
@@ -389,8 +395,8 @@ Size kept_source_share_size(KeptSource* source) {
     return kept_share_size(source->capacity);
 }
 
-void kept_source_init_share(KeptSource* source, void* memory) {
-    kept_share_init(memory, source->capacity);
+void kept_source_init_share(KeptSource* source, void* memory, int processes) {
+    kept_share_init(memory, source->capacity, static_cast<uint32>(processes));
     kept_source_renew_share(source, static_cast<KeptShare*>(memory));
 }
 

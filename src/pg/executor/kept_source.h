@@ -21,7 +21,7 @@ KeptSource* kept_source_create(HeapScan* scan, const BatchWriter* writer, EState
 // renews it before each run but the first; each uses it, and nullptr in the end. One decides in each run,
 // before the others ask for chunks.
 Size kept_source_share_size(KeptSource* source);
-void kept_source_init_share(KeptSource* source, void* memory);
+void kept_source_init_share(KeptSource* source, void* memory, int processes);
 void kept_source_renew_share(KeptSource* source, KeptShare* share);
 void kept_source_use_share(KeptSource* source, KeptShare* share);
 void kept_source_decide(KeptSource* source, Client* client);

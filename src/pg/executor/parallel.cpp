@@ -478,7 +478,7 @@ void init_parallel_join(CustomScanState* node, ParallelContext* context, void* s
     Size next = size_without_kept(join->stage_count, join->worker_count);
     for_each_kept(state, join, [join, &next](KeptSource* kept, Size* place) {
         *place = next;
-        kept_source_init_share(kept, share_at(join, *place));
+        kept_source_init_share(kept, share_at(join, *place), join->worker_count + 1);
         next = add_size(next, kept_source_share_size(kept));
     });
     init_shared_partitions(&join->partitions, context->seg, context->nworkers + 1);

@@ -117,13 +117,15 @@ Cost cheapest_cost(const RelOptInfo* joined) {
     return std::min(serial, partial->total_cost + parallel_setup_cost + parallel_tuple_cost * joined->rows);
 }
 
-// What the search goes on with. A chain is of use to what is joined, or grouped, above it.
+// What the search goes on with. A chain is of use to what is joined, or grouped, above it. Core's plan is
+// core's to the last detail: where paths of ours were tried, others of the same cost may have come out, or
+// another order of GEQO's.
 SearchMode mode_after_rough(const Search& search, const RelOptInfo* joined, bool is_part) {
     const Cost most =
         is_part ? kUnknown : std::min(cheapest_cost(joined), (1 - kGain) * search.known) + search.above;
     if (has_ours(joined, most)) return SearchMode::Careful;
     if ((is_part || has_groups(search.root->parse)) && has_chain(joined, most)) return SearchMode::Careful;
-    return has_ours(joined, kUnknown) ? SearchMode::Core : SearchMode::Rough;
+    return search.has_ours ? SearchMode::Core : SearchMode::Rough;
 }
 
 RelOptInfo* search_as_ever(PlannerInfo* root, int levels, List* rels) {
@@ -147,7 +149,11 @@ class Searches {
             if (search_->least_refused <= most_for_joins(*search_)) found = find_by(SearchMode::Rough);
         }
         const SearchMode next = mode_after_rough(*search_, found, is_part);
-        if (next == SearchMode::Careful) return find_by(SearchMode::Careful);
+        if (next == SearchMode::Careful) {
+            found = find_by(SearchMode::Careful);
+            const bool is_ours = has_ours(found, kUnknown) || has_chain(found, kUnknown);
+            return is_ours ? found : find_by(SearchMode::Core);
+        }
         if (is_recording(root_)) find_by(SearchMode::Careful);  // in which each join is recorded
         return next == SearchMode::Core || is_recording(root_) ? find_without(cheapest_cost(found)) : found;
     }
@@ -156,6 +162,7 @@ class Searches {
     RelOptInfo* find_by(SearchMode mode) {
         search_->mode = mode;
         search_->least_refused = kUnknown;
+        search_->has_ours = false;
         restore_join_relations(root_, others_);
         root_->join_rel_hash = nullptr;
         return search_as_ever(root_, levels_, rels_);

@@ -483,6 +483,7 @@ void add_join_path(const JoinCall& call, const JoinInputs& inputs) {
     Path* path = &make_path(call, inputs, cost)->path.path;
     if (is_steady_chain) note_steady_path(call.joinrel, path);
     if (!stays) return;
+    note_ours_in_search(call.root);
     if (inputs.workers == 0)
         add_path(call.joinrel, with_row_identities(call.root, path));
     else

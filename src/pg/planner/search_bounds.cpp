@@ -44,6 +44,10 @@ bool is_too_dear(const PlannerInfo* root, Cost cost) {
     return true;
 }
 
+void note_ours_in_search(const PlannerInfo* root) {
+    if (Search* search = search_of(root)) search->has_ours = true;
+}
+
 Cost least_saving(const PlannerInfo* root) {
     const Search* search = search_of(root);
     return search ? search->saving : 0;

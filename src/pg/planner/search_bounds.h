@@ -22,6 +22,7 @@ struct Search {
     Cost above;          // of what is made of their rows
     Cost saving;         // see least_saving()
     Cost least_refused;  // of what was too dear, so far
+    bool has_ours;       // paths of ours have been added so far
     Search* around;
 };
 
@@ -37,6 +38,9 @@ SearchMode search_mode(const PlannerInfo* root);
 
 // Whether a path that costs so much, or more, cannot be of use.
 bool is_too_dear(const PlannerInfo* root, Cost cost);
+
+// A path of ours is added.
+void note_ours_in_search(const PlannerInfo* root);
 
 // What is expected to gain less, as a share of the cost of core's path for the same rows, is not worth what
 // may turn out to be otherwise, such as the order of joins that comes with it.
