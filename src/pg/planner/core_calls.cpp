@@ -20,32 +20,25 @@ bool are_core_paths_made(const PlannerInfo* root) {
 }
 
 JoinRelations join_relations_of(const PlannerInfo* root) {
-    return {list_length(root->join_rel_list), root->join_rel_hash};
+    return {list_copy(root->join_rel_list), root->join_rel_hash};
 }
 
 void restore_join_relations(PlannerInfo* root, const JoinRelations& relations) {
-    root->join_rel_list = list_truncate(root->join_rel_list, relations.count);
+    root->join_rel_list = list_copy(relations.list);
     root->join_rel_hash = relations.hash;
 }
 
-void call_as_core(const PlannerInfo* root, void (*call)(void* argument), void* argument) {
+void add_core_paths(const JoinPair& pair) {
     const PlannerInfo* const before = made_for;
-    made_for = root;
+    made_for = pair.root;
     PG_TRY();
-    { call(argument); }
+    {
+        add_paths_to_joinrel(pair.root, pair.joinrel, pair.outer, pair.inner, pair.jointype, pair.sjinfo,
+                             pair.restrictlist);
+    }
     PG_FINALLY();
     { made_for = before; }
     PG_END_TRY();
-}
-
-void add_core_paths(const JoinPair& pair) {
-    const auto add = [](void* argument) {
-        const auto* tried = static_cast<const JoinPair*>(argument);
-        add_paths_to_joinrel(tried->root, tried->joinrel, tried->outer, tried->inner, tried->jointype,
-                             tried->sjinfo, tried->restrictlist);
-    };
-    JoinPair copy = pair;
-    call_as_core(pair.root, add, &copy);
 }
 
 }  // namespace gpujoin

@@ -4,13 +4,13 @@
 // takes several times as long as core's planning, and most of it comes to nothing: what a GPU Join does for a
 // set costs more than all that the query needs, since core looks a few rows up in a table that we would read.
 //
-// So where several relations are joined, what the joins cost at most is known before the search begins, from
-// core's plan for an order that is found at once (greedy_order.h). What costs more cannot be part of the
-// cheapest plan (branch and bound), and what is left out at once makes no work in all sets above it. And the
-// search is made roughly first: paths of ours compete by cost, nothing else is compared, and no plan of
-// core's is made again. What comes of it decides whether core's plan has been found, core's is to be searched
-// for without ours, or all is to be searched carefully.
+// So where several relations are joined, core's own plan is searched for first, as if we were not there. It
+// is the plan if the joins cost less than it would take to search for a better one. Else its cost bounds what
+// is looked at from then on (branch and bound), and a search is made roughly: paths of ours compete by cost,
+// nothing else is compared, and no plan of core's is made again. If no GPU Join comes out of that, the first
+// plan is taken; else all is searched carefully.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "pg/compat.h"
@@ -18,7 +18,6 @@
 #include "pg/planner/chains.h"
 #include "pg/planner/core_calls.h"
 #include "pg/planner/cost.h"
-#include "pg/planner/greedy_order.h"
 #include "pg/planner/path_facts.h"
 #include "pg/planner/search_bounds.h"
 #include "pg/planner/verdicts.h"
@@ -42,9 +41,8 @@ constexpr Cost kUnknown = std::numeric_limits<Cost>::infinity();
 constexpr int kFewestRelations = 5;
 // What a GPU Aggregate saves is no more than core's costs: so many times that, since it is an estimate.
 constexpr double kGrouping = 1.5;
-// How much the best plan may cost beyond what is known. What the search finds is dearer where GEQO does not
-// try the order that was found greedily, or where the rows that are expected depend on the order.
-constexpr double kHardly = 1.02;
+// What it takes to look at a pair of relations carefully, in the planner's units.
+constexpr Cost kPair = 2.5;
 
 join_search_hook_type next_search;
 
@@ -117,63 +115,65 @@ Cost cheapest_cost(const RelOptInfo* joined) {
     return std::min(serial, partial->total_cost + parallel_setup_cost + parallel_tuple_cost * joined->rows);
 }
 
-// What the search goes on with. A chain is of use to what is joined, or grouped, above it. Core's plan is
-// core's to the last detail: where paths of ours were tried, others of the same cost may have come out, or
-// another order of GEQO's.
-SearchMode mode_after_rough(const Search& search, const RelOptInfo* joined, bool is_part) {
-    const Cost most =
-        is_part ? kUnknown : std::min(cheapest_cost(joined), (1 - kGain) * search.known) + search.above;
-    if (has_ours(joined, most)) return SearchMode::Careful;
-    if ((is_part || has_groups(search.root->parse)) && has_chain(joined, most)) return SearchMode::Careful;
-    return search.has_ours ? SearchMode::Core : SearchMode::Rough;
+// Whether a plan with a GPU Join may come of it that is clearly cheaper. A chain is of use to what is joined,
+// or grouped, above it.
+bool is_of_use(const Search& search, const RelOptInfo* joined, bool is_part) {
+    const Cost most = is_part ? kUnknown : (1 - kGain) * search.known + search.above;
+    return has_ours(joined, most) || ((is_part || has_groups(search.root->parse)) && has_chain(joined, most));
+}
+
+bool is_by_geqo(int relations) {
+    return enable_geqo && relations >= geqo_threshold;
+}
+
+// Of a careful search: of pairs of sets, about as many as a star has, in both orders, or as GEQO tries.
+Cost cost_of_search(int relations) {
+    return kPair *
+           (is_by_geqo(relations) ? 1000.0 * (relations - 1) : relations * std::ldexp(1.0, relations - 2));
 }
 
 RelOptInfo* search_as_ever(PlannerInfo* root, int levels, List* rels) {
     if (next_search) return next_search(root, levels, rels);
-    if (enable_geqo && levels >= geqo_threshold) return geqo(root, levels, rels);
+    if (is_by_geqo(levels)) return geqo(root, levels, rels);
     return standard_join_search(root, levels, rels);
 }
 
-// One after the other. The join relations that one has found are left where they are, until all that is
-// planned is forgotten, and not found again.
+// One after the other. None finds the join relations of another one.
 class Searches {
   public:
     Searches(PlannerInfo* root, int levels, List* rels, Search* search)
         : root_(root), levels_(levels), rels_(rels), search_(search), others_(join_relations_of(root)) {}
 
     RelOptInfo* find() {
-        const bool is_part = is_of_part(root_, rels_);
-        RelOptInfo* found = find_by(SearchMode::Rough);
-        if (cheapest_cost(found) > kHardly * search_->known) {
-            search_->known = cheapest_cost(found);
-            if (search_->least_refused <= most_for_joins(*search_)) found = find_by(SearchMode::Rough);
+        RelOptInfo* core = find_by(is_by_geqo(levels_) ? SearchMode::Geqo : SearchMode::Core);
+        const JoinRelations of_core = join_relations_of(root_);
+        const bool is_needed = is_disabled(core->cheapest_total_path) || is_better_found(core);
+        if (is_needed || is_recording(root_)) {  // in a careful search each join is recorded
+            RelOptInfo* found = find_by(SearchMode::Careful);
+            if (is_needed && (has_ours(found, kUnknown) || has_chain(found, kUnknown))) return found;
         }
-        const SearchMode next = mode_after_rough(*search_, found, is_part);
-        if (next == SearchMode::Careful) {
-            found = find_by(SearchMode::Careful);
-            const bool is_ours = has_ours(found, kUnknown) || has_chain(found, kUnknown);
-            return is_ours ? found : find_by(SearchMode::Core);
-        }
-        if (is_recording(root_)) find_by(SearchMode::Careful);  // in which each join is recorded
-        return next == SearchMode::Core || is_recording(root_) ? find_without(cheapest_cost(found)) : found;
+        restore_join_relations(root_, of_core);
+        return core;
     }
 
   private:
     RelOptInfo* find_by(SearchMode mode) {
         search_->mode = mode;
-        search_->least_refused = kUnknown;
-        search_->has_ours = false;
         restore_join_relations(root_, others_);
         root_->join_rel_hash = nullptr;
         return search_as_ever(root_, levels_, rels_);
     }
 
-    // Unless it turns out that the bound was too low: ours is clearly cheaper.
-    RelOptInfo* find_without(Cost with_ours) {
-        RelOptInfo* found = find_by(SearchMode::Core);
-        if (with_ours > (1 - kGain) * cheapest_cost(found)) return found;
-        search_->known = cheapest_cost(found);
-        return find_by(SearchMode::Careful);
+    bool is_better_found(RelOptInfo* core) {
+        const bool is_part = is_of_part(root_, rels_);
+        const Cost known = cheapest_cost(core);
+        if (!is_part && known < cost_of_search(levels_)) return false;
+        search_->known = known;
+        if (!is_part) {
+            search_->above = kGrouping * cost_above(root_, core->rows);
+            search_->saving = kGain * known / (levels_ - 1);
+        }
+        return is_of_use(*search_, find_by(SearchMode::Rough), is_part);
     }
 
     PlannerInfo* root_;
@@ -185,15 +185,9 @@ class Searches {
 
 RelOptInfo* search_bounded(PlannerInfo* root, int levels, List* rels) {
     if (!is_worthwhile(root, rels)) return search_as_ever(root, levels, rels);
-    const GreedyOrder order = find_greedy_order(root, rels);
-    if (!order.is_found) return search_as_ever(root, levels, rels);
     Search search = {};
     search.root = root;
-    search.known = order.cost;
-    if (!is_of_part(root, rels)) {
-        search.above = kGrouping * cost_above(root, order.rows);
-        search.saving = kGain * order.cost / (levels - 1);
-    }
+    search.known = kUnknown;
     RelOptInfo* found = nullptr;
     begin_search(&search);
     PG_TRY();

@@ -377,8 +377,9 @@ void propose_gpu_joins(const JoinPair& pair, JoinPathExtraData* extra, Verdict* 
 
 // Compared by cost alone, and with core's plan as it is.
 void add_roughly(const JoinPair& pair, JoinPathExtraData* extra) {
-    if (search_mode(pair.root) == SearchMode::Rough) propose_gpu_joins(pair, extra, nullptr);
-    replace_blind_loops(pair);
+    const SearchMode mode = search_mode(pair.root);
+    if (mode == SearchMode::Rough) propose_gpu_joins(pair, extra, nullptr);
+    if (mode != SearchMode::Geqo) replace_blind_loops(pair);
 }
 
 void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel, RelOptInfo* innerrel,
@@ -483,7 +484,6 @@ void add_join_path(const JoinCall& call, const JoinInputs& inputs) {
     Path* path = &make_path(call, inputs, cost)->path.path;
     if (is_steady_chain) note_steady_path(call.joinrel, path);
     if (!stays) return;
-    note_ours_in_search(call.root);
     if (inputs.workers == 0)
         add_path(call.joinrel, with_row_identities(call.root, path));
     else

@@ -1,8 +1,6 @@
 // See search_bounds.h.
 #include "pg/planner/search_bounds.h"
 
-#include <algorithm>
-
 namespace gpujoin {
 namespace {
 
@@ -33,19 +31,9 @@ SearchMode search_mode(const PlannerInfo* root) {
     return search ? search->mode : SearchMode::Careful;
 }
 
-Cost most_for_joins(const Search& search) {
-    return (1 + kSteadier) * search.known + search.above;
-}
-
 bool is_too_dear(const PlannerInfo* root, Cost cost) {
-    Search* search = search_of(root);
-    if (!search || cost <= most_for_joins(*search)) return false;
-    search->least_refused = std::min(search->least_refused, cost);
-    return true;
-}
-
-void note_ours_in_search(const PlannerInfo* root) {
-    if (Search* search = search_of(root)) search->has_ours = true;
+    const Search* search = search_of(root);
+    return search && cost > (1 + kSteadier) * search->known + search->above;
 }
 
 Cost least_saving(const PlannerInfo* root) {

@@ -12,35 +12,28 @@ enum class SearchMode : uint8 {
     Careful,
     Rough,  // whether a GPU Join is of use
     Core,   // for a plan without one
+    Geqo,   // the same by GEQO, which would go other ways with every change to a cost: nothing is changed
 };
 
 // Within that of a query around it: functions that are evaluated meanwhile may plan queries of their own.
 struct Search {
     const PlannerInfo* root;
     SearchMode mode;
-    Cost known;          // of all joins, in an order that is known; infinite: none is
-    Cost above;          // of what is made of their rows
-    Cost saving;         // see least_saving()
-    Cost least_refused;  // of what was too dear, so far
-    bool has_ours;       // paths of ours have been added so far
+    Cost known;   // of all joins, in an order that is known; infinite: none is
+    Cost above;   // of what is made of their rows
+    Cost saving;  // see least_saving()
     Search* around;
 };
 
-// `search` is used for as long as it is under way.
+// `search` is read for as long as it is under way.
 void begin_search(Search* search);
 void end_search(const Search& search);
-
-// The most that a path may cost which is part of the plan, or is to be compared with one that is.
-Cost most_for_joins(const Search& search);
 
 // Careful where there is no such search.
 SearchMode search_mode(const PlannerInfo* root);
 
 // Whether a path that costs so much, or more, cannot be of use.
 bool is_too_dear(const PlannerInfo* root, Cost cost);
-
-// A path of ours is added.
-void note_ours_in_search(const PlannerInfo* root);
 
 // What is expected to gain less, as a share of the cost of core's path for the same rows, is not worth what
 // may turn out to be otherwise, such as the order of joins that comes with it.
