@@ -1,4 +1,4 @@
--- Searches for an order of five joins and more: what they cost at most is known before, and they are made roughly first. Plans are the
+-- Searches for an order of five relations and more: core's plan is searched for first, then roughly, then carefully. Plans are the
 -- same as core's where core looks few rows up, have GPU Joins where tables are read, and give the same rows in any case.
 CREATE SCHEMA planning_search;
 SET search_path = planning_search, public;
@@ -61,7 +61,7 @@ SELECT n, j.* FROM unnest(ARRAY[
     WITH ORDINALITY AS queries (query, n), judged(query) AS j ORDER BY n;
 -- The first rows are all that is wanted, and no bound is known.
 SELECT is_same FROM judged('SELECT count(*) FROM (SELECT a.id FROM a, b, d, f, a a2 WHERE a.id = b.id AND b.id = f.id AND f.c = d.id AND d.id = a2.id LIMIT 10) AS q');
--- No order joins what belongs together at first.
+-- Some have no condition in common with any other.
 SELECT is_same FROM judged('SELECT count(*) FROM a, d, (VALUES (1), (2)) AS v (x), (VALUES (3)) AS w (y), (VALUES (4), (5)) AS u (z) WHERE a.c = d.c AND d.id < 30 AND a.id < 500');
 
 -- In any order, in searches of many sizes.

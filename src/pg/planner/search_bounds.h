@@ -19,7 +19,7 @@ enum class SearchMode : uint8 {
 struct Search {
     const PlannerInfo* root;
     SearchMode mode;
-    Cost known;   // of all joins, in an order that is known; infinite: none is
+    Cost known;   // of all joins, by core's own plan; infinite: not known
     Cost above;   // of what is made of their rows
     Cost saving;  // see least_saving()
     Search* around;
