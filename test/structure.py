@@ -18,9 +18,10 @@ ROOMS = {
     "src/pg/executor": {"src/pg", "src/pg/client", "src/wire"},
     "src/pg/client": {"src/pg", "src/wire", "src/fault"},
     "src/pg": {"src/pg/client", "src/wire", "src/fault"},
-    "src/server": {"cuda", "src/engine", "src/wire", "src/fault"},
+    "src/server": {"cuda", "src/engine", "src/engine/replicated", "src/wire", "src/fault"},
     "cuda": {"src/engine", "src/engine/fragment", "src/wire", "src/fault"},
     "src/engine/fragment": {"src/engine", "src/engine/cpu", "src/wire"},
+    "src/engine/replicated": {"src/engine", "src/wire"},
     "src/engine/cpu": {"src/engine", "src/wire", "src/fault"},
     "src/engine": {"src/wire"},
     "src/wire": set(),
@@ -129,7 +130,7 @@ class House:
         return hidden
 
     def picture(self):
-        return "".join(f"{room:19} ──► {'  '.join(sorted(self.arrows[room])) or '(the C++ standard library)'}\n"
+        return "".join(f"{room:21} ──► {'  '.join(sorted(self.arrows[room])) or '(the C++ standard library)'}\n"
                        for room in ROOMS)
 
 

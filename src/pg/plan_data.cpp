@@ -15,7 +15,7 @@ extern "C" {
 namespace gpujoin {
 namespace {
 
-constexpr int kLayoutVersion = 8;
+constexpr int kLayoutVersion = 9;
 
 // What comes before the estimates and costs in the node's list.
 enum NodeSlot {
@@ -24,6 +24,7 @@ enum NodeSlot {
     kIsBounded,
     kHasDearConditions,
     kStageCount,
+    kSourceIsKept,
     kFirstEstimate,
 };
 constexpr int kEstimates = 1 + kCostTermCount;
@@ -84,6 +85,7 @@ void estimate_places(PlanData* data, double* (*places)[kEstimates]) {
 List* node_to_list(const PlanData* data) {
     List* list = list_make5_int(kLayoutVersion, int{data->may_carry}, int{data->is_bounded},
                                 int{data->has_dear_conditions}, data->stage_count);
+    list = lappend_int(list, int{data->source_is_kept});
     double* estimates[kEstimates];
     estimate_places(const_cast<PlanData*>(data), &estimates);
     for (const double* estimate : estimates) list = append_word(list, estimate);
@@ -98,6 +100,7 @@ void node_from_list(const List* list, PlanData* data) {
     data->is_bounded = integer_at(list, kIsBounded) != 0;
     data->has_dear_conditions = integer_at(list, kHasDearConditions) != 0;
     data->stage_count = integer_at(list, kStageCount);
+    data->source_is_kept = integer_at(list, kSourceIsKept) != 0;
     double* estimates[kEstimates];
     estimate_places(data, &estimates);
     for (int i = 0; i < kEstimates; i++) word_at(list, kFirstEstimate + kSlotsPerWord * i, estimates[i]);

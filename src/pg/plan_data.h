@@ -180,6 +180,7 @@ struct PlanData {
     // The probe input.
     double estimated_probe_rows;
     bool has_dear_conditions;  // the probe child's rows had better be tested one by one, as they are wanted
+    bool source_is_kept;       // most of them are expected to be kept
     // The node as a whole.
     bool may_carry;   // where they can, probe columns are to go through the engine rather than wait here
     bool is_bounded;  // a few of the join's rows may be all that is wanted

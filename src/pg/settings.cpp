@@ -6,6 +6,7 @@
 #include <cfloat>
 
 #include "wire/join_spec.h"
+#include "wire/stats.h"
 
 #include "pg/compat.h"
 
@@ -75,9 +76,20 @@ bool is_device_list(const char* text) {
     }
 }
 
+// "cpu", or several of it: CPU engines that stand in for as many GPUs.
+bool is_cpu_list(const char* text) {
+    for (uint32 engines = 1; engines <= kMaxReplicas; engines++) {
+        text = skip_blanks(text);
+        if (pg_strncasecmp(text, "cpu", 3) != 0) return false;
+        text = skip_blanks(text + 3);
+        if (*text == '\0') return true;
+        if (*text++ != ',') return false;
+    }
+    return false;
+}
+
 bool check_device(char** value, void**, GucSource) {
-    if (pg_strcasecmp(*value, "auto") == 0 || pg_strcasecmp(*value, "cpu") == 0 || is_device_list(*value))
-        return true;
+    if (pg_strcasecmp(*value, "auto") == 0 || is_cpu_list(*value) || is_device_list(*value)) return true;
     GUC_check_errdetail(
         "It must be \"auto\", \"cpu\", or GPU numbers from 0 to %d separated by commas, such as \"0,1\".",
         kMaxDeviceNumber);

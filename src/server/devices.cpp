@@ -2,8 +2,10 @@
 #include "server/devices.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
+#include "engine/replicated/replicated_engine.h"
 #include "server/log.h"
 #include "server/process.h"
 #if defined(GPUJOIN_CUDA) && __has_include("cuda/engine.h")
@@ -38,12 +40,33 @@ DeviceBody body_of(const DeviceDescription& description) {
     return body;
 }
 
+constexpr uint64_t kFewestKeptRows = 1u << 20;
+constexpr uint64_t kFewestLoopingRows = 64u << 10;
+constexpr uint64_t kFewestRowsOfGroup = 16;
+
+// Whether most of its time is the engine's, rather than that of whoever reads rows and sends them, and little
+// of it goes into groups that each of several devices has.
+bool takes_engine_long(const FragmentView& fragment) {
+    const FragmentSpec& spec = *fragment.spec;
+    if (spec.sink == SinkKind::Groups &&
+        (spec.estimated_groups == 0 ||
+         spec.estimated_groups > spec.estimated_source_rows / kFewestRowsOfGroup))
+        return false;
+    const bool loops = std::ranges::any_of(fragment.stages, [](const StageSpec& stage) {
+        return stage.join.algorithm == Algorithm::NestedLoop ||
+               (stage.join.equalities == 0 && stage.join.ranges == 0);
+    });
+    return spec.estimated_source_rows >= (loops                 ? kFewestLoopingRows
+                                          : spec.source_is_kept ? kFewestKeptRows
+                                                                : UINT64_MAX);
+}
+
 }  // namespace
 
-Device::Device(std::unique_ptr<Engine> with)
+Device::Device(std::unique_ptr<Engine> with, std::string called)
     : engine(std::move(with)),
       description(engine->describe()),
-      label(label_of(description)),
+      label(std::move(called)),
       memory(description.join_memory) {}
 
 Devices::Devices(std::unique_ptr<Engine> cpu_engine) {
@@ -51,10 +74,43 @@ Devices::Devices(std::unique_ptr<Engine> cpu_engine) {
 }
 
 void Devices::add(std::unique_ptr<Engine> engine) {
-    usable_.push_back(std::make_unique<Device>(std::move(engine)));
+    std::string label = label_of(engine->describe());
+    usable_.push_back(std::make_unique<Device>(std::move(engine), std::move(label)));
 }
 
-Device& Devices::choose() {
+size_t Devices::gpus() const {
+    return static_cast<size_t>(
+        std::ranges::count_if(usable_, [](const auto& device) { return !device->is_cpu(); }));
+}
+
+void Devices::unite() {
+    std::vector<Replica> replicas;
+    std::string numbers, name;
+    for (const auto& device : usable_) {
+        if (device->is_cpu() != (gpus() == 0) || replicas.size() == kMaxReplicas) continue;
+        replicas.push_back({device->engine.get(), device->is_cpu() ? nullptr : &device->memory});
+        numbers += (numbers.empty() ? "" : ", ") + std::to_string(std::max(device->description.number, 0));
+        name = device->description.name;
+    }
+    if (replicas.size() < 2) return;
+    const std::string label = gpus() == 0 ? std::to_string(replicas.size()) + " CPU engines: " + name
+                                          : "GPUs " + numbers + ": " + name;
+    together_ = std::make_unique<Device>(make_replicated_engine(std::move(replicas)), label);
+}
+
+bool Devices::are_idle() const {
+    return together_->sessions == 0 &&
+           std::ranges::all_of(usable_, [](const auto& device) { return device->sessions == 0; });
+}
+
+Device& Devices::choose(const FragmentView& fragment, bool is_limited) {
+    const bool may_be_together = together_ && !is_limited && can_be_replicated(fragment);
+    if (may_be_together && (together_->is_cpu() || (are_idle() && takes_engine_long(fragment))))
+        return *together_;
+    return choose_one();
+}
+
+Device& Devices::choose_one() {
     auto free_memory = [](const auto& device) { return device->memory.limit() - device->memory.used(); };
     // With equal free memory the one with the fewest joins: a join that was just opened is not charged yet.
     return **std::max_element(usable_.begin(), usable_.end(), [&](const auto& a, const auto& b) {
@@ -77,6 +133,7 @@ void Devices::describe(const Ledger& host_memory, DevicesBody* body) const {
         entry.used_memory = device->is_cpu() ? host_memory.used() : device->memory.used();
         entry.free_memory -= std::min(entry.free_memory, entry.used_memory);
         entry.sessions = device->sessions;
+        if (together_ && device->is_cpu() == together_->is_cpu()) entry.sessions += together_->sessions;
         entry.rates = device->rates;
         add_body(entry);
     }
@@ -86,10 +143,11 @@ void Devices::describe(const Ledger& host_memory, DevicesBody* body) const {
 std::string Devices::summary() const {
     if (gpus() == 0) {
         std::string reason = unusable_.empty() ? "" : " (" + unusable_.front().state + ")";
-        return usable_.front()->label + reason;
+        return (together_ ? *together_ : *usable_.front()).label + reason;
     }
     std::string text;
-    for (size_t i = 1; i < usable_.size(); i++) text += (i > 1 ? "; " : "") + usable_[i]->label;
+    for (const auto& device : usable_)
+        if (!device->is_cpu()) text += (text.empty() ? "" : "; ") + device->label;
     return text;
 }
 
@@ -161,6 +219,17 @@ void open_gpus(const Options& options, Devices* devices) {
 
 }  // namespace
 
+namespace {
+
+// CPU engines share the processors.
+uint32_t threads_of_each(const Options& options) {
+    if (options.cpu_engines == 1) return options.cpu_threads;
+    const uint32_t all = options.cpu_threads > 0 ? options.cpu_threads : std::thread::hardware_concurrency();
+    return std::max(all / options.cpu_engines, 1u);
+}
+
+}  // namespace
+
 void leave_for(const Device& lost, const Status& status, const std::string& where) {
     log_line(LogLevel::Fatal, "%s is lost %s: %s: %s", lost.label.c_str(), where.c_str(), status.message,
              status.detail);
@@ -168,8 +237,11 @@ void leave_for(const Device& lost, const Status& status, const std::string& wher
 }
 
 std::unique_ptr<Devices> open_devices(const Options& options) {
-    auto devices = std::make_unique<Devices>(make_cpu_engine(options.cpu_threads));
+    const uint32_t threads = threads_of_each(options);
+    auto devices = std::make_unique<Devices>(make_cpu_engine(threads));
+    for (uint32_t i = 1; i < options.cpu_engines; i++) devices->add(make_cpu_engine(threads));
     if (options.device_choice != Options::DeviceChoice::Cpu) open_gpus(options, devices.get());
+    devices->unite();
     return devices;
 }
 

@@ -1,5 +1,5 @@
-// Devices: the engines that joins can run on, what each has been charged, and which one a new join gets. The
-// CPU engine is always there, and first.
+// Devices: the engines that joins can run on, what each has been charged, and which one a new join gets: or
+// several of a kind together (engine/replicated). The CPU engine is always there, and first.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,13 @@
 
 #include "engine/engine.h"
 #include "server/options.h"
+#include "wire/fragment_spec.h"
 #include "wire/message.h"
 
 namespace gpujoin {
 
 struct Device {
-    explicit Device(std::unique_ptr<Engine> with);
+    Device(std::unique_ptr<Engine> with, std::string called);
 
     std::unique_ptr<Engine> engine;
     const DeviceDescription description;  // as it was at start-up
@@ -33,8 +34,13 @@ class Devices {
     // Something to show in lists that joins cannot run on, and why (in description.state).
     void add_unusable(const DeviceDescription& description) { unusable_.push_back(description); }
 
-    // For a new join: the GPU with the most free memory, or the CPU.
-    Device& choose();
+    // From now on joins may run on all GPUs together, or on all CPU engines: those that are replicated by it
+    // gain enough, while no other join is on these devices; or, where CPU engines stand in for GPUs, whichever
+    // can be. Where there are fewer than two nothing changes.
+    void unite();
+
+    // For a new join. is_limited: it may take less of a device than there is, so that it gets no more than one.
+    Device& choose(const FragmentView& fragment, bool is_limited);
     Device& cpu() { return *usable_.front(); }
     // Those that joins can run on.
     const std::vector<std::unique_ptr<Device>>& usable() { return usable_; }
@@ -46,10 +52,14 @@ class Devices {
     // One line: what joins run on.
     std::string summary() const;
     std::vector<DeviceDescription> list() const;
-    size_t gpus() const { return usable_.size() - 1; }
+    size_t gpus() const;
 
   private:
+    Device& choose_one();
+    bool are_idle() const;
+
     std::vector<std::unique_ptr<Device>> usable_;
+    std::unique_ptr<Device> together_;  // of usable_, as one; nullptr: there are not several of a kind
     std::vector<DeviceDescription> unusable_;
 };
 

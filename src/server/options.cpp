@@ -3,8 +3,11 @@
 
 #include <sys/un.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
+
+#include "wire/stats.h"
 
 namespace gpujoin {
 
@@ -42,10 +45,23 @@ Status parse_keep_memory(std::string_view option, std::string_view value, Option
     return {};
 }
 
+// Of "cpu", or several of it separated by commas; 0: it is something else.
+uint32_t count_cpu_engines(std::string_view value) {
+    for (uint32_t count = 1; value.starts_with("cpu"); count++) {
+        value.remove_prefix(3);
+        if (value.empty()) return count <= kMaxReplicas ? count : 0;
+        if (value.front() != ',') return 0;
+        value.remove_prefix(1);
+    }
+    return 0;
+}
+
 Status parse_devices(std::string_view option, std::string_view value, Options* options) {
     options->devices.clear();
-    if (value == "auto" || value == "cpu") {
-        options->device_choice = value == "cpu" ? Options::DeviceChoice::Cpu : Options::DeviceChoice::Auto;
+    const uint32_t cpu_engines = count_cpu_engines(value);
+    options->cpu_engines = std::max(cpu_engines, 1u);
+    if (value == "auto" || cpu_engines > 0) {
+        options->device_choice = cpu_engines > 0 ? Options::DeviceChoice::Cpu : Options::DeviceChoice::Auto;
         return {};
     }
     options->device_choice = Options::DeviceChoice::Listed;
@@ -136,7 +152,8 @@ const char* usage() {
            "                           eighth of the same)\n"
            "  --shared-buffers BYTES   PostgreSQL's shared buffers, for that default (default 0)\n"
            "  --device-memory BYTES    what joins may take of each GPU (default 0: four fifths of the free)\n"
-           "  --device DEVICES         auto, cpu, or GPU numbers such as 0,1 (default auto)\n"
+           "  --device DEVICES         auto, cpu, or GPU numbers such as 0,1 (default auto);\n"
+           "                           cpu,cpu: CPU engines that stand in for as many GPUs, for tests\n"
            "  --cpu-threads N          threads of the CPU engine (default 0: all)\n"
            "  --check                  print what decides how joins run on this machine, with advice where "
            "it "

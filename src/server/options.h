@@ -23,6 +23,7 @@ struct Options {
     uint64_t device_memory = 0;            // bytes; 0: four fifths of what is free
     DeviceChoice device_choice = DeviceChoice::Auto;
     std::vector<int> devices;  // CUDA device numbers, for Listed
+    uint32_t cpu_engines = 1;  // for Cpu: several stand in for as many GPUs
     uint32_t cpu_threads = 0;  // 0: all
 };
 

@@ -14,6 +14,7 @@ namespace gpujoin {
 
 namespace {
 
+constexpr uint64_t kUnlimited = std::numeric_limits<uint64_t>::max();
 constexpr uint64_t kMinimumWorkingSet = 1u << 20;
 constexpr uint64_t kBatchesOnDevice = 256u << 20;
 
@@ -22,7 +23,7 @@ constexpr uint64_t kBatchesOnDevice = 256u << 20;
 Session::Session(uint64_t id, const Resources& resources, OwnedFragment spec, uint64_t most_memory)
     : id_(id),
       resources_(resources),
-      most_memory_(most_memory > 0 ? most_memory : std::numeric_limits<uint64_t>::max()),
+      most_memory_(most_memory > 0 ? most_memory : kUnlimited),
       host_memory_(std::min(resources.host_memory->limit(), most_memory_), resources.host_memory,
                    resources.reserve, kMinimumWorkingSet),
       spec_(std::move(spec)),
@@ -39,7 +40,7 @@ Status Session::open(const std::shared_ptr<Participant>& participant) {
     opener_ = participant->connection.peer_process();
     participants_.push_back(participant);
     participant->session = this;
-    use_device(resources_.devices->choose());
+    use_device(resources_.devices->choose(spec_.view(), most_memory_ < kUnlimited));
     reserve(*participant, [this](const Status& status) {
         if (phase_ == Phase::Over) return;
         if (!status.ok()) return fail(status);

@@ -159,7 +159,8 @@ Status Session::scan_kept(Participant& participant, const Message& message) {
     for (const ScannedChunk& chunk : message.scanned) {
         if (chunk.handle == 0 || chunk.handle > kept_.size() || kept_[chunk.handle - 1].view.chunks.empty())
             return unexpected("There is no such chunk to be scanned.");
-        task->scan->add(kept_[chunk.handle - 1].view, chunk.map);
+        const KeptHandle& kept = kept_[chunk.handle - 1];
+        task->scan->add(kept.view, chunk.map, kept.key.number);
     }
     std::span<const ColumnSpec> wanted(spec_.spec->source, spec_.spec->source_columns);
     if (task->builds()) {

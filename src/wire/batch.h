@@ -63,6 +63,7 @@ struct BatchView {
     uint64_t rows = 0;
     std::span<const ColumnView> columns;
     Memory memory = Memory::Host;
+    uint32_t replica = 0;  // Device: on which of several devices (engine/replicated)
 };
 
 // Bytes of a batch's buffers, without what aligns them.

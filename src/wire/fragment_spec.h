@@ -82,8 +82,10 @@ struct FragmentSpec {
     uint16_t aggregates;  // at most as many as fit with the keys into kMaxColumns
     uint8_t
         source_is_unnamed;  // Rows of a chain, 1: the client takes nothing of their source rows but inputs
-    uint8_t reserved[3];
-    uint64_t estimated_groups;  // 0: not known
+    uint8_t source_is_kept;  // 1: most source rows are expected to be kept
+    uint8_t reserved[2];
+    uint64_t estimated_groups;       // 0: not known
+    uint64_t estimated_source_rows;  // 0: not known
     ColumnSpec source[kMaxColumns];
     ColumnRef input[kMaxColumns];
     uint16_t key[kMaxGroupKeys];  // inputs; rows are of a group if their bytes are the same, or they are NULL

@@ -33,13 +33,22 @@ struct JoinStats {
     char device[64];
 };
 
+inline constexpr uint32_t kMaxReplicas = 16;
+
+// What one of several devices had of a fragment that all of them run (engine/replicated).
+struct ReplicaStats {
+    uint64_t rows;  // source rows
+    double ms;      // work on them, in all stages and the sink
+};
+
 // What came to the sink of a fragment (wire/fragment_spec.h).
 struct SinkStats {
-    uint64_t rows;          // of the last stage
-    uint64_t escaped_rows;  // given back to the client, to aggregate or to fail on
-    uint64_t groups;        // given out so far; the same group may have come several times
-    double ms;              // gathering rows, computing values, aggregating
-    uint64_t peak_memory;   // bytes charged for tables of groups at most
+    uint64_t rows;                       // of the last stage
+    uint64_t escaped_rows;               // given back to the client, to aggregate or to fail on
+    uint64_t groups;                     // given out so far; the same group may have come several times
+    double ms;                           // gathering rows, computing values, aggregating
+    uint64_t peak_memory;                // bytes charged for tables of groups at most
+    ReplicaStats replica[kMaxReplicas];  // of each device; no rows where there is one
 };
 
 // What an engine takes on the machine it runs on, as measured by calibration. All 0: not measured.

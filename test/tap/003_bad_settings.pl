@@ -22,7 +22,7 @@ sub refused
 	like($err, $message, $name // "$command is refused");
 }
 refused("ALTER SYSTEM SET gpujoin.device = '$_'", qr/ERROR:  invalid value for parameter "gpujoin.device"/)
-  for ('gpu', '0,', ',1', '-1', '0 1', '0;1', '5000', '');
+  for ('gpu', '0,', ',1', '-1', '0 1', '0;1', '5000', '', 'cpu,0', '0,cpu', 'cpu,', 'cpucpu', join(',', ('cpu') x 17));
 refused("ALTER SYSTEM SET $_", qr/ERROR:.*(outside the valid range|invalid value)/)
   for ("gpujoin.staging_memory = '1MB'", 'gpujoin.cpu_threads = -1', "gpujoin.algorithm = 'bogo'",
 	"gpujoin.host_memory = '100TB'", 'gpujoin.emit_cost = -1');

@@ -458,7 +458,7 @@ TEST_P(FragmentGroups, Turns) {
     expect_groups(fragment, {.probe_batch = 30'000}, "turns");
 }
 
-GPUJOIN_FOR_EACH_ENGINE(FragmentGroups);
+GPUJOIN_FOR_EACH_ENGINE_AND_TWO(FragmentGroups);
 
 }  // namespace
 }  // namespace gpujoin::test

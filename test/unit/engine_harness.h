@@ -11,6 +11,7 @@
 
 #include "engine/algorithm.h"
 #include "engine/engine.h"
+#include "engine/replicated/replicated_engine.h"
 #include "engine/turn.h"
 #include "engine_reference.h"
 
@@ -27,21 +28,42 @@ struct EngineUnderTest {
     std::string reason;
 };
 
-inline EngineUnderTest& engine_named(const std::string& name) {
-    static EngineUnderTest cpu{make_cpu_engine(2), ""};
-    if (name == "cpu") return cpu;
+inline EngineUnderTest make_engine(bool is_cuda, int device, uint64_t device_memory) {
+    if (!is_cuda) return {make_cpu_engine(2), ""};
+    EngineUnderTest made{nullptr, "built without the CUDA engine"};
 #ifdef GPUJOIN_TEST_CUDA
-    static EngineUnderTest cuda = [] {
-        EngineUnderTest made;
-        Status status = make_cuda_engine(0, 0, &made.engine);
-        if (!status.ok()) made = {nullptr, std::string(status.message) + " " + status.detail};
-        return made;
-    }();
-    return cuda;
+    Status status = make_cuda_engine(device, device_memory, &made.engine);
+    if (!status.ok()) made = {nullptr, std::string(status.message) + " " + status.detail};
 #else
-    static EngineUnderTest cuda{nullptr, "built without the CUDA engine"};
-    return cuda;
+    (void)device, (void)device_memory;
 #endif
+    return made;
+}
+
+// Two engines as one: of two devices, or both of the only one.
+inline EngineUnderTest make_two_engines(bool is_cuda) {
+    static constexpr uint64_t kMemory = uint64_t{4} << 30;
+    static std::vector<std::unique_ptr<Engine>> engines;
+    static std::vector<std::unique_ptr<Ledger>> memory;
+    std::vector<Replica> replicas;
+    for (int device : {0, 1}) {
+        EngineUnderTest one = make_engine(is_cuda, device, kMemory);
+        if (!one.engine) one = make_engine(is_cuda, 0, kMemory);
+        if (!one.engine) return one;
+        engines.push_back(std::move(one.engine));
+        memory.push_back(std::make_unique<Ledger>(kMemory));
+        replicas.push_back({engines.back().get(), is_cuda ? memory.back().get() : nullptr});
+    }
+    return {make_replicated_engine(std::move(replicas)), ""};
+}
+
+inline EngineUnderTest& engine_named(const std::string& name) {
+    static std::map<std::string, EngineUnderTest> engines;
+    auto [engine, is_new] = engines.try_emplace(name);
+    const bool is_cuda = name.ends_with("cuda");
+    if (is_new)
+        engine->second = name.starts_with("two") ? make_two_engines(is_cuda) : make_engine(is_cuda, 0, 0);
+    return engine->second;
 }
 
 // A fixture for tests of any engine; the parameter is the engine's name.
@@ -51,6 +73,9 @@ class EngineTest : public testing::TestWithParam<std::string> {
         EngineUnderTest& under_test = engine_named(GetParam());
         if (!under_test.engine) GTEST_SKIP() << under_test.reason;
         engine_ = under_test.engine.get();
+    }
+    bool can_run(const FragmentView& fragment) {
+        return !GetParam().starts_with("two") || can_be_replicated(fragment);
     }
     Limits limits() { return {&host_memory_, &device_memory_, &cancel_}; }
 
@@ -62,6 +87,11 @@ class EngineTest : public testing::TestWithParam<std::string> {
 
 #define GPUJOIN_FOR_EACH_ENGINE(Suite)                                       \
     INSTANTIATE_TEST_SUITE_P(Engines, Suite, testing::Values("cpu", "cuda"), \
+                             [](const auto& parameter) { return std::string(parameter.param); })
+
+// And for two of a kind as one, which does not replicate every join.
+#define GPUJOIN_FOR_EACH_ENGINE_AND_TWO(Suite)                                                      \
+    INSTANTIATE_TEST_SUITE_P(Engines, Suite, testing::Values("cpu", "cuda", "two_cpu", "two_cuda"), \
                              [](const auto& parameter) { return std::string(parameter.param); })
 
 #define ASSERT_OK(expression)                                                                               \

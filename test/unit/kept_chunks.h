@@ -68,7 +68,7 @@ struct Kept {
         for (uint32_t i = 0; i < kChunks; i++) {
             KeptView view{{chunks[i]}, {}};
             for (const KeptValues& values : chunks[i]->columns()) view.columns.push_back(&values);
-            made.add(std::move(view), maps[i]);
+            made.add(std::move(view), maps[i], static_cast<uint32_t>(i));
         }
         return made;
     }

@@ -197,12 +197,75 @@ TEST(ServerMove, ALostDeviceEndsTheProcess) {
 TEST(ServerMove, NewJoinsGoToTheGpuWithTheMostFreeMemory) {
     FakeControls controls;
     Devices devices(make_fake_engine(-1, &controls));
-    EXPECT_TRUE(devices.choose().is_cpu());
+    auto choose = [&devices]() -> Device& { return devices.choose({}, false); };
+    EXPECT_TRUE(choose().is_cpu());
     devices.add(make_fake_engine(0, &controls, 1000));
     devices.add(make_fake_engine(1, &controls, 2000));
-    EXPECT_EQ(devices.choose().description.number, 1);
-    ASSERT_TRUE(devices.choose().memory.charge(1500));
-    EXPECT_EQ(devices.choose().description.number, 0);
+    EXPECT_EQ(choose().description.number, 1);
+    ASSERT_TRUE(choose().memory.charge(1500));
+    EXPECT_EQ(choose().description.number, 0);
+}
+
+// Long work on many kept rows gets all GPUs, while nobody else is on one, and may take all their memory.
+TEST(ServerMove, LongJoinsGetAllGpus) {
+    FakeControls controls;
+    Devices devices(make_fake_engine(-1, &controls));
+    devices.add(make_fake_engine(0, &controls, 1000));
+    devices.add(make_fake_engine(1, &controls, 2000));
+    devices.unite();
+    auto spec = std::make_unique<FragmentSpec>();
+    spec->sink = SinkKind::Groups;
+    std::vector<StageSpec> stages(1);
+    stages[0].join.equalities = 1;
+    auto get_all = [&](bool is_limited = false) {
+        return devices.choose({spec.get(), stages}, is_limited).label == "GPUs 0, 1: fake";
+    };
+    EXPECT_FALSE(get_all()) << "a few rows that are read";
+    spec->source_is_kept = 1;
+    spec->estimated_source_rows = 10'000'000;
+    EXPECT_FALSE(get_all()) << "any number of groups";
+    spec->estimated_groups = 1000;
+    EXPECT_TRUE(get_all());
+    EXPECT_FALSE(get_all(true));
+    stages[0].join.kind = JoinKind::Full;
+    EXPECT_FALSE(get_all()) << "build rows are scanned";
+    stages[0].join.kind = JoinKind::Left;
+    spec->estimated_groups = 1'000'000;
+    EXPECT_FALSE(get_all()) << "too many groups";
+    spec->estimated_groups = 1000;
+    spec->source_is_kept = 0;
+    EXPECT_FALSE(get_all()) << "rows that are read";
+    stages[0].join.equalities = 0;
+    EXPECT_TRUE(get_all()) << "a nested loop";
+    devices.usable().back()->sessions = 1;
+    EXPECT_FALSE(get_all()) << "others are there";
+    devices.usable().back()->sessions = 0;
+    Device& all = devices.choose({spec.get(), stages}, false);
+    all.sessions = 1;
+    EXPECT_FALSE(get_all()) << "others have them all";
+    auto body = std::make_unique<DevicesBody>();
+    devices.describe(Ledger(1000), body.get());
+    EXPECT_EQ(body->device[0].sessions, 0u) << "of the CPU";
+    EXPECT_EQ(body->device[1].sessions, 1u);
+    EXPECT_EQ(body->device[2].sessions, 1u);
+    all.sessions = 0;
+    EXPECT_TRUE(get_all());
+}
+
+TEST(ServerMove, CpuEnginesStandInForGpus) {
+    FakeControls controls;
+    Devices devices(make_fake_engine(-1, &controls));
+    devices.unite();
+    EXPECT_EQ(devices.choose({}, false).label, devices.cpu().label) << "there is one";
+    devices.add(make_fake_engine(-1, &controls));
+    devices.unite();
+    auto spec = std::make_unique<FragmentSpec>();
+    std::vector<StageSpec> stages(1);
+    EXPECT_EQ(devices.choose({spec.get(), stages}, false).label, "2 CPU engines: fake");
+    EXPECT_EQ(devices.summary(), "2 CPU engines: fake");
+    EXPECT_EQ(devices.gpus(), 0u);
+    stages[0].join.kind = JoinKind::RightSemi;
+    EXPECT_EQ(devices.choose({spec.get(), stages}, false).label, devices.cpu().label);
 }
 
 }  // namespace gpujoin::test

@@ -61,8 +61,12 @@ class ComposedFragment final : public Fragment {
     SinkStats sink_stats() const override {
         const SinkCounters& counters = open_.counters;
         const Aggregator* aggregator = open_.place->aggregator();
-        return {counters.rows, counters.escaped_rows, counters.groups, static_cast<double>(counters.ns) / 1e6,
-                aggregator ? aggregator->peak_memory() : 0};
+        return {.rows = counters.rows,
+                .escaped_rows = counters.escaped_rows,
+                .groups = counters.groups,
+                .ms = static_cast<double>(counters.ns) / 1e6,
+                .peak_memory = aggregator ? aggregator->peak_memory() : 0,
+                .replica = {}};
     }
 
   private:

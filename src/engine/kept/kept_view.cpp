@@ -91,9 +91,9 @@ bool wants_all_of(const KeptChunk& chunk, const ChunkMap& map) {
 
 }  // namespace
 
-void KeptScan::add(KeptView view, const ChunkMap& map) {
+void KeptScan::add(KeptView view, const ChunkMap& map, uint32_t number) {
     const bool wants_all = wants_all_of(view.rows_of(), map);
-    parts.push_back({std::move(view), map, rows(), wants_all});
+    parts.push_back({std::move(view), map, rows(), number, wants_all});
 }
 
 const KeptPart& KeptScan::part_of(uint64_t row) const {

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "engine/kept/kept_chunk.h"
@@ -24,6 +25,7 @@ struct KeptPart {
     KeptView view;
     ChunkMap map;           // of the blocks whose rows are wanted
     uint64_t first_row;     // where the scan's rows begin to be those of the chunk
+    uint32_t number;        // of the chunk in its table
     bool wants_all = true;  // rows of all blocks that the chunk has
 
     uint64_t rows() const { return view.rows_of().rows(); }
@@ -35,7 +37,7 @@ struct KeptScan {
     std::vector<KeptPart> parts;
     std::vector<KeptCondition> conditions;
 
-    void add(KeptView view, const ChunkMap& map);
+    void add(KeptView view, const ChunkMap& map, uint32_t number);
     uint64_t rows() const { return parts.empty() ? 0 : parts.back().end_row(); }
     // The part that a row is of.
     const KeptPart& part_of(uint64_t row) const;
@@ -48,9 +50,20 @@ struct KeptScan {
 // columns of a part cannot be given as those of the source.
 Status validate_kept_scan(const KeptScan& scan, std::span<const ColumnSpec> source);
 
+struct KeptShare;
+
 // How far those have come who share the rows of a scan among themselves.
 struct KeptPosition {
     std::atomic<uint64_t> next_row{0};  // of the scan
+    // What each of several devices reads of it (engine/replicated), which the first reader settles.
+    std::once_flag is_shared;
+    std::shared_ptr<std::vector<KeptShare>> shares;
+};
+
+// The chunks of a scan that are one device's.
+struct KeptShare {
+    KeptScan scan;
+    KeptPosition position;
 };
 
 // Gives rows of a scan that nobody else has had, batch after batch. Used by one thread at a time.

@@ -191,10 +191,46 @@ void show_stage_figures(const GpuJoinState* state, const JoinStage* stage, Expla
     if (es->costs) show_memory(stage, es);
 }
 
-// What came to the groups of all participants.
-void show_sink(const GpuJoinState* state, ExplainState* es) {
+SinkStats all_of_sink(const GpuJoinState* state) {
     SinkStats sink = state->finished_sink;
     add_sink_stats(&sink, &state->current_sink);
+    return sink;
+}
+
+// What each of several devices did.
+void show_shares(const GpuJoinState* state, ExplainState* es) {
+    const SinkStats sink = all_of_sink(state);
+    const ReplicaStats* end = sink.replica + kMaxReplicas;
+    while (end > sink.replica && end[-1].rows == 0) end--;
+    if (end == sink.replica) return;
+    bool text = es->format == EXPLAIN_FORMAT_TEXT;
+    if (text) {
+        appendStringInfoSpaces(es->str, 2 * es->indent);
+        appendStringInfoString(es->str, "Shares:");
+    } else {
+        ExplainOpenGroup("Shares", "Shares", false, es);
+    }
+    for (const ReplicaStats* replica = sink.replica; replica < end; replica++) {
+        if (text) {
+            appendStringInfo(es->str, "%s rows=" UINT64_FORMAT, replica > sink.replica ? "," : "",
+                             replica->rows);
+            if (es->timing) appendStringInfo(es->str, " %.3f ms", replica->ms);
+            continue;
+        }
+        ExplainOpenGroup("Share", nullptr, true, es);
+        ExplainPropertyUInteger("Rows", nullptr, replica->rows, es);
+        if (es->timing) ExplainPropertyFloat("Time", "ms", replica->ms, 3, es);
+        ExplainCloseGroup("Share", nullptr, true, es);
+    }
+    if (text)
+        appendStringInfoChar(es->str, '\n');
+    else
+        ExplainCloseGroup("Shares", "Shares", false, es);
+}
+
+// What came to the groups of all participants.
+void show_sink(const GpuJoinState* state, ExplainState* es) {
+    const SinkStats sink = all_of_sink(state);
     bool text = es->format == EXPLAIN_FORMAT_TEXT;
     if (!text) {
         ExplainOpenGroup("Groups", "Groups", true, es);
@@ -219,6 +255,7 @@ void show_sink(const GpuJoinState* state, ExplainState* es) {
 void show_figures(const GpuJoinState* state, ExplainState* es) {
     show_kept("Kept", &state->probe.side, es);
     if (es->costs && state->device[0]) ExplainPropertyText("Device", state->device, es);
+    if (es->costs) show_shares(state, es);
     if (state->plan.stage_count == 1) show_stage_figures(state, state->stages, es);
     if (state->plan.groups) show_sink(state, es);
     if (es->costs && state->partitions.count > 0)

@@ -443,6 +443,10 @@ void add_sink_stats(SinkStats* sum, const SinkStats* one) {
     sum->groups += one->groups;
     sum->ms += one->ms;
     sum->peak_memory = Max(sum->peak_memory, one->peak_memory);
+    for (uint32 i = 0; i < kMaxReplicas; i++) {
+        sum->replica[i].rows += one->replica[i].rows;
+        sum->replica[i].ms += one->replica[i].ms;
+    }
 }
 
 void add_stats(JoinStats* sum, const JoinStats* one) {

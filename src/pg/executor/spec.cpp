@@ -280,6 +280,8 @@ void set_result_order(const GpuJoinState* state, JoinSpec* spec, bool is_any) {
 
 void build_fragment(GpuJoinState* state) {
     FragmentParts parts = start_parts(state);
+    parts.spec->source_is_kept = state->plan.source_is_kept;
+    parts.spec->estimated_source_rows = row_estimate(state->plan.estimated_probe_rows);
     for (int i = 0; i < state->plan.stage_count; i++) {
         add_keys(&parts, i);
         add_program(&parts, i);

@@ -25,6 +25,7 @@ extern "C" {
 namespace gpujoin {
 namespace {
 
+constexpr double kMostOfSource = 0.5;
 constexpr double kDearOperators = 50;  // half of what functions in a procedural language are taken for
 
 // Appends copies of a child's entries: copies, because setrefs changes expressions in place.
@@ -188,6 +189,8 @@ PlanData plan_data_of(PlannerInfo* root, const GpuJoinPath* path, const List* ch
     const bool takes_kept = !path->groups && takes_kept_rows(root, chain);
     // All rows are wanted then: it is read from its pages, since only such a scan has kept rows.
     data.has_dear_conditions = !path->groups && !takes_kept && tests_dear_conditions(root, probe);
+    data.source_is_kept =
+        (path->groups || takes_kept) && kept_share_of_source(root, chain->probe) > kMostOfSource;
     data.may_carry = !path->groups && (setting_carry || takes_kept);
     data.is_bounded = !path->groups && is_bounded(root);
     data.costs = path->costs;

@@ -1,0 +1,50 @@
+// See replicated_reader.h.
+#include "engine/replicated/replicated_reader.h"
+
+#include <utility>
+
+namespace gpujoin {
+
+namespace {
+
+std::vector<KeptShare>& shares_of(const KeptScan& scan, KeptPosition& position, size_t devices) {
+    std::call_once(position.is_shared, [&] {
+        auto shares = std::make_shared<std::vector<KeptShare>>(devices);
+        for (KeptShare& share : *shares) share.scan.conditions = scan.conditions;
+        for (const KeptPart& part : scan.parts)
+            (*shares)[part.number % devices].scan.add(part.view, part.map, part.number);
+        position.shares = std::move(shares);
+    });
+    return *position.shares;
+}
+
+}  // namespace
+
+ReplicatedReader::ReplicatedReader(std::span<const Replica> replicas, std::vector<Limits> limits,
+                                   const KeptScan& scan, KeptPosition& position,
+                                   std::span<const ColumnSpec> source, uint32_t most_rows,
+                                   size_t first_replica)
+    : replicas_(replicas),
+      limits_(std::move(limits)),
+      source_(source),
+      most_rows_(most_rows),
+      shares_(shares_of(scan, position, replicas.size())),
+      first_(first_replica) {}
+
+Status ReplicatedReader::next(BatchView* batch) {
+    for (; shares_read_ < replicas_.size(); shares_read_++) {
+        const size_t at = (first_ + shares_read_) % replicas_.size();
+        KeptShare& share = shares_[at];
+        if (!reader_)
+            reader_ =
+                replicas_[at].engine->read_kept(share.scan, share.position, source_, most_rows_, limits_[at]);
+        GPUJOIN_RETURN_IF_FAILED(reader_->next(batch));
+        batch->replica = static_cast<uint32_t>(at);
+        if (batch->rows > 0) return {};
+        reader_.reset();
+    }
+    *batch = {};
+    return {};
+}
+
+}  // namespace gpujoin
