@@ -104,7 +104,9 @@ bool Devices::are_idle() const {
 }
 
 Device& Devices::choose(const FragmentView& fragment, bool is_limited) {
-    const bool may_be_together = together_ && !is_limited && can_be_replicated(fragment);
+    // Groups of several devices are not complete ones, without which a plan may have to begin anew.
+    const bool may_be_together =
+        together_ && !is_limited && fragment.spec->completes_groups == 0 && can_be_replicated(fragment);
     if (may_be_together && (together_->is_cpu() || (are_idle() && takes_engine_long(fragment))))
         return *together_;
     return choose_one();

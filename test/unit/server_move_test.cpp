@@ -227,6 +227,9 @@ TEST(ServerMove, LongJoinsGetAllGpus) {
     spec->estimated_groups = 1000;
     EXPECT_TRUE(get_all());
     EXPECT_FALSE(get_all(true));
+    spec->completes_groups = 1;
+    EXPECT_FALSE(get_all()) << "complete groups";
+    spec->completes_groups = 0;
     stages[0].join.kind = JoinKind::Full;
     EXPECT_FALSE(get_all()) << "build rows are scanned";
     stages[0].join.kind = JoinKind::Left;

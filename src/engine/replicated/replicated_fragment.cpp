@@ -5,6 +5,8 @@
 #include <span>
 #include <utility>
 
+#include "engine/turn.h"
+
 namespace gpujoin {
 
 namespace {
@@ -14,13 +16,17 @@ class FlushCursor final : public Cursor {
   public:
     explicit FlushCursor(std::span<const std::unique_ptr<Fragment>> replicas) : replicas_(replicas) {}
 
+    Status start() { return replicas_[flushing_]->flush(&cursor_); }
+
     Status next(const Sink& sink, ResultBatch* result) override {
-        if (!cursor_) GPUJOIN_RETURN_IF_FAILED(replicas_[flushing_]->flush(&cursor_));
-        GPUJOIN_RETURN_IF_FAILED(cursor_->next(sink, result));
-        result->complete = result->complete && replicas_.size() == 1;
-        if (!result->done) return {};
-        cursor_.reset();
-        result->done = ++flushing_ == replicas_.size();
+        do {
+            if (!cursor_) GPUJOIN_RETURN_IF_FAILED(start());
+            GPUJOIN_RETURN_IF_FAILED(cursor_->next(sink, result));
+            result->complete = result->complete && replicas_.size() == 1;
+            if (!result->done) return {};
+            cursor_.reset();
+            result->done = ++flushing_ == replicas_.size();
+        } while (!result->done && result->rows == 0 && !turn_is_over());
         return {};
     }
     void skip(uint32_t) override {}
@@ -53,7 +59,9 @@ Status ReplicatedFragment::run(const BatchView& source, std::unique_ptr<Cursor>*
 }
 
 Status ReplicatedFragment::flush(std::unique_ptr<Cursor>* cursor) {
-    *cursor = std::make_unique<FlushCursor>(replicas_);
+    auto made = std::make_unique<FlushCursor>(replicas_);
+    GPUJOIN_RETURN_IF_FAILED(made->start());
+    *cursor = std::move(made);
     return {};
 }
 
