@@ -1,9 +1,12 @@
 // See core_calls.h.
 #include "pg/planner/core_calls.h"
 
+#include <utility>
+
 #include "pg/compat.h"
 
 extern "C" {
+#include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 }
 
@@ -26,6 +29,15 @@ JoinRelations join_relations_of(const PlannerInfo* root) {
 void restore_join_relations(PlannerInfo* root, const JoinRelations& relations) {
     root->join_rel_list = list_copy(relations.list);
     root->join_rel_hash = relations.hash;
+}
+
+RelOptInfo* find_join_relation(PlannerInfo* root, JoinRelations* relations, Relids relids) {
+    std::swap(root->join_rel_list, relations->list);
+    std::swap(root->join_rel_hash, relations->hash);
+    RelOptInfo* found = find_join_rel(root, relids);
+    std::swap(root->join_rel_list, relations->list);
+    std::swap(root->join_rel_hash, relations->hash);
+    return found;
 }
 
 void add_core_paths(const JoinPair& pair) {

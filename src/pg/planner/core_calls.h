@@ -18,6 +18,8 @@ struct JoinRelations {
 
 JoinRelations join_relations_of(const PlannerInfo* root);
 void restore_join_relations(PlannerInfo* root, const JoinRelations& relations);
+// nullptr: there is none of these.
+RelOptInfo* find_join_relation(PlannerInfo* root, JoinRelations* relations, Relids relids);
 
 // Adds the paths that core makes on a pair's inputs, whatever they are, a second time.
 void add_core_paths(const JoinPair& pair);

@@ -9,6 +9,7 @@
 #include "pg/planner/core_calls.h"
 #include "pg/planner/lookups.h"
 #include "pg/planner/path_copy.h"
+#include "pg/planner/search_bounds.h"
 
 extern "C" {
 #include "optimizer/pathnode.h"
@@ -26,6 +27,51 @@ void exchange(RelOptInfo* rel, CorePaths* core) {
     std::swap(rel->cheapest_total_path, core->cheapest_total_path);
     std::swap(rel->cheapest_unique_path, core->cheapest_unique_path);
     std::swap(rel->cheapest_parameterized_paths, core->cheapest_parameterized_paths);
+}
+
+// What a search for core's own plan has found, of all pairs up to this one. Copies, since core frees what the
+// next pair ousts.
+struct FoundPaths {
+    Relids outer;
+    Relids inner;
+    JoinType jointype;
+    List* pathlist;
+    List* partial_pathlist;
+};
+
+// Of paths in the order of their costs. known: of the pair before, most of which are the same.
+List* copies_of(const List* paths, const List* known) {
+    List* copies = NIL;
+    int next = 0;
+    ListCell* cell;
+    foreach (cell, paths) {
+        const auto* path = static_cast<const Path*>(lfirst(cell));
+        Path* copy = nullptr;
+        for (int i = next; !copy && i < list_length(known); i++) {
+            auto* other = static_cast<Path*>(list_nth(known, i));
+            if (other->total_cost > path->total_cost) break;
+            if (!is_copy_of(other, path)) continue;
+            copy = other;
+            next = i + 1;
+        }
+        if (!copy) copy = copy_of(path);
+        if (copy) copies = lappend(copies, copy);
+    }
+    return copies;
+}
+
+const FoundPaths* found_for(const JoinPair& pair) {
+    const RelOptInfo* rel = found_by_core(pair.root, pair.joinrel->relids);
+    const RelationNotes* notes = rel ? find_notes(rel) : nullptr;
+    const List* all = notes ? notes->found : NIL;
+    ListCell* cell;
+    foreach (cell, all) {
+        const auto* found = static_cast<const FoundPaths*>(lfirst(cell));
+        if (found->jointype == pair.jointype && bms_equal(found->outer, pair.outer->relids) &&
+            bms_equal(found->inner, pair.inner->relids))
+            return found;
+    }
+    return nullptr;
 }
 
 CorePaths* noted(const RelOptInfo* rel) {
@@ -61,6 +107,11 @@ bool is_missing(const RelOptInfo* rel, const CorePaths* core) {
 }
 
 void follow_core_paths(const JoinPair& pair, CorePaths* core) {
+    if (const FoundPaths* found = found_for(pair)) {
+        core->pathlist = found->pathlist;
+        core->partial_pathlist = found->partial_pathlist;
+        return;
+    }
     CorePaths* outer = core_paths_of_input(pair.root, pair.outer);
     CorePaths* inner = core_paths_of_input(pair.root, pair.inner);
     if (is_missing(pair.outer, outer) || is_missing(pair.inner, inner)) return;
@@ -178,6 +229,13 @@ bool has_differing(const RelOptInfo* input) {
     return notes && notes->differs;
 }
 
+// It may be of a relation of another search.
+Path* copy_for(RelOptInfo* joinrel, const Path* path) {
+    Path* copy = copy_of(path);
+    if (copy) copy->parent = joinrel;
+    return copy;
+}
+
 }  // namespace
 
 void note_pair(const JoinPair& pair) {
@@ -189,6 +247,16 @@ void note_pair(const JoinPair& pair) {
         follow_core_paths(pair, notes->core);
     else
         make_core_paths_if_wanted(pair.joinrel, notes);
+}
+
+void note_found(const JoinPair& pair) {
+    RelationNotes* notes = make_notes(pair.joinrel);
+    const auto* last = notes->found == NIL ? nullptr : static_cast<const FoundPaths*>(llast(notes->found));
+    auto* found = unset<FoundPaths>();
+    *found = {pair.outer->relids, pair.inner->relids, pair.jointype,
+              copies_of(pair.joinrel->pathlist, last ? last->pathlist : NIL),
+              copies_of(pair.joinrel->partial_pathlist, last ? last->partial_pathlist : NIL)};
+    notes->found = lappend(notes->found, found);
 }
 
 void note_ours(RelOptInfo* joinrel) {
@@ -212,11 +280,11 @@ void restore_core_paths(RelOptInfo* joinrel) {
         bool is_plain = !path->param_info && path->pathkeys == NIL;
         if (is_plain && !passes_precheck(joinrel, path->startup_cost, path->total_cost)) continue;
         if (has_equal(joinrel->pathlist, path)) continue;
-        if (Path* copy = copy_of(path)) add_path(joinrel, copy);
+        if (Path* copy = copy_for(joinrel, path)) add_path(joinrel, copy);
     }
     foreach (cell, core->partial_pathlist) {
         const auto* path = static_cast<const Path*>(lfirst(cell));
-        if (Path* copy = copy_of(path)) add_partial_path(joinrel, copy);
+        if (Path* copy = copy_for(joinrel, path)) add_partial_path(joinrel, copy);
     }
 }
 

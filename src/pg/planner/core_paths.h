@@ -2,7 +2,7 @@
 // core would have built on those is not tried, and nobody knows what its plan would have cost. Where that is
 // of interest, core's own paths of a join relation, and of those that it is made of, are made a second time,
 // on core's own inputs. The pairs that they are made of are noted for that: it is seldom wanted, and takes as
-// long as core's planning.
+// long as core's planning. Where core's own plan has been searched for before, they were made then.
 #pragma once
 
 #include "pg/planner/join_pair.h"
@@ -24,6 +24,9 @@ struct CorePaths {
 // When core has added its paths for a pair of relations: notes the pair, and makes core's own paths if they
 // are wanted.
 void note_pair(const JoinPair& pair);
+
+// In a search for core's own plan: notes copies of the paths that the relation has so far.
+void note_found(const JoinPair& pair);
 
 // After paths of ours were added to a relation, perhaps.
 void note_ours(RelOptInfo* joinrel);

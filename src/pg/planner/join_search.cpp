@@ -147,6 +147,7 @@ class Searches {
     RelOptInfo* find() {
         RelOptInfo* core = find_by(is_by_geqo(levels_) ? SearchMode::Geqo : SearchMode::Core);
         const JoinRelations of_core = join_relations_of(root_);
+        if (search_->mode == SearchMode::Core) search_->core = of_core;
         const bool is_needed = is_disabled(core->cheapest_total_path) || is_better_found(core);
         if (is_needed || is_recording(root_)) {  // in a careful search each join is recorded
             RelOptInfo* found = find_by(SearchMode::Careful);

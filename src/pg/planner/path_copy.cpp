@@ -1,42 +1,46 @@
 // See path_copy.h.
 #include "pg/planner/path_copy.h"
 
+#include <cstring>
+
 #include "pg/allocate.h"
 #include "pg/planner/join_path.h"
 
 namespace gpujoin {
 namespace {
 
-template <typename PathType>
-Path* copy_as(const Path* path) {
-    auto* copy = unset<PathType>();
-    *copy = *reinterpret_cast<const PathType*>(path);
-    return reinterpret_cast<Path*>(copy);
+// 0: not known here.
+Size size_of(const Path* path) {
+    if (is_gpu_join(path)) return sizeof(GpuJoinPath);
+    switch (nodeTag(path)) {
+        case T_NestPath:
+            return sizeof(NestPath);
+        case T_MergePath:
+            return sizeof(MergePath);
+        case T_HashPath:
+            return sizeof(HashPath);
+        case T_AppendPath:
+            return sizeof(AppendPath);
+        case T_ForeignPath:
+            return sizeof(ForeignPath);
+        default:
+            return 0;
+    }
 }
 
 }  // namespace
 
 bool is_copied(const Path* path) {
-    return is_gpu_join(path) || IsA(path, NestPath) || IsA(path, MergePath) || IsA(path, HashPath) ||
-           IsA(path, AppendPath) || IsA(path, ForeignPath);
+    return size_of(path) > 0;
 }
 
 Path* copy_of(const Path* path) {
-    if (is_gpu_join(path)) return copy_as<GpuJoinPath>(path);
-    switch (nodeTag(path)) {
-        case T_NestPath:
-            return copy_as<NestPath>(path);
-        case T_MergePath:
-            return copy_as<MergePath>(path);
-        case T_HashPath:
-            return copy_as<HashPath>(path);
-        case T_AppendPath:
-            return copy_as<AppendPath>(path);
-        case T_ForeignPath:
-            return copy_as<ForeignPath>(path);
-        default:
-            return nullptr;
-    }
+    const Size size = size_of(path);
+    return size > 0 ? static_cast<Path*>(memcpy(unset<char>(size), path, size)) : nullptr;
+}
+
+bool is_copy_of(const Path* copy, const Path* path) {
+    return nodeTag(copy) == nodeTag(path) && memcmp(copy, path, size_of(path)) == 0;
 }
 
 }  // namespace gpujoin

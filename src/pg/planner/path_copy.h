@@ -12,4 +12,6 @@ namespace gpujoin {
 Path* copy_of(const Path* path);
 bool is_copied(const Path* path);
 
+bool is_copy_of(const Path* copy, const Path* path);
+
 }  // namespace gpujoin

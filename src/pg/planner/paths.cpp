@@ -380,6 +380,7 @@ void add_roughly(const JoinPair& pair, JoinPathExtraData* extra) {
     const SearchMode mode = search_mode(pair.root);
     if (mode == SearchMode::Rough) propose_gpu_joins(pair, extra, nullptr);
     if (mode != SearchMode::Geqo) replace_blind_loops(pair);
+    if (mode == SearchMode::Core) note_found(pair);
 }
 
 void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel, RelOptInfo* innerrel,

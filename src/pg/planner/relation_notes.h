@@ -18,6 +18,7 @@ struct RelationNotes {
     bool is_above_loops;       // paths of what it is made of may have nested loops in them
     bool differs;              // has paths that are, or contain, ours
     CorePaths* core;           // those, once they were asked for (see core_paths.h)
+    List* found;               // FoundPaths, by a search without ours (see core_paths.cpp)
     List* hash_joins;          // HashJoins, of pairs that gave nested loops (see blind_loops.cpp)
     Cost serial;               // of core's cheapest path so far of one process; 0: none without a GPU Join
     List* foreign;             // copies of paths that core makes but once

@@ -36,6 +36,11 @@ bool is_too_dear(const PlannerInfo* root, Cost cost) {
     return search && cost > (1 + kSteadier) * search->known + search->above;
 }
 
+RelOptInfo* found_by_core(PlannerInfo* root, Relids relids) {
+    Search* search = search_of(root);
+    return search && search->core.list != NIL ? find_join_relation(root, &search->core, relids) : nullptr;
+}
+
 Cost least_saving(const PlannerInfo* root) {
     const Search* search = search_of(root);
     return search ? search->saving : 0;

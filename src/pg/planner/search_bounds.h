@@ -6,6 +6,8 @@ extern "C" {
 #include "nodes/pathnodes.h"
 }
 
+#include "pg/planner/core_calls.h"
+
 namespace gpujoin {
 
 enum class SearchMode : uint8 {
@@ -19,9 +21,10 @@ enum class SearchMode : uint8 {
 struct Search {
     const PlannerInfo* root;
     SearchMode mode;
-    Cost known;   // of all joins, by core's own plan; infinite: not known
-    Cost above;   // of what is made of their rows
-    Cost saving;  // see least_saving()
+    Cost known;          // of all joins, by core's own plan; infinite: not known
+    Cost above;          // of what is made of their rows
+    Cost saving;         // see least_saving()
+    JoinRelations core;  // of the search for core's plan, once it is over
     Search* around;
 };
 
@@ -34,6 +37,9 @@ SearchMode search_mode(const PlannerInfo* root);
 
 // Whether a path that costs so much, or more, cannot be of use.
 bool is_too_dear(const PlannerInfo* root, Cost cost);
+
+// Which core's search has made for the same base relations. nullptr: there was no such search.
+RelOptInfo* found_by_core(PlannerInfo* root, Relids relids);
 
 // What is expected to gain less, as a share of the cost of core's path for the same rows, is not worth what
 // may turn out to be otherwise, such as the order of joins that comes with it.
