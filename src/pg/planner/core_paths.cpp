@@ -60,10 +60,15 @@ List* copies_of(const List* paths, const List* known) {
     return copies;
 }
 
-const FoundPaths* found_for(const JoinPair& pair) {
-    const RelOptInfo* rel = found_by_core(pair.root, pair.joinrel->relids);
+// For each pair of the relation.
+const List* all_found(PlannerInfo* root, const RelOptInfo* joinrel) {
+    const RelOptInfo* rel = found_by_core(root, joinrel->relids);
     const RelationNotes* notes = rel ? find_notes(rel) : nullptr;
-    const List* all = notes ? notes->found : NIL;
+    return notes ? notes->found : NIL;
+}
+
+const FoundPaths* found_for(const JoinPair& pair) {
+    const List* all = all_found(pair.root, pair.joinrel);
     ListCell* cell;
     foreach (cell, all) {
         const auto* found = static_cast<const FoundPaths*>(lfirst(cell));
@@ -257,6 +262,10 @@ void note_found(const JoinPair& pair) {
               copies_of(pair.joinrel->pathlist, last ? last->pathlist : NIL),
               copies_of(pair.joinrel->partial_pathlist, last ? last->partial_pathlist : NIL)};
     notes->found = lappend(notes->found, found);
+}
+
+bool has_more_pairs(PlannerInfo* root, const RelOptInfo* joinrel) {
+    return list_length(find_notes(joinrel)->pairs) < list_length(all_found(root, joinrel));
 }
 
 void note_ours(RelOptInfo* joinrel) {

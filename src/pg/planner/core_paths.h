@@ -28,6 +28,9 @@ void note_pair(const JoinPair& pair);
 // In a search for core's own plan: notes copies of the paths that the relation has so far.
 void note_found(const JoinPair& pair);
 
+// Whether core has more pairs to try for the relation, as far as that is known from a search before.
+bool has_more_pairs(PlannerInfo* root, const RelOptInfo* joinrel);
+
 // After paths of ours were added to a relation, perhaps.
 void note_ours(RelOptInfo* joinrel);
 

@@ -89,7 +89,7 @@ bool has_ours(const List* paths, Cost most) {
     ListCell* cell;
     foreach (cell, paths) {
         const auto* path = static_cast<const Path*>(lfirst(cell));
-        if (path->total_cost <= most && quick_facts_of(path).has_gpu_join) return true;
+        if (path->total_cost <= most && has_gpu_join(path)) return true;
     }
     return false;
 }

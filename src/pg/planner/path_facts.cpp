@@ -157,6 +157,18 @@ void add_facts(PathFacts* facts, const PathFacts& more) {
     add_all_but_read(facts, more);
 }
 
+bool has_gpu_join(const Path* path) {
+    bool has_any = is_gpu_join(path);
+    if (has_any || is_of_one_relation(path)) return has_any;
+    visit_inputs(path, [&](const Path* input) {
+        if (has_any || is_of_one_relation(input))
+            has_any |= is_gpu_join(input);
+        else
+            has_any = known_facts(input, path->parent).has_gpu_join;
+    });
+    return has_any;
+}
+
 PathFacts facts_of(const Path* path) {
     return find_facts(path, add_facts);
 }

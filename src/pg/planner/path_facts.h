@@ -10,6 +10,9 @@ PathFacts facts_of(const Path* path);
 // All but what a path of several relations reads, which takes longest to find.
 PathFacts quick_facts_of(const Path* path);
 
+// The one that is asked for most.
+bool has_gpu_join(const Path* path);
+
 // What reads the rows, below what computes the columns that are wanted of them.
 const Path* strip_projection(const Path* path);
 

@@ -118,7 +118,7 @@ bool gains(const JoinCall& call, const JoinInputs& inputs, Cost total) {
         if (PATH_REQ_OUTER(path) || total + std::max(least, gain * path->total_cost) <= path->total_cost)
             continue;
         if (call.root->tuple_fraction > 0) continue;  // what it takes up to the first rows may count
-        if (!quick_facts_of(path).has_gpu_join) return false;
+        if (!has_gpu_join(path)) return false;
     }
     return true;
 }
@@ -143,9 +143,9 @@ void note_serial_paths(RelOptInfo* joinrel) {
     ListCell* cell;
     foreach (cell, joinrel->pathlist) {
         const auto* path = static_cast<const Path*>(lfirst(cell));
+        if (PATH_REQ_OUTER(path) || (notes->serial > 0 && path->total_cost >= notes->serial)) continue;
         const PathFacts facts = quick_facts_of(path);
-        if (PATH_REQ_OUTER(path) || facts.has_gpu_join || facts.gathers) continue;
-        if (notes->serial == 0 || path->total_cost < notes->serial) notes->serial = path->total_cost;
+        if (!facts.has_gpu_join && !facts.gathers) notes->serial = path->total_cost;
     }
 }
 

@@ -59,7 +59,7 @@ ContextNotes* all_notes;
 
 // The relations, and paths, that are asked for again and again while a pair is planned.
 constexpr int kRecent = 16;
-constexpr int kRecentPaths = 256;
+constexpr int kRecentPaths = 1024;
 NotesEntry recent[kRecent];
 FactsEntry recent_facts[kRecentPaths];
 

@@ -126,9 +126,7 @@ bool is_beaten(const OwnPath& own, Relids read, Cost cost) {
 }
 
 bool is_loop(const Path* path) {
-    if (!is_candidate(path)) return false;
-    PathFacts facts = quick_facts_of(path);
-    return facts.has_gpu_join && facts.loops > 0;
+    return is_candidate(path) && has_gpu_join(path) && quick_facts_of(path).loops > 0;
 }
 
 // Unless there is one that costs as little and loops as little, in the same order.
@@ -168,7 +166,7 @@ List* take_readers(List** paths, const OwnPath& own) {
     ListCell* cell;
     foreach (cell, *paths) {
         auto* path = static_cast<Path*>(lfirst(cell));
-        if (!is_candidate(path) || !quick_facts_of(path).has_gpu_join) continue;
+        if (!is_candidate(path) || !has_gpu_join(path)) continue;
         if (!is_beaten(own, facts_of(path).read, path->total_cost + risk_of(path))) continue;
         readers = lappend(readers, path);
         *paths = foreach_delete_current(*paths, cell);
@@ -243,16 +241,19 @@ Cost cost_of_core(const RelOptInfo* joinrel, bool is_partial) {
 // Whether one of the paths costs little more than this loop, and loops much less. gathering: what it costs
 // beyond that to have its rows.
 bool has_steadier(const List* paths, const Loop& loop, Cost gathering = 0) {
+    const Cost most_of_all = most_of_steadier(loop, true);
     ListCell* cell;
     foreach (cell, paths) {
         const auto* path = static_cast<const Path*>(lfirst(cell));
-        const Cost most = most_of_steadier(loop, gathering > 0 || quick_facts_of(path).gathers);
         Cost cost = path->total_cost + gathering;
-        if (!is_candidate(path) || cost > most) continue;
+        if (!is_candidate(path) || cost > most_of_all) continue;
+        const PathFacts facts = quick_facts_of(path);
+        const Cost most = most_of_steadier(loop, gathering > 0 || facts.gathers);
+        if (cost > most) continue;
         if (!pathkeys_contained_in(const_cast<List*>(loop.pathkeys), path->pathkeys))
             cost += sorting_cost(loop.rows);
         if (cost > most) continue;
-        if (quick_facts_of(path).loops <= loop.facts.loops / kMuchLess) return true;
+        if (facts.loops <= loop.facts.loops / kMuchLess) return true;
     }
     return false;
 }
@@ -361,7 +362,7 @@ void call_rivals_back(const JoinPair& pair) {
     if (joinrel->pathlist == NIL) restore_core_paths(joinrel);
 }
 
-void set_rivals_aside(const PlannerInfo* root, RelOptInfo* joinrel) {
+void set_rivals_aside(PlannerInfo* root, RelOptInfo* joinrel) {
     note_ours(joinrel);
     watch_loops(joinrel);
     const RelationNotes* notes = find_notes(joinrel);
@@ -374,6 +375,7 @@ void set_rivals_aside(const PlannerInfo* root, RelOptInfo* joinrel) {
     bring_safest_back(joinrel, aside);
     for (bool is_partial : {false, true}) settle(root, joinrel, core, aside, is_partial);
     restore_core_paths(joinrel);
+    if (has_more_pairs(root, joinrel)) return;  // whose paths the loops would hide
     for (bool is_partial : {false, true}) settle_loops(joinrel, aside, is_partial);
 }
 

@@ -9,7 +9,7 @@ namespace gpujoin {
 // Around what is done for a pair of relations, when core has added its paths for it: before paths of ours are
 // added, and after.
 void call_rivals_back(const JoinPair& pair);
-void set_rivals_aside(const PlannerInfo* root, RelOptInfo* joinrel);
+void set_rivals_aside(PlannerInfo* root, RelOptInfo* joinrel);
 
 // Whether some are set aside at present because core looks rows up.
 bool are_readers_aside(const RelOptInfo* joinrel);
