@@ -89,11 +89,19 @@ void exchange(RelOptInfo* joinrel, PathLists* lists) {
     std::swap(joinrel->partial_pathlist, lists->partial);
 }
 
+// Of the outer side hash joins take no others. Core would try loops over all, though they are disabled.
+PathLists cheapest_paths(const RelOptInfo* rel) {
+    return {list_make1(rel->cheapest_total_path),
+            rel->partial_pathlist == NIL ? NIL : list_make1(linitial(rel->partial_pathlist))};
+}
+
 // Core's for the pair, as if there were no other ones.
 PathLists paths_by_hash(const JoinPair& pair) {
     PathLists lists = {};
+    PathLists outer = cheapest_paths(pair.outer);
     const bool loops = enable_nestloop, merges = enable_mergejoin;
     exchange(pair.joinrel, &lists);
+    exchange(pair.outer, &outer);
     enable_nestloop = enable_mergejoin = false;
     PG_TRY();
     { add_core_paths(pair); }
@@ -101,6 +109,7 @@ PathLists paths_by_hash(const JoinPair& pair) {
     {
         enable_nestloop = loops;
         enable_mergejoin = merges;
+        exchange(pair.outer, &outer);
         exchange(pair.joinrel, &lists);
     }
     PG_END_TRY();
