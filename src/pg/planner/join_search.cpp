@@ -44,6 +44,9 @@ constexpr double kGrouping = 1.5;
 // What it takes to look at a pair of relations carefully, in the planner's units.
 constexpr Cost kPair = 2.5;
 
+// So many times that, it is likely that a GPU Join is of use, and planning is short next to what is planned.
+constexpr double kMuchMore = 20;
+
 join_search_hook_type next_search;
 
 bool has_groups(const Query* query) {
@@ -122,6 +125,10 @@ bool is_of_use(const Search& search, const RelOptInfo* joined, bool is_part) {
     return has_ours(joined, most) || ((is_part || has_groups(search.root->parse)) && has_chain(joined, most));
 }
 
+bool has_any(const RelOptInfo* joined) {
+    return has_ours(joined, kUnknown) || has_chain(joined, kUnknown);
+}
+
 bool is_by_geqo(int relations) {
     return enable_geqo && relations >= geqo_threshold;
 }
@@ -149,9 +156,11 @@ class Searches {
         const JoinRelations of_core = join_relations_of(root_);
         if (search_->mode == SearchMode::Core) search_->core = of_core;
         const bool is_needed = is_disabled(core->cheapest_total_path) || is_better_found(core);
-        if (is_needed || is_recording(root_)) {  // in a careful search each join is recorded
-            RelOptInfo* found = find_by(SearchMode::Careful);
-            if (is_needed && (has_ours(found, kUnknown) || has_chain(found, kUnknown))) return found;
+        if (is_needed || is_recording(root_))
+            search_carefully();  // in a careful search each join is recorded
+        if (is_needed && has_any(careful_)) {
+            restore_join_relations(root_, of_careful_);
+            return careful_;
         }
         restore_join_relations(root_, of_core);
         return core;
@@ -165,6 +174,12 @@ class Searches {
         return search_as_ever(root_, levels_, rels_);
     }
 
+    void search_carefully() {
+        if (careful_) return;
+        careful_ = find_by(SearchMode::Careful);
+        of_careful_ = join_relations_of(root_);
+    }
+
     bool is_better_found(RelOptInfo* core) {
         const bool is_part = is_of_part(root_, rels_);
         const Cost known = cheapest_cost(core);
@@ -174,6 +189,11 @@ class Searches {
             search_->above = kGrouping * cost_above(root_, core->rows);
             search_->saving = kGain * known / (levels_ - 1);
         }
+        if (!is_part && !is_by_geqo(levels_) && known >= kMuchMore * cost_of_search(levels_)) {
+            search_carefully();
+            if (!has_any(careful_)) return false;
+            if (is_of_use(*search_, careful_, is_part)) return true;
+        }
         return is_of_use(*search_, find_by(SearchMode::Rough), is_part);
     }
 
@@ -182,6 +202,8 @@ class Searches {
     List* rels_;
     Search* search_;
     JoinRelations others_;
+    RelOptInfo* careful_ = nullptr;  // as the careful search has found it
+    JoinRelations of_careful_ = {};
 };
 
 RelOptInfo* search_bounded(PlannerInfo* root, int levels, List* rels) {
