@@ -8,7 +8,8 @@
 // is the plan if the joins cost less than it would take to search for a better one. Else its cost bounds what
 // is looked at from then on (branch and bound), and a search is made roughly: paths of ours compete by cost,
 // nothing else is compared, and no plan of core's is made again. If no GPU Join comes out of that, the first
-// plan is taken; else all is searched carefully.
+// plan is taken; else all is searched carefully. Where a plan takes much longer than a search, it is careful
+// at once.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -30,6 +31,7 @@ extern "C" {
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 #include "optimizer/prep.h"
+#include "utils/memutils.h"
 }
 
 namespace gpujoin {
@@ -145,6 +147,15 @@ RelOptInfo* search_as_ever(PlannerInfo* root, int levels, List* rels) {
     return standard_join_search(root, levels, rels);
 }
 
+// EXPLAIN plans in a context of blocks of 8 kB: to get hundreds of these from the system, and to give them
+// back one by one, takes longer than a search. Larger blocks than these the C library may map one by one.
+constexpr Size kBlock = 96 * 1024;
+
+// As long-lived as the planner's.
+MemoryContext memory_for_searches() {
+    return AllocSetContextCreate(CurrentMemoryContext, "GPU Join searches", 0, kBlock, kBlock);
+}
+
 // One after the other. None finds the join relations of another one.
 class Searches {
   public:
@@ -156,8 +167,8 @@ class Searches {
         const JoinRelations of_core = join_relations_of(root_);
         if (search_->mode == SearchMode::Core) search_->core = of_core;
         const bool is_needed = is_disabled(core->cheapest_total_path) || is_better_found(core);
-        if (is_needed || is_recording(root_))
-            search_carefully();  // in a careful search each join is recorded
+        // Each join is recorded there.
+        if (is_needed || is_recording(root_)) search_carefully();
         if (is_needed && has_any(careful_)) {
             restore_join_relations(root_, of_careful_);
             return careful_;
@@ -212,12 +223,14 @@ RelOptInfo* search_bounded(PlannerInfo* root, int levels, List* rels) {
     search.root = root;
     search.known = kUnknown;
     RelOptInfo* found = nullptr;
+    const MemoryContext before = MemoryContextSwitchTo(memory_for_searches());
     begin_search(&search);
     PG_TRY();
     { found = Searches(root, levels, rels, &search).find(); }
     PG_FINALLY();
     { end_search(search); }
     PG_END_TRY();
+    MemoryContextSwitchTo(before);
     return found;
 }
 

@@ -15,8 +15,8 @@
 //
 // What is set aside comes back when the next pair of relations has been tried: it is judged by core's best
 // plan, which may then be another one. Loops that are kept for want of anything better may hide other paths
-// that core makes for that pair, so that these are made once more without them, unless such a path would have
-// to cost less than its inputs to be better.
+// that core makes for that pair: so they wait for the last pair; where nobody knows which it is, these are
+// made once more without them, unless such a path would have to cost less than its inputs to be better.
 #include "pg/planner/rivals.h"
 
 #include <algorithm>
