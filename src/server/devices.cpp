@@ -40,7 +40,7 @@ DeviceBody body_of(const DeviceDescription& description) {
     return body;
 }
 
-constexpr uint64_t kFewestKeptRows = 1u << 20;
+constexpr uint64_t kFewestKeptRows = 256u << 20;
 constexpr uint64_t kFewestLoopingRows = 64u << 10;
 constexpr uint64_t kFewestRowsOfGroup = 16;
 

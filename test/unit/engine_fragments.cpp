@@ -270,7 +270,9 @@ void expect_enough_from_somewhere(Engine& engine, const TestFragment& fragment,
     EXPECT_TRUE(failed && worked);
 }
 
+// How much is enough depends on who gets which batch, where there are two.
 TEST_P(Fragments, MemoryLimits) {
+    if (GetParam().starts_with("two")) GTEST_SKIP() << "there is no least memory";
     TestFragment fragment(make_table({integers(2000), texts(500)}, 5000, 27));
     fragment.join(JoinKind::Inner, make_build({integers(2000), texts(500)}, 3000, 28), {source_column(0)})
         .join(JoinKind::Left, make_build({texts(500)}, 300, 29), {source_column(1)})
@@ -281,6 +283,7 @@ TEST_P(Fragments, MemoryLimits) {
 
 // The first ones do not take what the last ones need.
 TEST_P(Fragments, ManyStagesShareLittleMemory) {
+    if (GetParam().starts_with("two")) GTEST_SKIP() << "there is no least memory";
     constexpr uint32_t kStages = 8;
     TestFragment fragment(make_table({integers(2000)}, 4000, 37));
     for (uint32_t i = 0; i < kStages; i++)

@@ -222,7 +222,7 @@ TEST(ServerMove, LongJoinsGetAllGpus) {
     };
     EXPECT_FALSE(get_all()) << "a few rows that are read";
     spec->source_is_kept = 1;
-    spec->estimated_source_rows = 10'000'000;
+    spec->estimated_source_rows = 400'000'000;
     EXPECT_FALSE(get_all()) << "any number of groups";
     spec->estimated_groups = 1000;
     EXPECT_TRUE(get_all());
@@ -233,7 +233,7 @@ TEST(ServerMove, LongJoinsGetAllGpus) {
     stages[0].join.kind = JoinKind::Full;
     EXPECT_FALSE(get_all()) << "build rows are scanned";
     stages[0].join.kind = JoinKind::Left;
-    spec->estimated_groups = 1'000'000;
+    spec->estimated_groups = 100'000'000;
     EXPECT_FALSE(get_all()) << "too many groups";
     spec->estimated_groups = 1000;
     spec->source_is_kept = 0;
