@@ -81,7 +81,9 @@ SELECT count(*), max(a.t || b.t) IS NOT NULL AS t FROM line AS a JOIN line AS b 
 SELECT joins, failed, cancelled, partitions > 1 AS partitions, spilled_bytes > 1000000 AS spilled_bytes FROM news();
 -- One that has failed between its partitions, for want of what they are written to.
 SET temp_file_limit = '64kB';
+\set VERBOSITY sqlstate
 SELECT count(*), max(a.t || b.t) IS NOT NULL AS t FROM line AS a JOIN line AS b USING (id);
+\set VERBOSITY terse
 SELECT joins, failed, cancelled, partitions FROM news();
 RESET temp_file_limit;
 RESET gpujoin.max_join_memory;
