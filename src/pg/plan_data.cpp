@@ -79,6 +79,7 @@ void word_at(const List* list, int slot, void* word) {
 void estimate_places(PlanData* data, double* (*places)[kEstimates]) {
     double** next = *places;
     *next++ = &data->estimated_probe_rows;
+    *next++ = &data->estimated_source_rows;
     for (double& cost : data->costs.cost) *next++ = &cost;
 }
 

@@ -179,6 +179,7 @@ struct GroupsPlan {
 struct PlanData {
     // The probe input.
     double estimated_probe_rows;
+    double estimated_source_rows;  // that are looked at for them, where they are kept
     bool has_dear_conditions;  // the probe child's rows had better be tested one by one, as they are wanted
     bool source_is_kept;       // most of them are expected to be kept
     // The node as a whole.

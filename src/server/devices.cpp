@@ -83,32 +83,39 @@ size_t Devices::gpus() const {
         std::ranges::count_if(usable_, [](const auto& device) { return !device->is_cpu(); }));
 }
 
+// A slower GPU would keep the others waiting.
 void Devices::unite() {
+    const bool are_cpus = gpus() == 0;
+    const Device& first = *usable_[are_cpus ? 0 : 1];
+    std::vector<Device*> members;
+    for (const auto& device : usable_)
+        if (device->is_cpu() == are_cpus && device->description.name == first.description.name &&
+            members.size() < kMaxReplicas)
+            members.push_back(device.get());
+    if (members.size() < 2) return;
     std::vector<Replica> replicas;
-    std::string numbers, name;
-    for (const auto& device : usable_) {
-        if (device->is_cpu() != (gpus() == 0) || replicas.size() == kMaxReplicas) continue;
-        replicas.push_back({device->engine.get(), device->is_cpu() ? nullptr : &device->memory});
-        numbers += (numbers.empty() ? "" : ", ") + std::to_string(std::max(device->description.number, 0));
-        name = device->description.name;
+    std::string label;
+    for (Device* member : members) {
+        replicas.push_back({member->engine.get(), are_cpus ? nullptr : &member->memory});
+        label += (label.empty() ? "GPUs " : ", ") + std::to_string(member->description.number);
     }
-    if (replicas.size() < 2) return;
-    const std::string label = gpus() == 0 ? std::to_string(replicas.size()) + " CPU engines: " + name
-                                          : "GPUs " + numbers + ": " + name;
-    together_ = std::make_unique<Device>(make_replicated_engine(std::move(replicas)), label);
+    if (are_cpus) label = std::to_string(members.size()) + " CPU engines";
+    label += ": " + first.description.name;
+    united_ = std::make_unique<Device>(make_replicated_engine(std::move(replicas)), label);
+    members_ = std::move(members);
 }
 
 bool Devices::are_idle() const {
-    return together_->sessions == 0 &&
-           std::ranges::all_of(usable_, [](const auto& device) { return device->sessions == 0; });
+    return united_->sessions == 0 &&
+           std::ranges::all_of(members_, [](const Device* device) { return device->sessions == 0; });
 }
 
 Device& Devices::choose(const FragmentView& fragment, bool is_limited) {
     // Groups of several devices are not complete ones, without which a plan may have to begin anew.
     const bool may_be_together =
-        together_ && !is_limited && fragment.spec->completes_groups == 0 && can_be_replicated(fragment);
-    if (may_be_together && (together_->is_cpu() || (are_idle() && takes_engine_long(fragment))))
-        return *together_;
+        united_ && !is_limited && fragment.spec->completes_groups == 0 && can_be_replicated(fragment);
+    if (may_be_together && (united_->is_cpu() || (are_idle() && takes_engine_long(fragment))))
+        return *united_;
     return choose_one();
 }
 
@@ -135,7 +142,7 @@ void Devices::describe(const Ledger& host_memory, DevicesBody* body) const {
         entry.used_memory = device->is_cpu() ? host_memory.used() : device->memory.used();
         entry.free_memory -= std::min(entry.free_memory, entry.used_memory);
         entry.sessions = device->sessions;
-        if (together_ && device->is_cpu() == together_->is_cpu()) entry.sessions += together_->sessions;
+        if (std::ranges::count(members_, device.get()) > 0) entry.sessions += united_->sessions;
         entry.rates = device->rates;
         add_body(entry);
     }
@@ -145,7 +152,7 @@ void Devices::describe(const Ledger& host_memory, DevicesBody* body) const {
 std::string Devices::summary() const {
     if (gpus() == 0) {
         std::string reason = unusable_.empty() ? "" : " (" + unusable_.front().state + ")";
-        return (together_ ? *together_ : *usable_.front()).label + reason;
+        return (united_ ? *united_ : *usable_.front()).label + reason;
     }
     std::string text;
     for (const auto& device : usable_)
@@ -169,6 +176,13 @@ DeviceDescription unusable(int number, std::string name, std::string state) {
     description.number = number;
     description.state = std::move(state);
     return description;
+}
+
+// CPU engines share the processors.
+uint32_t threads_of_each(const Options& options) {
+    if (options.cpu_engines == 1) return options.cpu_threads;
+    const uint32_t all = options.cpu_threads > 0 ? options.cpu_threads : std::thread::hardware_concurrency();
+    return std::max(all / options.cpu_engines, 1u);
 }
 
 #ifdef GPUJOIN_HAS_CUDA_ENGINE
@@ -218,17 +232,6 @@ void open_gpus(const Options& options, Devices* devices) {
 }
 
 #endif
-
-}  // namespace
-
-namespace {
-
-// CPU engines share the processors.
-uint32_t threads_of_each(const Options& options) {
-    if (options.cpu_engines == 1) return options.cpu_threads;
-    const uint32_t all = options.cpu_threads > 0 ? options.cpu_threads : std::thread::hardware_concurrency();
-    return std::max(all / options.cpu_engines, 1u);
-}
 
 }  // namespace
 

@@ -34,7 +34,7 @@ class Devices {
     // Something to show in lists that joins cannot run on, and why (in description.state).
     void add_unusable(const DeviceDescription& description) { unusable_.push_back(description); }
 
-    // From now on joins may run on all GPUs together, or on all CPU engines: those that are replicated by it
+    // From now on joins may run on all GPUs of the first one's model together, or on all CPU engines: those that are replicated by it
     // gain enough, while no other join is on these devices; or, where CPU engines stand in for GPUs, whichever
     // can be. Where there are fewer than two nothing changes.
     void unite();
@@ -59,7 +59,8 @@ class Devices {
     bool are_idle() const;
 
     std::vector<std::unique_ptr<Device>> usable_;
-    std::unique_ptr<Device> together_;  // of usable_, as one; nullptr: there are not several of a kind
+    std::unique_ptr<Device> united_;  // several of usable_ as one; nullptr: there are not several of a kind
+    std::vector<Device*> members_;    // these
     std::vector<DeviceDescription> unusable_;
 };
 

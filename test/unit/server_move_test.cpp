@@ -240,6 +240,9 @@ TEST(ServerMove, LongJoinsGetAllGpus) {
     EXPECT_FALSE(get_all()) << "rows that are read";
     stages[0].join.equalities = 0;
     EXPECT_TRUE(get_all()) << "a nested loop";
+    devices.cpu().sessions = 1;
+    EXPECT_TRUE(get_all()) << "others are on the CPU";
+    devices.cpu().sessions = 0;
     devices.usable().back()->sessions = 1;
     EXPECT_FALSE(get_all()) << "others are there";
     devices.usable().back()->sessions = 0;

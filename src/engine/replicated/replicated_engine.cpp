@@ -7,7 +7,6 @@
 
 #include "engine/guard.h"
 #include "engine/replicated/replicated_fragment.h"
-#include "engine/replicated/replicated_join.h"
 #include "engine/replicated/replicated_reader.h"
 
 namespace gpujoin {
@@ -15,7 +14,7 @@ namespace gpujoin {
 namespace {
 
 Status cannot_be_replicated() {
-    return failure(Fault::Error, "XX000", "the join cannot be replicated");
+    return failure(Fault::Error, "XX000", "the fragment cannot be replicated");
 }
 
 // The limits of a join or a scan, for each replica.
@@ -46,26 +45,6 @@ struct Holder {
     std::unique_ptr<Held> held;
 };
 
-struct OpenJoins {
-    ReplicaLimits limits;
-    ReplicaChoice choice;
-    std::vector<std::unique_ptr<Join>> joins;
-
-    OpenJoins(std::span<const Replica> replicas, const Limits& limits)
-        : limits(replicas, limits), choice(replicas.size()) {}
-    std::vector<Join*> all() const {
-        std::vector<Join*> all;
-        for (const auto& join : joins) all.push_back(join.get());
-        return all;
-    }
-};
-
-class OwningJoin final : Holder<OpenJoins>, public ReplicatedJoin {
-  public:
-    explicit OwningJoin(std::unique_ptr<OpenJoins> open)
-        : Holder{std::move(open)}, ReplicatedJoin(held->all(), &held->choice) {}
-};
-
 class OwningFragment final : Holder<ReplicaLimits>, public ReplicatedFragment {
   public:
     OwningFragment(std::unique_ptr<ReplicaLimits> limits, std::vector<std::unique_ptr<Fragment>> replicas,
@@ -86,8 +65,8 @@ class ReplicatedEngine final : public Engine {
   public:
     explicit ReplicatedEngine(std::vector<Replica> replicas) : replicas_(std::move(replicas)) {}
 
-    Status open(const JoinSpec& spec, const Limits& limits, std::unique_ptr<Join>* join) override {
-        return guarded([&] { return open_joins(spec, limits, join); });
+    Status open(const JoinSpec&, const Limits&, std::unique_ptr<Join>*) override {
+        return cannot_be_replicated();
     }
     Status open_fragment(const FragmentView& fragment, const Limits& limits,
                          std::unique_ptr<Fragment>* opened) override {
@@ -106,24 +85,12 @@ class ReplicatedEngine final : public Engine {
     DeviceDescription describe() const override;
 
   private:
-    Status open_joins(const JoinSpec& spec, const Limits& limits, std::unique_ptr<Join>* join);
     Status open_fragments(const FragmentView& fragment, const Limits& limits,
                           std::unique_ptr<Fragment>* opened);
 
     const std::vector<Replica> replicas_;
     std::atomic<uint32_t> next_reader_{0};
 };
-
-Status ReplicatedEngine::open_joins(const JoinSpec& spec, const Limits& limits, std::unique_ptr<Join>* join) {
-    if (rows_of(spec.kind).scans_build()) return cannot_be_replicated();
-    auto open = std::make_unique<OpenJoins>(replicas_, limits);
-    for (size_t i = 0; i < replicas_.size(); i++) {
-        open->joins.emplace_back();
-        GPUJOIN_RETURN_IF_FAILED(replicas_[i].engine->open(spec, open->limits.all()[i], &open->joins.back()));
-    }
-    *join = std::make_unique<OwningJoin>(std::move(open));
-    return {};
-}
 
 Status ReplicatedEngine::open_fragments(const FragmentView& fragment, const Limits& limits,
                                         std::unique_ptr<Fragment>* opened) {

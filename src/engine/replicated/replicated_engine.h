@@ -15,8 +15,8 @@ namespace gpujoin {
 // Build rows that come out by whether they have found a match would have to be told so by all replicas.
 bool can_be_replicated(const FragmentView& fragment);
 
-// At most kMaxReplicas of them. Fragments and joins that cannot be replicated are refused (XX000). Complete
-// groups are not promised.
+// At most kMaxReplicas of them. Joins alone, and fragments that cannot be replicated, are refused (XX000).
+// Complete groups are not promised.
 std::unique_ptr<Engine> make_replicated_engine(std::vector<Replica> replicas);
 
 }  // namespace gpujoin

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "engine/guard.h"
 #include "engine/turn.h"
 
 namespace gpujoin {
@@ -22,7 +23,7 @@ class FlushCursor final : public Cursor {
         do {
             if (!cursor_) GPUJOIN_RETURN_IF_FAILED(start());
             GPUJOIN_RETURN_IF_FAILED(cursor_->next(sink, result));
-            result->complete = result->complete && replicas_.size() == 1;
+            result->complete = false;
             if (!result->done) return {};
             cursor_.reset();
             result->done = ++flushing_ == replicas_.size();
@@ -44,7 +45,7 @@ ReplicatedFragment::ReplicatedFragment(std::vector<std::unique_ptr<Fragment>> re
     for (uint32_t stage = 0; stage < stages; stage++) {
         std::vector<Join*> joins;
         for (const auto& replica : replicas_) joins.push_back(&replica->join(stage));
-        joins_.push_back(std::make_unique<ReplicatedJoin>(std::move(joins), &choice_));
+        joins_.push_back(std::make_unique<ReplicatedJoin>(std::move(joins)));
     }
 }
 
@@ -52,17 +53,21 @@ Status ReplicatedFragment::run(const BatchView& source, std::unique_ptr<Cursor>*
     const size_t replica = source.memory == Memory::Device ? source.replica : choice_.least_busy();
     if (replica >= replicas_.size())
         return failure(Fault::Error, "XX000", "source rows lie on a device that is none of the fragment's");
-    GPUJOIN_RETURN_IF_FAILED(replicas_[replica]->run(source, cursor));
-    *cursor = choice_.count(replica, std::move(*cursor));
-    rows_[replica] += source.rows;
-    return {};
+    return guarded([&]() -> Status {
+        GPUJOIN_RETURN_IF_FAILED(replicas_[replica]->run(source, cursor));
+        *cursor = choice_.count(replica, std::move(*cursor));
+        rows_[replica] += source.rows;
+        return {};
+    });
 }
 
 Status ReplicatedFragment::flush(std::unique_ptr<Cursor>* cursor) {
-    auto made = std::make_unique<FlushCursor>(replicas_);
-    GPUJOIN_RETURN_IF_FAILED(made->start());
-    *cursor = std::move(made);
-    return {};
+    return guarded([&]() -> Status {
+        auto made = std::make_unique<FlushCursor>(replicas_);
+        GPUJOIN_RETURN_IF_FAILED(made->start());
+        *cursor = std::move(made);
+        return {};
+    });
 }
 
 Status ReplicatedFragment::rewind() {

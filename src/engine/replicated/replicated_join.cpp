@@ -17,13 +17,8 @@ Status ReplicatedJoin::seal(SealReport* report) {
     return {};
 }
 
-Status ReplicatedJoin::probe(const BatchView& batch, std::unique_ptr<Cursor>* cursor) {
-    if (batch.memory == Memory::Device)
-        return failure(Fault::Error, "XX000", "probe rows of a replicated join lie on one device");
-    const size_t replica = choice_.least_busy();
-    GPUJOIN_RETURN_IF_FAILED(replicas_[replica]->probe(batch, cursor));
-    *cursor = choice_.count(replica, std::move(*cursor));
-    return {};
+Status ReplicatedJoin::probe(const BatchView&, std::unique_ptr<Cursor>*) {
+    return failure(Fault::Error, "XX000", "a stage of a replicated fragment is not probed by itself");
 }
 
 // Nobody asks for build rows by that.

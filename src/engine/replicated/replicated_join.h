@@ -1,18 +1,19 @@
-// ReplicatedJoin: joins of several engines with the same build side, as one. No build rows come out of it by
-// whether they have found a match.
+// ReplicatedJoin: a stage of a replicated fragment: joins of several engines with the same build side, as
+// one. Rows are joined through the fragment alone, and no build rows come out by whether they have found a
+// match.
 #pragma once
 
+#include <utility>
 #include <vector>
 
-#include "engine/replicated/replica_choice.h"
+#include "engine/engine.h"
 
 namespace gpujoin {
 
-class ReplicatedJoin : public Join {
+class ReplicatedJoin final : public Join {
   public:
-    // Not owned; they outlive it, as does the choice.
-    ReplicatedJoin(std::vector<Join*> replicas, ReplicaChoice* choice)
-        : replicas_(std::move(replicas)), choice_(*choice) {}
+    // Not owned; they outlive it.
+    explicit ReplicatedJoin(std::vector<Join*> replicas) : replicas_(std::move(replicas)) {}
 
     Status append(const BatchView& batch, uint64_t first_row) override;
     Status seal(SealReport* report) override;
@@ -25,7 +26,6 @@ class ReplicatedJoin : public Join {
 
   private:
     const std::vector<Join*> replicas_;
-    ReplicaChoice& choice_;
 };
 
 }  // namespace gpujoin

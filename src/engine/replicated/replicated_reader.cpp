@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "engine/guard.h"
+
 namespace gpujoin {
 
 namespace {
@@ -28,13 +30,19 @@ ReplicatedReader::ReplicatedReader(std::span<const Replica> replicas, std::vecto
       limits_(std::move(limits)),
       source_(source),
       most_rows_(most_rows),
-      shares_(shares_of(scan, position, replicas.size())),
+      scan_(scan),
+      position_(position),
       first_(first_replica) {}
 
 Status ReplicatedReader::next(BatchView* batch) {
+    return guarded([&] { return read(batch); });
+}
+
+Status ReplicatedReader::read(BatchView* batch) {
+    std::vector<KeptShare>& shares = shares_of(scan_, position_, replicas_.size());
     for (; shares_read_ < replicas_.size(); shares_read_++) {
         const size_t at = (first_ + shares_read_) % replicas_.size();
-        KeptShare& share = shares_[at];
+        KeptShare& share = shares[at];
         if (!reader_)
             reader_ =
                 replicas_[at].engine->read_kept(share.scan, share.position, source_, most_rows_, limits_[at]);

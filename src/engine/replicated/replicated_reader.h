@@ -22,11 +22,14 @@ class ReplicatedReader : public KeptReader {
     Status next(BatchView* batch) override;
 
   private:
+    Status read(BatchView* batch);
+
     const std::span<const Replica> replicas_;
     const std::vector<Limits> limits_;
     const std::span<const ColumnSpec> source_;
     const uint32_t most_rows_;
-    std::vector<KeptShare>& shares_;
+    const KeptScan& scan_;
+    KeptPosition& position_;
     const size_t first_;
     size_t shares_read_ = 0;
     std::unique_ptr<KeptReader> reader_;  // of the current share

@@ -145,7 +145,7 @@ void set_facts(const GpuJoinState* state, const JoinStage* stage) {
     spec->equalities = static_cast<uint16_t>(plan->equalities);
     spec->ranges = static_cast<uint16_t>(plan->ranges);
     spec->filters = static_cast<uint16_t>(plan->filters);
-    spec->estimated_probe_rows = row_estimate(state->plan.estimated_probe_rows);
+    spec->estimated_probe_rows = row_estimate(state->plan.estimated_source_rows);
 }
 
 Form_pg_attribute attribute_of(const Side* side, int number) {

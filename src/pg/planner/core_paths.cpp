@@ -39,25 +39,28 @@ struct FoundPaths {
     List* partial_pathlist;
 };
 
-// Of paths in the order of their costs. known: of the pair before, most of which are the same.
-List* copies_of(const List* paths, const List* known) {
+// known: of the pair before, most of which are the same.
+List* copies_of(const List* paths, List* known) {
     List* copies = NIL;
     int next = 0;
+    int same = 0;
     ListCell* cell;
     foreach (cell, paths) {
         const auto* path = static_cast<const Path*>(lfirst(cell));
         Path* copy = nullptr;
         for (int i = next; !copy && i < list_length(known); i++) {
             auto* other = static_cast<Path*>(list_nth(known, i));
-            if (other->total_cost > path->total_cost) break;
             if (!is_copy_of(other, path)) continue;
             copy = other;
             next = i + 1;
+            same++;
         }
         if (!copy) copy = copy_of(path);
         if (copy) copies = lappend(copies, copy);
     }
-    return copies;
+    if (same < list_length(copies) || same < list_length(known)) return copies;
+    list_free(copies);
+    return known;
 }
 
 // For each pair of the relation.
@@ -67,16 +70,34 @@ const List* all_found(PlannerInfo* root, const RelOptInfo* joinrel) {
     return notes ? notes->found : NIL;
 }
 
-const FoundPaths* found_for(const JoinPair& pair) {
+// With the pair of this number of the relation's. Both searches have them in the same order.
+const FoundPaths* found_for(const JoinPair& pair, int number) {
     const List* all = all_found(pair.root, pair.joinrel);
+    if (number >= list_length(all)) return nullptr;
+    const auto* found = static_cast<const FoundPaths*>(list_nth(all, number));
+    const bool is_same = found->jointype == pair.jointype && bms_equal(found->outer, pair.outer->relids) &&
+                         bms_equal(found->inner, pair.inner->relids);
+    return is_same ? found : nullptr;
+}
+
+// They are the relation's then, not those of the other search.
+List* copies_for(RelOptInfo* joinrel, const List* paths) {
+    List* copies = NIL;
     ListCell* cell;
-    foreach (cell, all) {
-        const auto* found = static_cast<const FoundPaths*>(lfirst(cell));
-        if (found->jointype == pair.jointype && bms_equal(found->outer, pair.outer->relids) &&
-            bms_equal(found->inner, pair.inner->relids))
-            return found;
+    foreach (cell, paths) {
+        Path* copy = copy_of(static_cast<const Path*>(lfirst(cell)));
+        copy->parent = joinrel;
+        copies = lappend(copies, copy);
     }
-    return nullptr;
+    return copies;
+}
+
+bool take_found(const JoinPair& pair, int number, CorePaths* core) {
+    const FoundPaths* found = found_for(pair, number);
+    if (!found) return false;
+    core->pathlist = copies_for(pair.joinrel, found->pathlist);
+    core->partial_pathlist = copies_for(pair.joinrel, found->partial_pathlist);
+    return true;
 }
 
 CorePaths* noted(const RelOptInfo* rel) {
@@ -112,11 +133,6 @@ bool is_missing(const RelOptInfo* rel, const CorePaths* core) {
 }
 
 void follow_core_paths(const JoinPair& pair, CorePaths* core) {
-    if (const FoundPaths* found = found_for(pair)) {
-        core->pathlist = found->pathlist;
-        core->partial_pathlist = found->partial_pathlist;
-        return;
-    }
     CorePaths* outer = core_paths_of_input(pair.root, pair.outer);
     CorePaths* inner = core_paths_of_input(pair.root, pair.inner);
     if (is_missing(pair.outer, outer) || is_missing(pair.inner, inner)) return;
@@ -139,9 +155,11 @@ CorePaths* ensure_core_paths(RelOptInfo* joinrel) {
     notes->wants_core = true;
     notes->core = core;
     core->pathlist = notes->foreign;
-    ListCell* cell;
     const List* pairs = notes->pairs;
-    foreach (cell, pairs) follow_core_paths(*static_cast<const JoinPair*>(lfirst(cell)), core);
+    const int last = list_length(pairs) - 1;
+    ListCell* cell;
+    if (last < 0 || !take_found(*static_cast<const JoinPair*>(list_nth(pairs, last)), last, core))
+        foreach (cell, pairs) follow_core_paths(*static_cast<const JoinPair*>(lfirst(cell)), core);
     MemoryContextSwitchTo(before);
     return core;
 }
@@ -229,29 +247,22 @@ void make_core_paths_if_wanted(RelOptInfo* joinrel, RelationNotes* notes) {
     if (notes->wants_core) ensure_core_paths(joinrel);
 }
 
-bool has_differing(const RelOptInfo* input) {
-    const RelationNotes* notes = find_notes(input);
+}  // namespace
+
+bool has_differing(const RelOptInfo* rel) {
+    const RelationNotes* notes = find_notes(rel);
     return notes && notes->differs;
 }
-
-// It may be of a relation of another search.
-Path* copy_for(RelOptInfo* joinrel, const Path* path) {
-    Path* copy = copy_of(path);
-    if (copy) copy->parent = joinrel;
-    return copy;
-}
-
-}  // namespace
 
 void note_pair(const JoinPair& pair) {
     RelationNotes* notes = make_notes(pair.joinrel);
     if (notes->pairs == NIL) notes->foreign = foreign_paths_of(pair.joinrel);
     add_pair(notes, pair);
     notes->differs = notes->differs || has_differing(pair.outer) || has_differing(pair.inner);
-    if (notes->core)
-        follow_core_paths(pair, notes->core);
-    else
+    if (!notes->core)
         make_core_paths_if_wanted(pair.joinrel, notes);
+    else if (!take_found(pair, list_length(notes->pairs) - 1, notes->core))
+        follow_core_paths(pair, notes->core);
 }
 
 void note_found(const JoinPair& pair) {
@@ -289,11 +300,11 @@ void restore_core_paths(RelOptInfo* joinrel) {
         bool is_plain = !path->param_info && path->pathkeys == NIL;
         if (is_plain && !passes_precheck(joinrel, path->startup_cost, path->total_cost)) continue;
         if (has_equal(joinrel->pathlist, path)) continue;
-        if (Path* copy = copy_for(joinrel, path)) add_path(joinrel, copy);
+        if (Path* copy = copy_of(path)) add_path(joinrel, copy);
     }
     foreach (cell, core->partial_pathlist) {
         const auto* path = static_cast<const Path*>(lfirst(cell));
-        if (Path* copy = copy_for(joinrel, path)) add_partial_path(joinrel, copy);
+        if (Path* copy = copy_of(path)) add_partial_path(joinrel, copy);
     }
 }
 

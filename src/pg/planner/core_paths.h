@@ -25,6 +25,9 @@ struct CorePaths {
 // are wanted.
 void note_pair(const JoinPair& pair);
 
+// Whether paths of ours may be among its paths, or in them.
+bool has_differing(const RelOptInfo* rel);
+
 // In a search for core's own plan: notes copies of the paths that the relation has so far.
 void note_found(const JoinPair& pair);
 

@@ -18,6 +18,7 @@
 #include "pg/entry_points.h"
 #include "pg/planner/chains.h"
 #include "pg/planner/core_calls.h"
+#include "pg/planner/core_paths.h"
 #include "pg/planner/cost.h"
 #include "pg/planner/path_facts.h"
 #include "pg/planner/search_bounds.h"
@@ -165,7 +166,7 @@ class Searches {
     RelOptInfo* find() {
         RelOptInfo* core = find_by(is_by_geqo(levels_) ? SearchMode::Geqo : SearchMode::Core);
         const JoinRelations of_core = join_relations_of(root_);
-        if (search_->mode == SearchMode::Core) search_->core = of_core;
+        if (search_->mode == SearchMode::Core && !is_of_ours()) search_->core = of_core;
         const bool is_needed = is_disabled(core->cheapest_total_path) || is_better_found(core);
         // Each join is recorded there.
         if (is_needed || is_recording(root_)) search_carefully();
@@ -183,6 +184,14 @@ class Searches {
         restore_join_relations(root_, others_);
         root_->join_rel_hash = nullptr;
         return search_as_ever(root_, levels_, rels_);
+    }
+
+    // Parts that have been searched for may have paths of ours, on which core's are made then.
+    bool is_of_ours() const {
+        ListCell* cell;
+        foreach (cell, rels_)
+            if (has_differing(static_cast<const RelOptInfo*>(lfirst(cell)))) return true;
+        return false;
     }
 
     void search_carefully() {

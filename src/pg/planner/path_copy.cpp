@@ -40,7 +40,8 @@ Path* copy_of(const Path* path) {
 }
 
 bool is_copy_of(const Path* copy, const Path* path) {
-    return nodeTag(copy) == nodeTag(path) && memcmp(copy, path, size_of(path)) == 0;
+    const Size size = size_of(path);
+    return size > 0 && size == size_of(copy) && memcmp(copy, path, size) == 0;
 }
 
 }  // namespace gpujoin

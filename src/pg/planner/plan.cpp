@@ -191,6 +191,9 @@ PlanData plan_data_of(PlannerInfo* root, const GpuJoinPath* path, const List* ch
     data.has_dear_conditions = !path->groups && !takes_kept && tests_dear_conditions(root, probe);
     data.source_is_kept =
         (path->groups || takes_kept) && kept_share_of_source(root, chain->probe) > kMostOfSource;
+    data.estimated_source_rows = data.estimated_probe_rows;
+    if (data.source_is_kept)
+        data.estimated_source_rows = Max(data.estimated_source_rows, chain->probe->parent->tuples);
     data.may_carry = !path->groups && (setting_carry || takes_kept);
     data.is_bounded = !path->groups && is_bounded(root);
     data.costs = path->costs;
