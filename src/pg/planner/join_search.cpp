@@ -232,7 +232,7 @@ RelOptInfo* search_bounded(PlannerInfo* root, int levels, List* rels) {
     search.root = root;
     search.known = kUnknown;
     RelOptInfo* found = nullptr;
-    const MemoryContext before = MemoryContextSwitchTo(memory_for_searches());
+    MemoryContext before = MemoryContextSwitchTo(memory_for_searches());
     begin_search(&search);
     PG_TRY();
     { found = Searches(root, levels, rels, &search).find(); }
