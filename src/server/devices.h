@@ -34,12 +34,13 @@ class Devices {
     // Something to show in lists that joins cannot run on, and why (in description.state).
     void add_unusable(const DeviceDescription& description) { unusable_.push_back(description); }
 
-    // From now on joins may run on all GPUs of the first one's model together, or on all CPU engines: those that are replicated by it
-    // gain enough, while no other join is on these devices; or, where CPU engines stand in for GPUs, whichever
-    // can be. Where there are fewer than two nothing changes.
+    // From now on joins may run on all GPUs of the first one's model together, or on all CPU engines: those
+    // that are replicated by it gain enough, while no other join is on these devices; or, where CPU engines
+    // stand in for GPUs, whichever can be. Where there are fewer than two nothing changes.
     void unite();
 
-    // For a new join. is_limited: it may take less of a device than there is, so that it gets no more than one.
+    // For a new join. is_limited: it may take less of a device than there is, so that it gets no more than
+    // one.
     Device& choose(const FragmentView& fragment, bool is_limited);
     Device& cpu() { return *usable_.front(); }
     // Those that joins can run on.

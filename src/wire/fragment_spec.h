@@ -81,7 +81,7 @@ struct FragmentSpec {
     uint16_t values;      // programs
     uint16_t aggregates;  // at most as many as fit with the keys into kMaxColumns
     uint8_t
-        source_is_unnamed;  // Rows of a chain, 1: the client takes nothing of their source rows but inputs
+        source_is_unnamed;   // Rows of a chain, 1: the client takes nothing of their source rows but inputs
     uint8_t source_is_kept;  // 1: most source rows are expected to be kept
     uint8_t reserved[2];
     uint64_t estimated_groups;       // 0: not known

@@ -29,6 +29,7 @@ BUILD = [0]  # as in the messages that come
  KEPT_TABLES, FAILED) = range(1, 42)
 STAGES = {"hello": HELLO, "open": OPEN, "append": APPEND, "seal": SEAL, "probe": PROBE, "devices": GET_DEVICES, "ping": PING}
 HEADER = struct.Struct("<IHHIIQQQ")
+REPLICAS = 16  # kMaxReplicas
 DEVICES_BYTES = 48 + 32 * (8 + 64 + 160 + 8 + 32 + 8 + 5 * 8)
 ARENA_BYTES, BLOCK, NONE = 16 << 20, 1 << 20, 2**64 - 1
 HASH, NESTED_LOOP = 1, 4
@@ -62,7 +63,7 @@ def opened(offset=0, size=BLOCK):
 
 def stats(device, algorithm, moved):
     join = struct.pack("<6Q3d2Q2B6x64s", *[0] * 11, algorithm, moved, device.encode())
-    return message(STATS, 0, join + struct.pack("<3QdQ", *[0] * 5))
+    return message(STATS, 0, join + struct.pack("<3QdQ", *[0] * 5) + bytes(16 * REPLICAS))
 
 
 def sealed(stage=0):
