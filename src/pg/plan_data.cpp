@@ -27,7 +27,8 @@ enum NodeSlot {
     kSourceIsKept,
     kFirstEstimate,
 };
-constexpr int kEstimates = 1 + kCostTermCount;
+constexpr int kRowEstimates = 2;
+constexpr int kEstimates = kRowEstimates + kCostTermCount;
 constexpr int kSlotsPerWord = 2;  // an estimate, a step or constant of the filter program
 constexpr int kNodeSlots = kFirstEstimate + kSlotsPerWord * kEstimates;
 
@@ -77,9 +78,9 @@ void word_at(const List* list, int slot, void* word) {
 
 // Row counts and costs.
 void estimate_places(PlanData* data, double* (*places)[kEstimates]) {
+    double* rows[kRowEstimates] = {&data->estimated_probe_rows, &data->estimated_source_rows};
     double** next = *places;
-    *next++ = &data->estimated_probe_rows;
-    *next++ = &data->estimated_source_rows;
+    for (double* estimate : rows) *next++ = estimate;
     for (double& cost : data->costs.cost) *next++ = &cost;
 }
 
