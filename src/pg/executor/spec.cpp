@@ -145,7 +145,7 @@ void set_facts(const GpuJoinState* state, const JoinStage* stage) {
     spec->equalities = static_cast<uint16_t>(plan->equalities);
     spec->ranges = static_cast<uint16_t>(plan->ranges);
     spec->filters = static_cast<uint16_t>(plan->filters);
-    spec->estimated_probe_rows = row_estimate(state->plan.estimated_source_rows);
+    spec->estimated_probe_rows = row_estimate(state->plan.estimated_probe_rows);
 }
 
 Form_pg_attribute attribute_of(const Side* side, int number) {
@@ -281,7 +281,7 @@ void set_result_order(const GpuJoinState* state, JoinSpec* spec, bool is_any) {
 void build_fragment(GpuJoinState* state) {
     FragmentParts parts = start_parts(state);
     parts.spec->source_is_kept = state->plan.source_is_kept;
-    parts.spec->estimated_source_rows = row_estimate(state->plan.estimated_probe_rows);
+    parts.spec->estimated_source_rows = row_estimate(state->plan.estimated_source_rows);
     for (int i = 0; i < state->plan.stage_count; i++) {
         add_keys(&parts, i);
         add_program(&parts, i);
