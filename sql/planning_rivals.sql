@@ -69,6 +69,22 @@ SELECT count(*) FROM line JOIN supply USING (part, supplier);
 SELECT bool_or(line ~ 'Nested Loop') AS loops, bool_or(line ~ 'GPU') AS taken
 FROM plan_of('SELECT sum(amount * price) FROM line JOIN supply USING (part, supplier) JOIN part ON part.id = line.part WHERE part.pick < 500') AS line;
 
+-- Nor where reading them costs more than ten times what looking up those does that are expected: as many rows are likely
+-- to come as if the key was referred to by a foreign key.
+CREATE TABLE catalogue AS SELECT id, pick, repeat('x', 1900) AS remark FROM part;
+ALTER TABLE catalogue ADD PRIMARY KEY (id);
+VACUUM ANALYZE catalogue;
+SET client_min_messages = warning;
+SELECT gpujoin_keep('line', '{part,supplier,amount,pick}') > 0 AND gpujoin_keep('supply') > 0 AS kept;
+RESET client_min_messages;
+CREATE VIEW offered AS SELECT amount * price AS worth, catalogue.id FROM line JOIN supply USING (part, supplier) JOIN catalogue ON catalogue.id = line.part
+WHERE catalogue.pick < 500 AND line.pick < 50;
+SELECT bool_or(line ~ 'Nested Loop') AS loops, bool_or(line ~ 'GPU') AS taken FROM plan_of('SELECT sum(worth) FROM offered') AS line;
+SET gpujoin.enabled = off;
+SELECT sum(worth) FROM offered \gset core_
+RESET gpujoin.enabled;
+SELECT sum(worth) = :core_sum AS same FROM offered;
+
 -- What one process reads alone takes longer than costs say next to what several read together: core charges each of
 -- these for all pages.
 CREATE FUNCTION plan_costs(query text, workers integer, OUT cost numeric, OUT gathers boolean) LANGUAGE plpgsql AS $$

@@ -22,7 +22,10 @@
 //   each
 //               column of a group
 //
-// In a chain each stage adds its terms; rows between stages stay in the engine.
+// In a chain each stage adds its terms; rows between stages stay in the engine. Where core takes an
+// undeclared key for conditions that have nothing to do with each other, terms are for as many rows as are
+// likely (undeclared_keys.h), and those that come out beside what core expects are charged for what they cost
+// above.
 //
 // Units are the planner's: what core's hash join takes kNanosecondsPerUnit for where both ways to run a join
 // take about the same time, since only there the choice is close. What the executor does has constants here
@@ -83,6 +86,7 @@ constexpr double kComputing = 2;           // times what core charges an express
 constexpr double kTrustedFanout = 32;      // results an input row
 constexpr double kLevelsPerHash = 5;       // levels of a sort or a search that cost as much as a hash
 constexpr double kServerBytesPerBuildRow = 48;  // table or tree, at its peak while sealing
+constexpr double kNodesAbove = 2;               // of core's, that a row goes through
 // So many rows one process reads rather than core's workers, so that they are kept from now on. Larger tables
 // are when that pays (prospects.h).
 constexpr double kSoonRead = 250000;
@@ -185,12 +189,17 @@ double candidate_pairs(PlannerInfo* root, const JoinInputs& inputs) {
 
 // Rows that come out of the engine.
 double engine_results(PlannerInfo* root, const JoinInputs& inputs) {
-    double results = inputs.rows;
+    double results = inputs.rows * inputs.facts->underestimate;
     if (inputs.facts->clauses && (inputs.facts->clauses->residual || inputs.facts->clauses->pushed_down))
         results = std::max(results, candidate_pairs(root, inputs));
     if (!inputs.facts->clauses || inputs.facts->clauses->ranges || !inputs.facts->clauses->searchable)
         results = std::min(results, kTrustedFanout * (inputs.probe_rows() + inputs.build->rows));
     return results;
+}
+
+// Rows that come out beside those that core expects, and that no node of its above is charged for.
+double unexpected_rows(const JoinInputs& inputs) {
+    return inputs.rows * (inputs.facts->underestimate - 1);
 }
 
 // The pairs that conditions are tested on for want of anything to search by, for all participants.
@@ -478,7 +487,7 @@ Cost sum_of(const CostTerms& terms) {
 ChainCosts estimate_source(PlannerInfo* root, const Path* probe, int workers, const EngineCosts& engine) {
     ChainCosts costs = {};
     costs.kept = kept_share_of_source(root, probe);
-    costs.source_rows = costs.rows = probe->rows;
+    costs.source_rows = costs.rows = likely_rows(probe);
     costs.terms.cost[kSetUpTerm] = setting_startup_cost;
     costs.terms.cost[kWorkersTerm] = workers > 0 ? set_up_cost(engine) : 0;
     costs.terms.cost[kReadProbeTerm] = reading_cost(probe);
@@ -489,9 +498,9 @@ ChainCosts estimate_source(PlannerInfo* root, const Path* probe, int workers, co
 ChainCosts estimate_chain(PlannerInfo* root, const JoinInputs& inputs, const EngineCosts& engine) {
     const JoinFacts& facts = *inputs.facts;
     RowShape output = output_shape(inputs);
-    double build_rows = inputs.build->rows;
+    double build_rows = likely_rows(inputs.build);
     double probe_rows = inputs.probe_rows();
-    double source_rows = inputs.probe->rows;
+    double source_rows = likely_rows(inputs.probe);
 
     // What the server does for all participants.
     double shares = parallel_shares(inputs.workers);
@@ -565,8 +574,9 @@ JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const Jo
     const bool carries = carries_kept_rows(root, inputs, chain);
     if (carries) carry_kept_rows(inputs, chain, engine, &estimate.terms);
     estimate.lone_reading = chain.lone_source * (carries ? 1 - chain.kept : 1) + chain.lone_builds;
-    terms[kEmissionTerm] =
-        chain.rows * (setting_emit_cost + condition.per_tuple) + inputs.rows * target->cost.per_tuple;
+    terms[kEmissionTerm] = chain.rows * (setting_emit_cost + condition.per_tuple) +
+                           inputs.rows * target->cost.per_tuple +
+                           unexpected_rows(inputs) * kNodesAbove * cpu_tuple_cost;
 
     Cost before_probe = std::accumulate(terms, terms + kFirstProbeTerm, Cost{0});
     Cost before_emission = std::accumulate(terms + kFirstProbeTerm, terms + kEmissionTerm, before_probe);

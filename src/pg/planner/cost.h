@@ -2,6 +2,7 @@
 #pragma once
 
 #include "pg/planner/join_path.h"
+#include "pg/planner/undeclared_keys.h"
 #include "wire/stats.h"
 
 namespace gpujoin {
@@ -20,6 +21,7 @@ struct JoinFacts {
     RowShape build_columns;
     RowShape probe_keys = kSomeKey;
     RowShape build_keys = kSomeKey;
+    double underestimate = 1;  // by what factor more rows are likely to come out (undeclared_keys.h)
 };
 
 // One way to run a join.
@@ -33,7 +35,7 @@ struct JoinInputs {
     Sharing sharing;
     bool builds_together;  // build is a partial path
 
-    double probe_rows() const { return before ? before->costs.rows : probe->rows; }
+    double probe_rows() const { return before ? before->costs.rows : likely_rows(probe); }
 };
 
 // Processes that run the join; 1 outside of parallel plans.

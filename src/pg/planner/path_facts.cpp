@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "pg/planner/join_path.h"
+#include "pg/planner/undeclared_keys.h"
 
 extern "C" {
 #include "utils/memutils.h"
@@ -71,7 +72,7 @@ void add_loop(PathFacts* facts, const JoinPath* loop) {
     const PathFacts driving = known_facts(outer, loop->path.parent);
     if (!driving.has_gpu_join) return;
     const double rows = std::max(outer->rows, 1.0);
-    const double likely = std::max(rows, kFewestFound * driving.vague_rows);
+    const double likely = std::max(underestimate_of(outer->parent) * rows, kFewestFound * driving.vague_rows);
     facts->looping += std::max<Cost>(loop->path.total_cost - outer->total_cost, 0) * likely / rows;
 }
 

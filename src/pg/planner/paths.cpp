@@ -257,6 +257,7 @@ void propose(const JoinCall& call, const Proposal& proposal) {
     RelOptInfo* build_rel = proposal.builds_outer ? call.outer : call.inner;
     JoinFacts facts = {};
     facts.kind = proposal.kind;
+    facts.underestimate = underestimate_of(call.joinrel);
     facts.probe_columns = proposal.builds_outer ? call.inner_columns : call.outer_columns;
     facts.build_columns = proposal.builds_outer ? call.outer_columns : call.inner_columns;
     JoinInputs inputs = {};
@@ -350,6 +351,7 @@ void propose_gpu_joins(const JoinPair& pair, JoinPathExtraData* extra, Verdict* 
     Reason against = reason_against(pair.root, joinrel, extra);
     if (against != Reason::None) return note_refusal(verdict, {against});
 
+    note_undeclared_keys(pair.root, joinrel);
     PlanningFacts server;
     read_planning_facts(&server);
     if (setting_force) server.rates = {};  // a forced plan has the same shape on every machine

@@ -9,6 +9,7 @@ struct CorePaths;
 struct KeptFacts;
 struct PathsAside;
 struct Prospect;
+struct UndeclaredKey;
 
 struct RelationNotes {
     const Chain* chains[2];    // the cheapest ones, serial and partial (see chains.h)
@@ -26,6 +27,8 @@ struct RelationNotes {
     PathsAside* aside;         // of ours that are left out at present (see rivals.h)
     const KeptFacts* kept;     // of a base relation; nullptr: nobody has asked so far (see kept_facts.h)
     const Prospect* prospect;  // of the query that this is a base relation of (see prospects.cpp)
+    const UndeclaredKey* undeclared_keys;  // of a base relation (see undeclared_keys.cpp)
+    double underestimate;                  // see undeclared_keys.h; 0: nobody has asked so far
     Path* kept_scan;  // a sequential scan, in the place of core's cheapest path; nullptr: not made so far
 };
 
