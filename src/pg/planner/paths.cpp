@@ -107,9 +107,8 @@ JoinEstimate estimate(const JoinCall& call, const JoinInputs& inputs) {
 // are looked up in a small table.
 constexpr double kPartialGain = 0.1;
 
-bool gains(const JoinCall& call, const JoinInputs& inputs, Cost total) {
-    const bool is_partial = inputs.workers > 0;
-    const List* paths = is_partial ? call.joinrel->partial_pathlist : call.joinrel->pathlist;
+bool gains_next_to(const JoinCall& call, const RelOptInfo* rel, bool is_partial, Cost total) {
+    const List* paths = is_partial ? rel->partial_pathlist : rel->pathlist;
     const double gain = is_partial ? kPartialGain : kGain;
     const Cost least = least_saving(call.root);
     ListCell* cell;
@@ -123,6 +122,14 @@ bool gains(const JoinCall& call, const JoinInputs& inputs, Cost total) {
     return true;
 }
 
+// Also next to those that core finds for pairs that are still to come, where that is known: they cost little
+// more than ours, which ousts them then.
+bool gains(const JoinCall& call, bool is_partial, Cost total) {
+    if (!gains_next_to(call, call.joinrel, is_partial, total)) return false;
+    const RelOptInfo* by_core = found_by_core(call.root, call.joinrel->relids);
+    return !by_core || gains_next_to(call, by_core, is_partial, total);
+}
+
 // Next to another path: enough to be taken in its place.
 constexpr double kBarelyLess = 0.97;
 // Of what is between the two, that may be charged.
@@ -132,7 +139,7 @@ constexpr double kChargedShare = 0.85;
 bool may_stay(const JoinCall& call, const JoinInputs& inputs, const JoinEstimate& cost) {
     if (setting_force) return true;
     if (is_too_dear(call.root, cost.total_cost)) return false;
-    if (!gains(call, inputs, cost.total_cost)) return false;
+    if (!gains(call, inputs.workers > 0, cost.total_cost)) return false;
     return inputs.workers == 0 ? passes_precheck(call.joinrel, cost.startup_cost, cost.total_cost)
                                : passes_partial_precheck(call.joinrel, cost.total_cost);
 }
