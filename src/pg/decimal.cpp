@@ -49,10 +49,33 @@ uint64 number_of(const char* digits, int count, int positions, uint64 unit) {
     return sum < kTooLarge ? static_cast<uint64>(sum) : kTooLarge;
 }
 
-}  // namespace
+// By scale: 2^32 over what digits behind the point count too much in a word of four, to divide by that; and
+// what they count before the point.
+constexpr uint64 kShares[] = {429497, 4294968, 42949673, 429496730, uint64{1} << 32};
+constexpr uint64 kUnits[] = {1, 10, 100, 1000, 10000};
 
-bool decimal_of(Datum value, int64* number, int* scale) {
-    const auto* stored = reinterpret_cast<const varlena*>(DatumGetPointer(value));
+// Most numbers are short: up to 12 digits before the point and 4 behind it, and one word of header. False for
+// others.
+bool short_decimal_of(const varlena* stored, int64* number, int* scale) {
+    constexpr int kMostWeight = 2;
+    if (!VARATT_IS_1B(stored) || VARATT_IS_1B_E(stored)) return false;
+    const char* bytes = VARDATA_1B(stored);
+    const uint16_t header = word_at(bytes);
+    int weight = header & kShortWeightMask;
+    if (header & kShortWeightNegative) weight -= kShortWeightMask + 1;
+    *scale = (header & kShortScaleMask) >> kShortScaleShift;
+    if ((header & kFormMask) != kShort || weight < -1 || weight > kMostWeight || *scale > kDigitsOfBase)
+        return false;
+    const int count = static_cast<int>(VARSIZE_1B(stored) - VARHDRSZ_SHORT) / 2 - 1;
+    const auto digit = [&](int i) { return i < count ? word_at(bytes + 2 + 2 * i) : uint64{0}; };
+    uint64 whole = 0;
+    for (int i = 0; i <= weight; i++) whole = whole * kBase + digit(i);
+    const uint64 sum = whole * kUnits[*scale] + (digit(weight + 1) * kShares[*scale] >> 32);
+    *number = header & kShortNegative ? -static_cast<int64>(sum) : static_cast<int64>(sum);
+    return true;
+}
+
+pg_noinline bool any_decimal_of(const varlena* stored, int64* number, int* scale) {
     if (VARATT_IS_EXTERNAL(stored) || VARATT_IS_COMPRESSED(stored)) return false;
     const char* bytes = VARDATA_ANY(stored);
     const int size = static_cast<int>(VARSIZE_ANY_EXHDR(stored));
@@ -85,6 +108,13 @@ bool decimal_of(Datum value, int64* number, int* scale) {
     if (sum >= kTooLarge) return false;
     *number = negative ? -static_cast<int64>(sum) : static_cast<int64>(sum);
     return true;
+}
+
+}  // namespace
+
+bool decimal_of(Datum value, int64* number, int* scale) {
+    const auto* stored = reinterpret_cast<const varlena*>(DatumGetPointer(value));
+    return short_decimal_of(stored, number, scale) || any_decimal_of(stored, number, scale);
 }
 
 bool decimal_constant(Datum value, int64* number, int* scale) {

@@ -14,8 +14,10 @@ namespace gpujoin {
 
 namespace {
 
-constexpr int kMostAlone = 4;  // where nothing is set
-constexpr int kShare = 4;
+// Where nothing is set. Others may need places for processes for longer than the keeper does.
+constexpr int kMostAlone = 8;
+constexpr int kShareOfProcessors = 2;
+constexpr int kShareOfPlaces = 4;
 
 bool start(Oid database, const char* name, const char* function) {
     BackgroundWorker worker = {};
@@ -46,7 +48,8 @@ bool start_helper(Oid database) {
 
 int most_helpers() {
     if (setting_keep_workers > 0) return setting_keep_workers - 1;
-    const int workers = Min(Min(processors(), max_worker_processes) / kShare, kMostAlone);
+    const int workers =
+        Min(Min(processors() / kShareOfProcessors, max_worker_processes / kShareOfPlaces), kMostAlone);
     return Max(workers - 1, 0);
 }
 
