@@ -12,8 +12,8 @@ namespace gpujoin {
 bool start_keeper(Oid database);
 bool start_helper(Oid database);
 
-// How many helpers a keeper may have: gpujoin.keep_workers, or a quarter of the processors, and of the
-// processes that PostgreSQL may have beside sessions.
+// How many helpers a keeper may have: as many as gpujoin.keep_workers says with it, or half of the
+// processors, and a quarter of the processes that PostgreSQL may have beside sessions.
 int most_helpers();
 
 }  // namespace gpujoin

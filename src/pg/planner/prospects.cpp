@@ -10,6 +10,7 @@
 #include "pg/compat.h"
 #include "pg/entry_points.h"
 #include "pg/keep_requests.h"
+#include "pg/keeper_processes.h"
 #include "pg/kept_tables.h"
 #include "pg/planner/asked_plans.h"
 #include "pg/planner/decorrelation.h"
@@ -38,7 +39,7 @@ namespace gpujoin {
 struct Prospect {
     uint64 number;  // by which it is known: a hash of the tables that are or could be kept, and their columns
     Relids tables;  // base relations that could be kept, and are not
-    double making;  // what it takes to keep them: milliseconds, and bytes
+    double making;  // what it takes to keep them: milliseconds of a processor, and bytes
     double bytes;
     bool has_kept;  // others are
     KeptAdvice advice;
@@ -159,14 +160,19 @@ bool has_external_param(Node* node, void* context) {
     return walk_expression(node, has_external_param, context);
 }
 
+// What queries take is told by the clock, too.
+double elapsed_time(double making) {
+    return setting_keep_in_background ? making / (1 + most_helpers()) : making;
+}
+
 // Decides what is done about the prospect.
 void look_at(PlannerInfo* root, Prospect* prospect) {
     const bool has_more = is_worthwhile(prospect);
     if (!has_more && !prospect->has_kept) return;
     if (planned->count == kMostQueries || planned->is_generic) return;
-    prospect->advice =
-        advise_on_kept(prospect->number, has_more && planned->may_pretend ? prospect->making : 0,
-                       !planned->is_only_explained);
+    prospect->advice = advise_on_kept(prospect->number,
+                                      has_more && planned->may_pretend ? elapsed_time(prospect->making) : 0,
+                                      !planned->is_only_explained);
     note_query(prospect, has_more);
     if (prospect->advice != KeptAdvice::Pretend || planned->is_only_explained) return;
     planned->is_asked |= planned->may_be_asked && call_keeper();
