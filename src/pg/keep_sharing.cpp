@@ -24,8 +24,7 @@ namespace {
 
 constexpr int kMostHelpers = 64;  // of all keepers
 constexpr const char* kLockName = "gpujoin_keep_sharing";
-constexpr uint32 kChunksOfHelper = 2;  // so many at least, or none comes
-constexpr int kComingMs = 2000;        // for helpers to come, before more are started
+constexpr int kComingMs = 2000;  // for helpers to come, before more are started
 
 struct Place {
     Oid database;  // InvalidOid: the place is free
@@ -172,10 +171,8 @@ void share_chunks(const KeepRequest* request, uint64 blocks, uint32 chunks) {
 
 void call_helpers() {
     static TimestampTz called = 0;
-    const int missing = locked([] {
-        const auto left = static_cast<int>((joined->chunks - joined->next) / kChunksOfHelper);
-        return Min(most_helpers(), left) - helpers_of(MyDatabaseId);
-    });
+    const int missing =
+        locked([] { return most_helpers(joined->chunks - joined->next) - helpers_of(MyDatabaseId); });
     const TimestampTz now = GetCurrentTimestamp();
     if (missing <= 0 || !TimestampDifferenceExceeds(called, now, kComingMs)) return;
     called = now;

@@ -18,6 +18,7 @@ namespace {
 constexpr int kMostAlone = 8;
 constexpr int kShareOfProcessors = 2;
 constexpr int kShareOfPlaces = 4;
+constexpr uint32 kChunksOfHelper = 2;  // so many at least, or none comes
 
 bool start(Oid database, const char* name, const char* function) {
     BackgroundWorker worker = {};
@@ -46,11 +47,12 @@ bool start_helper(Oid database) {
     return start(database, "gpujoin keeper helper", "gpujoin_keeper_helper_main");
 }
 
-int most_helpers() {
-    if (setting_keep_workers > 0) return setting_keep_workers - 1;
-    const int workers =
-        Min(Min(processors() / kShareOfProcessors, max_worker_processes / kShareOfPlaces), kMostAlone);
-    return Max(workers - 1, 0);
+int most_helpers(uint32 chunks) {
+    int workers = setting_keep_workers;
+    if (workers == 0)
+        workers =
+            Min(Min(processors() / kShareOfProcessors, max_worker_processes / kShareOfPlaces), kMostAlone);
+    return Min(Max(workers - 1, 0), static_cast<int>(chunks / kChunksOfHelper));
 }
 
 }  // namespace gpujoin

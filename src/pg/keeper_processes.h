@@ -12,8 +12,9 @@ namespace gpujoin {
 bool start_keeper(Oid database);
 bool start_helper(Oid database);
 
-// How many helpers a keeper may have: as many as gpujoin.keep_workers says with it, or half of the
-// processors, and a quarter of the processes that PostgreSQL may have beside sessions.
-int most_helpers();
+// How many helpers may share so many chunks of a table with a keeper: as many as gpujoin.keep_workers says
+// with it, or half of the processors, and a quarter of the processes that PostgreSQL may have beside
+// sessions.
+int most_helpers(uint32 chunks);
 
 }  // namespace gpujoin

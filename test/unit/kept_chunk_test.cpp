@@ -1,6 +1,8 @@
 // KeptChunk: batches of any size, NULLs that begin late, blocks left out, and ledgers that refuse.
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "kept_rows.h"
 
 namespace gpujoin::test {
@@ -116,6 +118,59 @@ TEST(KeptChunk, RefusalsLeaveNothing) {
     }
     EXPECT_GT(refused, 5);
     EXPECT_GT(taken, 5);
+}
+
+namespace {
+
+constexpr uint32_t kManyBatches = 100;
+constexpr uint32_t kManyRows = 9000;  // 3.6 MB in all: two huge pages
+
+// Numbers from 0 on; the bytes that the chunk has in the end.
+uint64_t keep_many(Ledger* ledger, uint64_t expected) {
+    KeptChunk chunk({kColumns.data(), 1}, ledger);
+    chunk.expect(expected);
+    std::vector<int32_t> numbers(kManyRows);
+    for (uint32_t batch = 0; batch < kManyBatches; batch++) {
+        std::iota(numbers.begin(), numbers.end(), static_cast<int32_t>(batch * kManyRows));
+        ColumnView column = {};
+        column.values = reinterpret_cast<const std::byte*>(numbers.data());
+        BatchView view = {};
+        view.rows = kManyRows;
+        view.columns = {&column, 1};
+        const std::vector<uint16_t> block_rows = {kManyRows};
+        EXPECT_TRUE(chunk.append(view, batch, block_rows).ok());
+    }
+    chunk.seal();
+    const auto* kept = chunk.columns()[0].values.as<int32_t>();
+    for (uint32_t i = 0; i < kManyBatches * kManyRows; i++)
+        if (kept[i] != static_cast<int32_t>(i)) ADD_FAILURE() << "row " << i << " is " << kept[i];
+    EXPECT_EQ(chunk.bytes(), ledger->used());
+    EXPECT_LE(ledger->used(), ledger->limit());
+    return chunk.bytes() - KeptChunk::kFixedBytes;
+}
+
+}  // namespace
+
+TEST(KeptChunk, LargeOnesLieInHugePages) {
+    constexpr uint64_t kHuge = 2u << 20;
+    constexpr uint64_t kRows = uint64_t{kManyBatches} * kManyRows;
+    for (uint64_t expected : {kRows, kRows + kRows / 2}) {
+        Ledger ledger(1u << 24);
+        EXPECT_EQ(keep_many(&ledger, expected), 2 * kHuge) << expected;
+        EXPECT_EQ(ledger.used(), 0u);
+    }
+    for (uint64_t expected : {uint64_t{0}, uint64_t{100}, kRows / 2, kRows - 1}) {
+        Ledger ledger(1u << 24);
+        EXPECT_LE(keep_many(&ledger, expected), 2 * kHuge) << expected;
+        EXPECT_EQ(ledger.used(), 0u);
+    }
+}
+
+TEST(KeptChunk, WithoutRoomForHugePagesSmallOnesDo) {
+    constexpr uint64_t kBytes = uint64_t{kManyBatches} * kManyRows * sizeof(int32_t);
+    Ledger ledger(KeptChunk::kFixedBytes + kBytes + 4096);
+    EXPECT_LE(keep_many(&ledger, kBytes / sizeof(int32_t)), kBytes + 4096);
+    EXPECT_EQ(ledger.used(), 0u);
 }
 
 }  // namespace gpujoin::test

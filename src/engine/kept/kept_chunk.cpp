@@ -21,16 +21,15 @@ uint64_t round_up(uint64_t bytes, uint64_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }
 
-// Huge pages, of which a virtual machine provides one in less time than the small ones of as much memory,
-// unless the last one would be mostly empty.
+// To huge pages where hardly more than that would be taken. A virtual machine provides one of these in less
+// time than the small ones of as much memory.
 uint64_t round_to_pages(uint64_t bytes) {
     const uint64_t huge = round_up(bytes, kHugePage);
     return huge - bytes <= huge / 4 ? huge : round_up(bytes, kPage);
 }
 
-// At the start of a huge page where it is as large.
-void* map_memory(uint64_t bytes) {
-    const uint64_t slack = bytes >= kHugePage ? kHugePage : 0;
+void* map_memory(uint64_t bytes, bool is_huge) {
+    const uint64_t slack = is_huge ? kHugePage : 0;
     void* memory = mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED || slack == 0) return memory;
     auto* start = static_cast<std::byte*>(memory);
@@ -71,20 +70,26 @@ KeptArray::~KeptArray() {
 
 // The kernel moves pages, so that nothing is copied.
 bool KeptArray::map(uint64_t capacity) {
-    void* memory = memory_ ? mremap(memory_, capacity_, capacity, MREMAP_MAYMOVE) : map_memory(capacity);
+    void* memory = memory_ ? mremap(memory_, capacity_, capacity, MREMAP_MAYMOVE)
+                           : map_memory(capacity, capacity % kHugePage == 0);
     if (memory == MAP_FAILED) return false;
     memory_ = static_cast<std::byte*>(memory);
     return true;
 }
 
-bool KeptArray::reserve(uint64_t bytes) {
-    if (bytes <= capacity_) return true;
-    const uint64_t capacity = round_to_pages(bytes);
+bool KeptArray::take(uint64_t capacity) {
     if (!ledger_->charge(capacity - capacity_)) return false;
     const bool is_mapped = map(capacity);
     if (!is_mapped) ledger_->release(capacity - capacity_);
     if (is_mapped) capacity_ = capacity;
     return is_mapped;
+}
+
+// An array that grows is where its pages are moved to, which need not be at the start of a huge one.
+bool KeptArray::reserve(uint64_t bytes) {
+    if (bytes <= capacity_) return true;
+    if (!memory_ && take(round_to_pages(bytes))) return true;
+    return take(round_up(bytes, kPage));
 }
 
 bool KeptArray::grow_to(uint64_t bytes) {
@@ -106,7 +111,7 @@ bool KeptArray::resize(uint64_t bytes) {
 }
 
 void KeptArray::shrink() {
-    const uint64_t capacity = round_to_pages(bytes_);
+    const uint64_t capacity = capacity_ % kHugePage == 0 ? round_to_pages(bytes_) : round_up(bytes_, kPage);
     if (capacity == 0 || capacity >= capacity_ || !map(capacity)) return;
     ledger_->release(capacity_ - capacity);
     capacity_ = capacity;

@@ -39,6 +39,7 @@ class KeptArray {
 
   private:
     bool grow_to(uint64_t bytes);
+    bool take(uint64_t capacity);
     bool map(uint64_t capacity);
 
     Ledger* ledger_;

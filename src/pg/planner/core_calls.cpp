@@ -53,4 +53,13 @@ void add_core_paths(const JoinPair& pair) {
     PG_END_TRY();
 }
 
+SpecialJoinInfo inner_join_of(Relids outer, Relids inner) {
+    SpecialJoinInfo join = {};
+    join.type = T_SpecialJoinInfo;
+    join.jointype = JOIN_INNER;
+    join.min_lefthand = join.syn_lefthand = outer;
+    join.min_righthand = join.syn_righthand = inner;
+    return join;
+}
+
 }  // namespace gpujoin

@@ -24,4 +24,7 @@ RelOptInfo* find_join_relation(PlannerInfo* root, JoinRelations* relations, Reli
 // Adds the paths that core makes on a pair's inputs, whatever they are, a second time.
 void add_core_paths(const JoinPair& pair);
 
+// For core's estimates: an inner join of these relations.
+SpecialJoinInfo inner_join_of(Relids outer, Relids inner);
+
 }  // namespace gpujoin

@@ -56,6 +56,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "pg/planner/core_calls.h"
 #include "pg/planner/kept.h"
 #include "pg/planner/path_facts.h"
 #include "pg/planner/relation_notes.h"
@@ -163,11 +164,7 @@ Relids probe_relids(const JoinInputs& inputs) {
 
 // Pairs that satisfy the terms and conditions, before the residual decides.
 double candidate_pairs(PlannerInfo* root, const JoinInputs& inputs) {
-    SpecialJoinInfo join = {};
-    join.type = T_SpecialJoinInfo;
-    join.jointype = JOIN_INNER;
-    join.min_lefthand = join.syn_lefthand = probe_relids(inputs);
-    join.min_righthand = join.syn_righthand = inputs.build->parent->relids;
+    SpecialJoinInfo join = inner_join_of(probe_relids(inputs), inputs.build->parent->relids);
     auto selectivity = [&](RestrictInfo* source) {
         return clause_selectivity(root, reinterpret_cast<Node*>(source), 0, JOIN_INNER, &join);
     };

@@ -4,6 +4,7 @@
 #include "pg/compat.h"
 #include "pg/planner/path_facts.h"
 #include "pg/planner/rivals.h"
+#include "pg/planner/undeclared_keys.h"
 #include "pg/settings.h"
 
 extern "C" {
@@ -99,8 +100,9 @@ bool is_worthwhile(const GroupCall& call, const Chain* chain, const Path* input,
 
 bool is_worthwhile_in_parallel(const GroupCall& call, const Chain* chain, const Path* gather) {
     const double cost = cost_of_partial_group(call);
-    const bool has_few_groups =
-        kFewRowsOfGroup * call.groups <= chain->costs.rows * parallel_shares(chain->workers);
+    // As many rows as core expects, by which groups are estimated.
+    const double rows = chain->costs.rows / underestimate_of(chain->joinrel);
+    const bool has_few_groups = kFewRowsOfGroup * call.groups <= rows * parallel_shares(chain->workers);
     return has_few_groups ? is_worthwhile(call, chain, gather, kCostOfGroup)
                           : setting_force || is_clearly_cheaper(call, chain, gather, cost);
 }

@@ -107,6 +107,12 @@ JoinEstimate estimate(const JoinCall& call, const JoinInputs& inputs) {
 // are looked up in a small table.
 constexpr double kPartialGain = 0.1;
 
+// What core gathers is compared when ours could be, too.
+bool is_rival(const Path* path) {
+    return !PATH_REQ_OUTER(path) && !IsA(path, GatherPath) && !IsA(path, GatherMergePath) &&
+           !has_disabled_nodes(path);
+}
+
 bool gains_next_to(const JoinCall& call, const RelOptInfo* rel, bool is_partial, Cost total) {
     const List* paths = is_partial ? rel->partial_pathlist : rel->pathlist;
     const double gain = is_partial ? kPartialGain : kGain;
@@ -114,8 +120,7 @@ bool gains_next_to(const JoinCall& call, const RelOptInfo* rel, bool is_partial,
     ListCell* cell;
     foreach (cell, paths) {
         const auto* path = static_cast<const Path*>(lfirst(cell));
-        if (PATH_REQ_OUTER(path) || total + std::max(least, gain * path->total_cost) <= path->total_cost)
-            continue;
+        if (!is_rival(path) || total + std::max(least, gain * path->total_cost) <= path->total_cost) continue;
         if (call.root->tuple_fraction > 0) continue;  // what it takes up to the first rows may count
         if (!has_gpu_join(path)) return false;
     }

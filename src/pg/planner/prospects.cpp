@@ -39,7 +39,8 @@ namespace gpujoin {
 struct Prospect {
     uint64 number;  // by which it is known: a hash of the tables that are or could be kept, and their columns
     Relids tables;  // base relations that could be kept, and are not
-    double making;  // what it takes to keep them: milliseconds of a processor, and bytes
+    double making;  // what it takes to keep them: milliseconds of a processor,
+    double waiting;  // by the clock, as what queries take is told,
     double bytes;
     bool has_kept;  // others are
     KeptAdvice advice;
@@ -69,7 +70,8 @@ struct Queries {
     bool is_only_explained;
     bool is_generic;    // a plan for all values of parameters, which may only be compared with others
     bool may_pretend;   // that what could be kept is
-    bool may_be_asked;  // the keeper, for what the plan would use if it were kept
+    bool has_keeper;    // who keeps what a plan asks for, with helpers
+    bool may_be_asked;  // for what the plan would use if it were kept
     bool is_asked;      // the plan serves that alone
     TableSet counted;   // tables that are counted on to be kept
     int count;
@@ -127,7 +129,9 @@ void add_table(PlannerInfo* root, RelOptInfo* rel, Prospect* prospect) {
     prospect->number = hash_combine64(prospect->number, hash_of_table(facts));
     prospect->has_kept |= facts->share > 0;
     if (facts->share > 0 || rel->allvisfrac < kFewestVisible) return;
-    prospect->making += making_time(rel, facts, has_table(root, prospect, facts->table));
+    const double making = making_time(rel, facts, has_table(root, prospect, facts->table));
+    prospect->making += making;
+    prospect->waiting += making / (planned->has_keeper ? 1 + most_helpers(rel->pages / kChunkBlocks) : 1);
     prospect->bytes += kBytesOfValue * rel->tuples * bms_num_members(facts->attributes);
     prospect->tables = bms_add_member(prospect->tables, static_cast<int>(rel->relid));
 }
@@ -160,19 +164,14 @@ bool has_external_param(Node* node, void* context) {
     return walk_expression(node, has_external_param, context);
 }
 
-// What queries take is told by the clock, too.
-double elapsed_time(double making) {
-    return setting_keep_in_background ? making / (1 + most_helpers()) : making;
-}
-
 // Decides what is done about the prospect.
 void look_at(PlannerInfo* root, Prospect* prospect) {
     const bool has_more = is_worthwhile(prospect);
     if (!has_more && !prospect->has_kept) return;
     if (planned->count == kMostQueries || planned->is_generic) return;
-    prospect->advice = advise_on_kept(prospect->number,
-                                      has_more && planned->may_pretend ? elapsed_time(prospect->making) : 0,
-                                      !planned->is_only_explained);
+    prospect->advice =
+        advise_on_kept(prospect->number, has_more && planned->may_pretend ? prospect->waiting : 0,
+                       !planned->is_only_explained);
     note_query(prospect, has_more);
     if (prospect->advice != KeptAdvice::Pretend || planned->is_only_explained) return;
     planned->is_asked |= planned->may_be_asked && call_keeper();
@@ -282,6 +281,7 @@ Planned plan_that_may_keep(Query* query, const char* text, int options, ParamLis
     begun.is_generic = !parameters && has_external_param(reinterpret_cast<Node*>(query), nullptr);
     begun.may_pretend = true;
     const bool may_be_started = setting_keep_in_background && !IsParallelWorker() && may_ask_for(query);
+    begun.has_keeper = may_be_started;
     begun.may_be_asked = may_be_started && !begun.is_only_explained && !begun.is_generic;
     TableSet lacking = {};
     const Query* const recorded = query;  // of these, all that is planned in its place
