@@ -25,7 +25,7 @@
 // In a chain each stage adds its terms; rows between stages stay in the engine. Where core takes an
 // undeclared key for conditions that have nothing to do with each other, terms are for as many rows as are
 // likely (undeclared_keys.h), and those that come out beside what core expects are charged for what they cost
-// above.
+// above. So are, in parallel plans, the many results of few probe rows, of which one process may have most.
 //
 // Units are the planner's: what core's hash join takes kNanosecondsPerUnit for where both ways to run a join
 // take about the same time, since only there the choice is close. What the executor does has constants here
@@ -88,6 +88,7 @@ constexpr double kTrustedFanout = 32;      // results an input row
 constexpr double kLevelsPerHash = 5;       // levels of a sort or a search that cost as much as a hash
 constexpr double kServerBytesPerBuildRow = 48;  // table or tree, at its peak while sealing
 constexpr double kNodesAbove = 2;               // of core's, that a row goes through
+constexpr double kRowsOfPortion = 8192;         // about, of a probe input that several processes share
 // So many rows one process reads rather than core's workers, so that they are kept from now on. Larger tables
 // are when that pays (prospects.h).
 constexpr double kSoonRead = 250000;
@@ -197,6 +198,16 @@ double engine_results(PlannerInfo* root, const JoinInputs& inputs) {
 // Rows that come out beside those that core expects, and that no node of its above is charged for.
 double unexpected_rows(const JoinInputs& inputs) {
     return inputs.rows * (inputs.facts->underestimate - 1);
+}
+
+// Results that the process with most of them has beyond its share: rows that are probed with come to
+// processes in portions, of which there are few where they are, and each may have many results.
+double uneven_rows(const JoinInputs& inputs) {
+    if (inputs.workers == 0) return 0;
+    const double shares = parallel_shares(inputs.workers);
+    const double source_rows = likely_rows(inputs.probe);
+    const double portions = std::max(source_rows * shares / kRowsOfPortion, 1.0);
+    return std::max(inputs.rows - source_rows, 0.0) * std::min(shares - 1, shares / portions);
 }
 
 // The pairs that conditions are tested on for want of anything to search by, for all participants.
@@ -573,7 +584,7 @@ JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const Jo
     estimate.lone_reading = chain.lone_source * (carries ? 1 - chain.kept : 1) + chain.lone_builds;
     terms[kEmissionTerm] = chain.rows * (setting_emit_cost + condition.per_tuple) +
                            inputs.rows * target->cost.per_tuple +
-                           unexpected_rows(inputs) * kNodesAbove * cpu_tuple_cost;
+                           (unexpected_rows(inputs) + uneven_rows(inputs)) * kNodesAbove * cpu_tuple_cost;
 
     Cost before_probe = std::accumulate(terms, terms + kFirstProbeTerm, Cost{0});
     Cost before_emission = std::accumulate(terms + kFirstProbeTerm, terms + kEmissionTerm, before_probe);

@@ -140,8 +140,9 @@ bool is_declared(const TablePair& tables) {
 bool are_apart(const TablePair& tables) {
     ListCell* cell;
     foreach (cell, tables.root->join_info_list) {
-        const Relids right = lfirst_node(SpecialJoinInfo, cell)->syn_righthand;
-        if (bms_is_member(tables.unique->relid, right) != bms_is_member(tables.referencing->relid, right))
+        const auto* join = lfirst_node(SpecialJoinInfo, cell);
+        if (bms_is_member(tables.unique->relid, join->syn_righthand) !=
+            bms_is_member(tables.referencing->relid, join->syn_righthand))
             return true;
     }
     return false;
