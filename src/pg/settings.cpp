@@ -133,7 +133,7 @@ void define_planner_settings() {
     DefineCustomIntVariable(
         "gpujoin.keep_workers",
         "Sets how many processes of a database read tables whose columns are to be kept.",
-        "Zero means half of the processors, or a quarter of max_worker_processes, at most eight.",
+        "Zero means the lesser of half the processors and a quarter of max_worker_processes, at most eight.",
         &setting_keep_workers, setting_keep_workers, 0, 16, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
     DefineCustomBoolVariable("gpujoin.carry",
                              "Sends wanted probe columns through joins rather than keeping them.",
