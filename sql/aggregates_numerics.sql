@@ -31,10 +31,26 @@ SELECT * FROM compare_all(ARRAY['SELECT discount, tax, count(*), sum(price) FROM
     'SELECT g, sum(price) FROM (SELECT k, price::numeric(12, 1) AS price FROM fact UNION ALL SELECT k, price FROM fact) s JOIN d1 USING (k) GROUP BY g', 'SELECT g, sum(p) FROM (SELECT k, price * 2 AS p FROM fact OFFSET 0) s JOIN d1 USING (k) GROUP BY g']);
 -- Rows that PostgreSQL aggregates itself, several of them, beside values whose states it would write into.
 SELECT * FROM compare_all(ARRAY['SELECT avg(i2), sum(maybe_nan), sum(i2), avg(id), count(*), min(id) FROM fact JOIN d1 USING (k)', 'SELECT g, avg(id), avg(i8), avg(i2) FILTER (WHERE g = 3), sum(large * large), max(i8) FROM fact JOIN d1 USING (k) GROUP BY g']);
+-- EXPLAIN tells how many, as text where there are any.
+CREATE FUNCTION escaped_rows(query text) RETURNS text LANGUAGE plpgsql SET gpujoin.force = on SET max_parallel_workers_per_gather = 0 AS $$
+DECLARE
+    line text;
+    plan jsonb;
+    shown text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (ANALYZE) ' || query LOOP
+        shown := coalesce(shown, substring(line FROM 'Groups: rows=\d+(.*) partial groups'));
+    END LOOP;
+    EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
+    RETURN format('%s:%s', jsonb_path_query_first(plan, '$.**."Escaped Rows"'), shown);
+END $$;
+SELECT escaped_rows('SELECT sum(maybe_nan) FROM fact JOIN d1 USING (k)') AS some, (SELECT count(*) FROM fact JOIN d1 USING (k) WHERE maybe_nan = 'NaN') AS expected,
+    escaped_rows('SELECT sum(price) FROM fact JOIN d1 USING (k)') AS none;
 -- In parallel, each process with groups of its own.
 \set ECHO none
 \i sql/include/parallel.sql
 \set ECHO all
 SELECT * FROM compare_all(ARRAY['SELECT g, sum(price * (1 - discount)), avg(maybe_nan), sum(large * large) FROM fact JOIN d1 USING (k) GROUP BY g', 'SELECT sum(price), min(rate), avg(CASE WHEN tax > 0.03 THEN price ELSE 0 END) FROM fact JOIN d1 USING (k)']);
+DROP FUNCTION escaped_rows;
 DROP VIEW terms;
 DROP TABLE fact, d1, d2;

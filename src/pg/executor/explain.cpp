@@ -236,6 +236,7 @@ void show_sink(const GpuJoinState* state, ExplainState* es) {
         ExplainOpenGroup("Groups", "Groups", true, es);
         ExplainPropertyUInteger("Rows", nullptr, sink.rows, es);
         if (es->costs) {
+            ExplainPropertyUInteger("Escaped Rows", nullptr, sink.escaped_rows, es);
             ExplainPropertyUInteger("Partial Groups", nullptr, sink.groups, es);
             ExplainPropertyUInteger("Peak Memory", "kB", sink.peak_memory / 1024, es);
         }
@@ -245,9 +246,12 @@ void show_sink(const GpuJoinState* state, ExplainState* es) {
     }
     appendStringInfoSpaces(es->str, 2 * es->indent);
     appendStringInfo(es->str, "Groups: rows=" UINT64_FORMAT, sink.rows);
-    if (es->costs)
+    if (es->costs) {
+        if (sink.escaped_rows > 0)
+            appendStringInfo(es->str, " escaped rows=" UINT64_FORMAT, sink.escaped_rows);
         appendStringInfo(es->str, " partial groups=" UINT64_FORMAT " memory=" UINT64_FORMAT "kB", sink.groups,
                          sink.peak_memory / 1024);
+    }
     if (es->timing) appendStringInfo(es->str, " aggregate=%.3f ms", sink.ms);
     appendStringInfoChar(es->str, '\n');
 }
