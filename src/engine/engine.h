@@ -159,4 +159,8 @@ class Engine {
 // The engine on this machine's processors. threads: 0 for all of them.
 std::unique_ptr<Engine> make_cpu_engine(uint32_t threads);
 
+// What CPU engines may keep, all together, of the memory of joins that are over, for joins to come; it is
+// charged to no ledger. Until this is called: 64 MB.
+void limit_spare_memory(uint64_t bytes);
+
 }  // namespace gpujoin

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "engine/engine.h"
 #include "server/check.h"
 #include "server/log.h"
 #include "server/memory_limit.h"
@@ -49,6 +50,7 @@ int serve(const Options& options) {
 
     uint64_t host_memory =
         options.host_memory > 0 ? options.host_memory : default_host_memory(options.shared_buffers);
+    limit_spare_memory(spare_beside(host_memory));
     std::unique_ptr<Devices> devices = open_devices(options);
     ServerConfig config{options.socket, options.staging_memory, host_memory, reserve_beside(host_memory),
                         options.keep_memory.value_or(default_keep_memory(options.shared_buffers))};

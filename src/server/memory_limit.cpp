@@ -53,4 +53,8 @@ uint64_t reserve_beside(uint64_t host_memory) {
     return std::max<uint64_t>(host_memory / 16, 64u << 20);
 }
 
+uint64_t spare_beside(uint64_t host_memory) {
+    return std::min<uint64_t>(host_memory / 32, 256u << 20);
+}
+
 }  // namespace gpujoin

@@ -20,4 +20,7 @@ uint64_t default_keep_memory(uint64_t shared_buffers, const std::string& root = 
 // of joins however little that is.
 uint64_t reserve_beside(uint64_t host_memory);
 
+// What stays with the server when joins are over, beside host memory, for those to come.
+uint64_t spare_beside(uint64_t host_memory);
+
 }  // namespace gpujoin

@@ -2,6 +2,7 @@
 #include "server/process.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -19,6 +20,10 @@
 namespace gpujoin {
 
 namespace {
+
+// Of freed memory, by the C library for each of a few threads: the buffers of batches.
+constexpr int kLargestKept = 8 << 20;
+constexpr int kMostKept = 16 << 20;
 
 constexpr int kOomScore = 900;  // of at most 1000
 constexpr const char* kOomScoreText = "900";
@@ -92,6 +97,8 @@ void watch(const std::function<void()>& on_terminate) {
 
 void prepare_environment() {
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
+    mallopt(M_MMAP_THRESHOLD, kLargestKept);
+    mallopt(M_TRIM_THRESHOLD, kMostKept);
 }
 
 void detach_from_parent() {

@@ -13,8 +13,8 @@ namespace gpujoin {
 void detach_from_parent();
 
 // Sets what CUDA reads from the environment, where the user has not: as many work queues as a device can
-// have, since streams that share one wait for each other, whatever their priorities. Before any thread
-// exists.
+// have, since streams that share one wait for each other, whatever their priorities. Has the C library keep
+// what batches are gathered in, since the system takes long to provide it anew. Before any thread exists.
 void prepare_environment();
 
 // Starts a thread that watches standard input, a pipe whose only writer is the supervisor: at its end the

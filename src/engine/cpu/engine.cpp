@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/algorithm.h"
+#include "engine/cpu/memory/mapping_pool.h"
 #include "engine/cpu/results/queue_cursor.h"
 #include "engine/cpu/radix/radix_join.h"
 #include "engine/cpu/index/range_plan.h"
@@ -257,4 +258,8 @@ class CpuEngine final : public Engine {
 
 std::unique_ptr<gpujoin::Engine> gpujoin::make_cpu_engine(uint32_t threads) {
     return std::make_unique<cpu::CpuEngine>(threads);
+}
+
+void gpujoin::limit_spare_memory(uint64_t bytes) {
+    cpu::mapping_pool().set_limit(bytes);
 }

@@ -9,36 +9,18 @@
 #include <numeric>
 #include <utility>
 
+#include "engine/mapping.h"
+
 namespace gpujoin {
 
 namespace {
 
 constexpr uint64_t kMaxRows = std::numeric_limits<uint32_t>::max();
-constexpr uint64_t kPage = 4096;
-constexpr uint64_t kHugePage = 2u << 20;
 
-uint64_t round_up(uint64_t bytes, uint64_t unit) {
-    return (bytes + unit - 1) / unit * unit;
-}
-
-// To huge pages where hardly more than that would be taken. A virtual machine provides one of these in less
-// time than the small ones of as much memory.
+// To huge pages where hardly more than that would be taken.
 uint64_t round_to_pages(uint64_t bytes) {
     const uint64_t huge = round_up(bytes, kHugePage);
     return huge - bytes <= huge / 4 ? huge : round_up(bytes, kPage);
-}
-
-void* map_memory(uint64_t bytes, bool is_huge) {
-    const uint64_t slack = is_huge ? kHugePage : 0;
-    void* memory = mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED || slack == 0) return memory;
-    auto* start = static_cast<std::byte*>(memory);
-    const uint64_t skip =
-        round_up(reinterpret_cast<uintptr_t>(start), kHugePage) - reinterpret_cast<uintptr_t>(start);
-    if (skip > 0) munmap(start, skip);
-    if (skip < slack) munmap(start + skip + bytes, slack - skip);
-    madvise(start + skip, bytes, MADV_HUGEPAGE);
-    return start + skip;
 }
 
 Status out_of_kept_memory() {
@@ -70,11 +52,15 @@ KeptArray::~KeptArray() {
 
 // The kernel moves pages, so that nothing is copied.
 bool KeptArray::map(uint64_t capacity) {
-    void* memory = memory_ ? mremap(memory_, capacity_, capacity, MREMAP_MAYMOVE)
-                           : map_memory(capacity, capacity % kHugePage == 0);
-    if (memory == MAP_FAILED) return false;
-    memory_ = static_cast<std::byte*>(memory);
-    return true;
+    if (memory_) {
+        void* memory = mremap(memory_, capacity_, capacity, MREMAP_MAYMOVE);
+        if (memory == MAP_FAILED) return false;
+        memory_ = static_cast<std::byte*>(memory);
+        return true;
+    }
+    memory_ = map_memory(capacity);
+    if (memory_ && capacity % kHugePage == 0) madvise(memory_, capacity, MADV_HUGEPAGE);
+    return memory_ != nullptr;
 }
 
 bool KeptArray::take(uint64_t capacity) {

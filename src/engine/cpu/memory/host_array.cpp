@@ -3,24 +3,17 @@
 #include "engine/cpu/memory/host_array.h"
 
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
+#include "engine/mapping.h"
 #include "fault/fault.h"
 
 namespace gpujoin::cpu {
 
 namespace {
-
-constexpr uint64_t kPage = 4096;
-constexpr uint64_t kHugePage = 2u << 20;
-
-uint64_t round_up(uint64_t bytes, uint64_t unit) {
-    return (bytes + unit - 1) / unit * unit;
-}
 
 Status out_of_memory(uint64_t bytes) {
     return failure(Fault::HostMemory, "53200", "out of memory")
@@ -29,15 +22,12 @@ Status out_of_memory(uint64_t bytes) {
         .with_hint("You might need to increase \"gpujoin.host_memory\".");
 }
 
-// Of what was never usable. ThreadSanitizer goes through all that munmap() gives back, which takes it longer
-// than most joins of tests take, and need not know of this.
-void unmap_untouched(std::byte* start, uint64_t bytes) {
-    if (bytes == 0) return;
-#ifdef __SANITIZE_THREAD__
-    syscall(SYS_munmap, start, bytes);
-#else
-    munmap(start, bytes);
-#endif
+// Whether it is done, once memory that is kept for other arrays has been given back.
+template <typename Action>
+bool at_any_cost(const Action& action) {
+    if (action()) return true;
+    mapping_pool().clear();
+    return action();
 }
 
 }  // namespace
@@ -45,45 +35,46 @@ void unmap_untouched(std::byte* start, uint64_t bytes) {
 Status HostArray::reserve(Ledger* ledger, uint64_t bytes, uint64_t spared) {
     ledger_ = ledger;
     spared_ = spared;
-    // Aligned to huge pages by hand: older kernels place mappings at any page.
-    uint64_t wanted = round_up(std::max(bytes, kPage), kPage);
-    uint64_t slack = wanted >= kHugePage ? kHugePage : 0;
-    void* memory =
-        mmap(nullptr, wanted + slack, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) return out_of_memory(bytes);
-    auto* start = static_cast<std::byte*>(memory);
-    uint64_t skip =
-        slack ? round_up(reinterpret_cast<uintptr_t>(start), kHugePage) - reinterpret_cast<uintptr_t>(start)
-              : 0;
-    unmap_untouched(start, skip);
-    unmap_untouched(start + skip + wanted, slack - skip);
-    base_ = start + skip;
-    reserved_ = wanted;
+    most_ = round_up(std::max(bytes, kPage), kPage);
+    const uint64_t wanted = MappingPool::size_class(most_);
+    mapping_ = mapping_pool().take(wanted);
+    if (mapping_.start) return {};
+    if (!at_any_cost([&] { return (mapping_.start = map_address_space(wanted)) != nullptr; }))
+        return out_of_memory(bytes);
+    mapping_.reserved = wanted;
     return {};
 }
 
 Status HostArray::grow(uint64_t bytes) {
     const uint64_t size = round_up(bytes, kPage);
     if (size <= size_) return {};
-    if (size > reserved_ || fault_due(FaultPoint::Allocation)) return out_of_memory(bytes);
+    if (size > most_ || fault_due(FaultPoint::Allocation)) return out_of_memory(bytes);
     const uint64_t charge = charged(size) - charged(size_);
     if (ledger_ && !ledger_->charge(charge)) return out_of_memory(bytes);
-    if (size > usable_) {
+    if (size > mapping_.usable) {
         if (Status status = make_usable(size); !status.ok()) {
             if (ledger_) ledger_->release(charge);
             return status;
         }
     }
+    // What an earlier array has left.
+    const uint64_t used = std::min(size, mapping_.written);
+    if (used > size_) std::memset(mapping_.start + size_, 0, used - size_);
+    mapping_.written = std::max(mapping_.written, size);
     size_ = size;
     return {};
 }
 
 Status HostArray::make_usable(uint64_t bytes) {
-    uint64_t wanted = std::max({bytes, 2 * usable_, 16 * kPage});
-    wanted = std::min(wanted >= kHugePage ? round_up(wanted, kHugePage) : wanted, reserved_);
-    if (mprotect(base_ + usable_, wanted - usable_, PROT_READ | PROT_WRITE) != 0) return out_of_memory(bytes);
-    if (wanted >= 2 * kHugePage) madvise(base_, wanted, MADV_HUGEPAGE);
-    usable_ = wanted;
+    const uint64_t usable = mapping_.usable;
+    uint64_t wanted = std::max({bytes, 2 * usable, 16 * kPage});
+    wanted = std::min(wanted >= kHugePage ? round_up(wanted, kHugePage) : wanted, mapping_.reserved);
+    auto protect = [&] {
+        return mprotect(mapping_.start + usable, wanted - usable, PROT_READ | PROT_WRITE) == 0;
+    };
+    if (!at_any_cost(protect)) return out_of_memory(bytes);
+    if (wanted >= 2 * kHugePage) madvise(mapping_.start, wanted, MADV_HUGEPAGE);
+    mapping_.usable = wanted;
     return {};
 }
 
@@ -93,19 +84,17 @@ Status HostArray::allocate(Ledger* ledger, uint64_t bytes) {
 }
 
 void HostArray::reset() {
-    if (base_) unmap_untouched(base_ + usable_, reserved_ - usable_);
-    if (usable_ > 0) munmap(base_, usable_);
+    if (mapping_.start) mapping_pool().give(mapping_);
     if (ledger_) ledger_->release(charged(size_));
-    base_ = nullptr;
     ledger_ = nullptr;
-    reserved_ = spared_ = usable_ = size_ = 0;
+    mapping_ = {};
+    most_ = spared_ = size_ = 0;
 }
 
 void HostArray::swap(HostArray& other) noexcept {
     std::swap(ledger_, other.ledger_);
-    std::swap(base_, other.base_);
-    std::swap(reserved_, other.reserved_);
-    std::swap(usable_, other.usable_);
+    std::swap(mapping_, other.mapping_);
+    std::swap(most_, other.most_);
     std::swap(spared_, other.spared_);
     std::swap(size_, other.size_);
 }

@@ -1,11 +1,12 @@
 // HostArray: zero-initialised memory that grows in place. Address space is reserved once and made usable as
 // the array grows, so that growing copies nothing and pointers stay valid while other threads write further
-// down. What is usable is charged to a ledger.
+// down. What is usable is charged to a ledger. Small arrays have the memory of earlier ones.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/cpu/memory/mapping_pool.h"
 #include "engine/ledger.h"
 #include "wire/status.h"
 
@@ -36,7 +37,7 @@ class HostArray {
 
     template <typename T>
     T* as() const {
-        return reinterpret_cast<T*>(base_);
+        return reinterpret_cast<T*>(mapping_.start);
     }
     bool empty() const { return size_ == 0; }
 
@@ -46,11 +47,10 @@ class HostArray {
     uint64_t charged(uint64_t size) const { return size > spared_ ? size - spared_ : 0; }
 
     Ledger* ledger_ = nullptr;
-    std::byte* base_ = nullptr;
-    uint64_t reserved_ = 0;
+    Mapping mapping_;  // more of it is usable than was asked for, so that system calls are few
+    uint64_t most_ = 0;
     uint64_t spared_ = 0;
-    uint64_t usable_ = 0;  // accessible; more than was asked for, so that system calls are few
-    uint64_t size_ = 0;    // as asked for, a whole number of pages: they are charged from spared_ on
+    uint64_t size_ = 0;  // as asked for, a whole number of pages: they are charged from spared_ on
 };
 
 }  // namespace gpujoin::cpu
