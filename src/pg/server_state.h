@@ -17,7 +17,7 @@ struct ServerFacts {
     ServerPhase phase;
     uint64 generation;     // counts server processes since the postmaster started
     TimestampTz since;     // when this phase began
-    char socket_name[64];  // relative to the data directory
+    char socket_name[64];  // see wire/address.h
     char last_words[256];  // of a server that went down: its last complaint and how it ended
     bool has_gpu;          // joins run on a GPU
     uint64 device_memory;  // bytes a join's build side may take on the device

@@ -6,8 +6,7 @@
 // blocks, and the server never outlives it (see ServerProcess).
 //
 // The socket of every server has a name of its own, so that no client of an old one can reach a new one, and
-// a dying one cannot unlink its successor's. The name begins with "pgsql_tmp" because base backups skip such
-// files.
+// nobody else can have taken it: part of it is random.
 #include "pg/supervisor.h"
 
 #include <csignal>
@@ -41,7 +40,7 @@ namespace gpujoin {
 
 namespace {
 
-constexpr const char* kSocketPrefix = "pgsql_tmp_gpujoin.";
+constexpr const char* kOldSocketPrefix = "pgsql_tmp_gpujoin.";
 constexpr int kFirstDelayMs = 500;           // before the next server
 constexpr int kLastDelayMs = 2000;           // the same after many that were ready for a short time only
 constexpr int kLastHopelessDelayMs = 32000;  // and after many that were never ready
@@ -75,12 +74,24 @@ void on_exit(int, Datum) {
     publish(ServerPhase::Down);
 }
 
-// Removes sockets that servers could not unlink, because they were killed.
-void remove_stale_sockets() {
+// Removes those that servers of version 0.1.0 left in the data directory when they were killed.
+void remove_old_sockets() {
     DIR* directory = AllocateDir(".");
     while (struct dirent* entry = ReadDir(directory, "."))
-        if (strncmp(entry->d_name, kSocketPrefix, strlen(kSocketPrefix)) == 0) unlink(entry->d_name);
+        if (strncmp(entry->d_name, kOldSocketPrefix, strlen(kOldSocketPrefix)) == 0) unlink(entry->d_name);
     FreeDir(directory);
+}
+
+// False where the system has no randomness to give.
+bool name_socket() {
+    uint64 random;
+    if (!pg_strong_random(&random, sizeof random)) {
+        strlcpy(facts.last_words, "could not generate a random name for the socket", sizeof facts.last_words);
+        return false;
+    }
+    snprintf(facts.socket_name, sizeof facts.socket_name, "gpujoin.%d." UINT64_FORMAT ".%016llx", MyProcPid,
+             facts.generation, static_cast<unsigned long long>(random));
+    return true;
 }
 
 // Waits for the latch, and for the server: its first answers, later its log. Services what the latch may have
@@ -174,10 +185,9 @@ bool start_server() {
     facts = {};
     facts.generation = generation;
     forget_kept_shares({});
-    snprintf(facts.socket_name, sizeof facts.socket_name, "%s%d." UINT64_FORMAT, kSocketPrefix, MyProcPid,
-             generation);
-    bool is_started = start_server_process(&server, begin_with_settings(&renewal), facts.socket_name,
-                                           facts.last_words, sizeof facts.last_words);
+    const ServerSettings& settings = begin_with_settings(&renewal);
+    bool is_started = name_socket() && start_server_process(&server, settings, facts.socket_name,
+                                                            facts.last_words, sizeof facts.last_words);
     publish(ServerPhase::Starting);
     if (!is_started) ereport(LOG, (errmsg_internal("gpujoin server: %s", facts.last_words)));
     return is_started;
@@ -319,7 +329,6 @@ void run() {
         int last_delay_ms = heartbeat.is_known ? kLastDelayMs : kLastHopelessDelayMs;
         end_heartbeat(&heartbeat);
         close_pipes(&server);
-        unlink(facts.socket_name);
         bool is_other = is_next_to_differ();
         publish(is_other ? ServerPhase::Starting : ServerPhase::Down);
         delay_ms =
@@ -354,7 +363,7 @@ void gpujoin_supervisor_main(Datum) {
     read_server_facts(&facts);  // of a supervisor before us: its generation goes on
     if (facts.phase == ServerPhase::NotPreloaded) proc_exit(0);  // the shared memory is another build's
     before_shmem_exit(on_exit, 0);
-    remove_stale_sockets();
+    remove_old_sockets();
     run();
     proc_exit(1);  // so that it is started again unless the cluster shuts down
 }

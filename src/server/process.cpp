@@ -28,8 +28,6 @@ constexpr int kMostKept = 16 << 20;
 constexpr int kOomScore = 900;  // of at most 1000
 constexpr const char* kOomScoreText = "900";
 
-char socket_to_unlink[108];
-
 sigset_t termination_signals() {
     sigset_t set;
     sigemptyset(&set);
@@ -120,12 +118,7 @@ void watch_parent(std::function<void()> on_terminate) {
     std::thread([on_terminate = std::move(on_terminate)] { watch(on_terminate); }).detach();
 }
 
-void set_socket_to_unlink(const std::string& name) {
-    name.copy(socket_to_unlink, sizeof socket_to_unlink - 1);
-}
-
 void leave_at_once(int code) {
-    if (socket_to_unlink[0] != '\0') unlink(socket_to_unlink);
     _exit(code);
 }
 

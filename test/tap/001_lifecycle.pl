@@ -15,8 +15,8 @@ my $pid = server_pid($node);
 ok(is_alive($pid), 'the server runs');
 is(status($node, 'server'), 'ready', 'and is ready');
 is(status($node, 'generation'), '1', 'as the first of its cluster');
-is(scalar(sockets($node)), 1, 'with one socket');
-is((stat($node->data_dir . '/' . (sockets($node))[0]))[2] & 0777, 0600, 'that only its user may open');
+is(scalar(sockets(supervisor_pid($pid))), 1, 'with one socket');
+is(scalar(special_files($node->data_dir)), 0, 'that is no file');
 is(readlink("/proc/$pid/cwd"), readlink('/proc/' . supervisor_pid($pid) . '/cwd'), 'in the data directory');
 
 # What it has inherited: nothing of the data directory, and not the log.
@@ -38,7 +38,7 @@ until ($losses == 5 || $soonest < 5)
 }
 cmp_ok($soonest, '<', 5, 'a killed server is replaced within 5 seconds');
 isnt(server_pid($node), $pid, 'by a new process');
-is(scalar(sockets($node)), 1, 'whose socket is the only one');
+is(scalar(sockets(supervisor_pid(server_pid($node)))), 1, 'whose socket is the only one');
 is($node->safe_psql('postgres', 'SELECT server_restarts FROM pg_stat_gpujoin WHERE datid = 0'), $losses, 'and counted');
 is(status($node, 'generation'), $losses + 1, 'as the next of its cluster');
 
@@ -72,7 +72,7 @@ my $backend = $node->background_psql('postgres', on_error_stop => 0);
 kill 'KILL', $backend->query_safe('SELECT pg_backend_pid()');
 ok(wait_until(sub { !is_alive($pid) }), 'a crash restart ends the server');
 ok(wait_until_ready($node, $pid), 'and starts one');
-is(scalar(sockets($node)), 1, 'with no stale socket');
+is(scalar(sockets(supervisor_pid(server_pid($node)))), 1, 'with one socket');
 eval { $backend->quit };
 
 # A server that hangs does not hold up a shutdown for long.
@@ -107,10 +107,15 @@ ok(wait_until(sub { !is_alive($collector) }), 'and no logging collector');
 wait_until(sub { !grep { is_alive($_) } $postmaster, @children }) or die 'processes of the cluster are left';
 for (1 .. 300) { sleep 0.1 if kill 0, $postmaster }
 unlink $node->data_dir . '/postmaster.pid', $node->host . '/.s.PGSQL.' . $node->port . '.lock' if kill 0, $postmaster;
+# Version 0.1.0 had its sockets in the data directory.
+my $old = $node->data_dir . '/pgsql_tmp_gpujoin.1.1';
+append_to_file($old, '');
 $node->start;
 ok(wait_until_ready($node), 'and the cluster starts again');
-is(scalar(sockets($node)), 1, 'and removes the socket that was left');
+ok(!-e $old, 'and removes what was left in the data directory');
+my $supervisor = supervisor_pid(server_pid($node));
+is(scalar(sockets($supervisor)), 1, 'with one socket');
 $node->stop;
-is(scalar(sockets($node)), 0, 'a stopped cluster has no socket');
+is(scalar(sockets($supervisor)), 0, 'a stopped cluster has none');
 
 done_testing();

@@ -6,6 +6,7 @@ use warnings;
 use Exporter 'import';
 use File::Basename;
 use File::Copy;
+use File::Find;
 use File::Path;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -13,7 +14,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(make_node start_ready status server_pid wait_until_ready wait_until wait_until_idle is_joining is_alive
-  is_active sockets supervisor_pid big_join use_fake_server);
+  is_active sockets special_files supervisor_pid big_join use_fake_server);
 
 # From now on, clusters are of a PostgreSQL of our own, whose gpujoin_server is fake_server.py: PostgreSQL looks for it
 # beside its own executable.
@@ -124,10 +125,20 @@ sub is_alive
 	return $stat !~ /\) [ZX] /;
 }
 
+# Those at which servers of a supervisor listen.
 sub sockets
 {
-	my ($node) = @_;
-	return grep { /^pgsql_tmp_gpujoin/ } slurp_dir($node->data_dir);
+	my ($supervisor) = @_;
+	return grep { /^(\S+ +){3}00010000 .* \@gpujoin\.$supervisor\./ } split /\n/, slurp_file('/proc/net/unix');
+}
+
+# What neither a copy of a data directory nor a check of its modes goes by: all but files, folders and links.
+sub special_files
+{
+	my ($folder) = @_;
+	my @found;
+	find(sub { push @found, $File::Find::name if -e && !-f && !-d }, $folder);
+	return @found;
 }
 
 # The parent of the server.
