@@ -7,6 +7,7 @@ extern "C" {
 #include "datatype/timestamp.h"
 }
 
+#include "pg/socket_place.h"
 #include "wire/stats.h"
 
 namespace gpujoin {
@@ -15,9 +16,9 @@ enum class ServerPhase : int { NotPreloaded, Starting, Ready, Down };
 
 struct ServerFacts {
     ServerPhase phase;
-    uint64 generation;     // counts server processes since the postmaster started
-    TimestampTz since;     // when this phase began
-    char socket_name[64];  // see wire/address.h
+    uint64 generation;  // counts server processes since the postmaster started
+    TimestampTz since;  // when this phase began
+    char socket_name[kSocketNameBytes];
     char last_words[256];  // of a server that went down: its last complaint and how it ended
     bool has_gpu;          // joins run on a GPU
     uint64 device_memory;  // bytes a join's build side may take on the device

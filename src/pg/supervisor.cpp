@@ -6,7 +6,7 @@
 // blocks, and the server never outlives it (see ServerProcess).
 //
 // The socket of every server has a name of its own, so that no client of an old one can reach a new one, and
-// nobody else can have taken it: part of it is random.
+// a dying one cannot unlink its successor's (see socket_place.h).
 #include "pg/supervisor.h"
 
 #include <csignal>
@@ -22,6 +22,7 @@
 #include "pg/report.h"
 #include "pg/server_process.h"
 #include "pg/shared_state.h"
+#include "pg/socket_place.h"
 #include "pg/wait_events.h"
 
 extern "C" {
@@ -40,7 +41,6 @@ namespace gpujoin {
 
 namespace {
 
-constexpr const char* kOldSocketPrefix = "pgsql_tmp_gpujoin.";
 constexpr int kFirstDelayMs = 500;           // before the next server
 constexpr int kLastDelayMs = 2000;           // the same after many that were ready for a short time only
 constexpr int kLastHopelessDelayMs = 32000;  // and after many that were never ready
@@ -72,26 +72,6 @@ void on_exit(int, Datum) {
     kill_server_process(&server);
     server.pid = 0;
     publish(ServerPhase::Down);
-}
-
-// Removes those that servers of version 0.1.0 left in the data directory when they were killed.
-void remove_old_sockets() {
-    DIR* directory = AllocateDir(".");
-    while (struct dirent* entry = ReadDir(directory, "."))
-        if (strncmp(entry->d_name, kOldSocketPrefix, strlen(kOldSocketPrefix)) == 0) unlink(entry->d_name);
-    FreeDir(directory);
-}
-
-// False where the system has no randomness to give.
-bool name_socket() {
-    uint64 random;
-    if (!pg_strong_random(&random, sizeof random)) {
-        strlcpy(facts.last_words, "could not generate a random name for the socket", sizeof facts.last_words);
-        return false;
-    }
-    snprintf(facts.socket_name, sizeof facts.socket_name, "gpujoin.%d." UINT64_FORMAT ".%016llx", MyProcPid,
-             facts.generation, static_cast<unsigned long long>(random));
-    return true;
 }
 
 // Waits for the latch, and for the server: its first answers, later its log. Services what the latch may have
@@ -185,9 +165,9 @@ bool start_server() {
     facts = {};
     facts.generation = generation;
     forget_kept_shares({});
-    const ServerSettings& settings = begin_with_settings(&renewal);
-    bool is_started = name_socket() && start_server_process(&server, settings, facts.socket_name,
-                                                            facts.last_words, sizeof facts.last_words);
+    name_socket(generation, facts.socket_name);
+    bool is_started = start_server_process(&server, begin_with_settings(&renewal), facts.socket_name,
+                                           facts.last_words, sizeof facts.last_words);
     publish(ServerPhase::Starting);
     if (!is_started) ereport(LOG, (errmsg_internal("gpujoin server: %s", facts.last_words)));
     return is_started;
@@ -329,6 +309,7 @@ void run() {
         int last_delay_ms = heartbeat.is_known ? kLastDelayMs : kLastHopelessDelayMs;
         end_heartbeat(&heartbeat);
         close_pipes(&server);
+        unlink(facts.socket_name);
         bool is_other = is_next_to_differ();
         publish(is_other ? ServerPhase::Starting : ServerPhase::Down);
         delay_ms =
@@ -363,7 +344,7 @@ void gpujoin_supervisor_main(Datum) {
     read_server_facts(&facts);  // of a supervisor before us: its generation goes on
     if (facts.phase == ServerPhase::NotPreloaded) proc_exit(0);  // the shared memory is another build's
     before_shmem_exit(on_exit, 0);
-    remove_old_sockets();
+    remove_stale_sockets();
     run();
     proc_exit(1);  // so that it is started again unless the cluster shuts down
 }

@@ -40,6 +40,7 @@ int serve(const Options& options) {
     // The one that SIGTERM stops; before there is one, it ends the process.
     static std::atomic<Server*> serving{nullptr};
     detach_from_parent();
+    set_socket_to_unlink(options.socket);
     watch_parent([] {
         if (Server* server = serving)
             server->stop();

@@ -1,11 +1,12 @@
 // Parsing of the server's command line.
 #include "server/options.h"
 
+#include <sys/un.h>
+
 #include <algorithm>
 #include <charconv>
 #include <string_view>
 
-#include "wire/address.h"
 #include "wire/stats.h"
 
 namespace gpujoin {
@@ -77,8 +78,8 @@ Status parse_devices(std::string_view option, std::string_view value, Options* o
 
 Status parse_socket(std::string_view option, std::string_view value, Options* options) {
     options->socket = value;
-    if (value.empty() || value.size() > kMaxSocketName)
-        return bad_value(option, value, "a name of 1 to 107 bytes");
+    if (value.empty() || value.size() >= sizeof(sockaddr_un::sun_path))
+        return bad_value(option, value, "a file name of 1 to 107 bytes");
     return {};
 }
 
@@ -141,7 +142,7 @@ const char* usage() {
            "  gpujoin_server --socket NAME [OPTION]...\n"
            "\n"
            "Options:\n"
-           "  --socket NAME            name of the abstract UNIX socket to listen on\n"
+           "  --socket NAME            UNIX socket to listen on, relative to the working directory\n"
            "  --staging-memory BYTES   shared memory that is pinned for copies (default 256 MiB)\n"
            "  --host-memory BYTES      what all joins may take together (default 0: half of what the "
            "machine,\n"

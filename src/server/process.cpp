@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -21,12 +22,14 @@ namespace gpujoin {
 
 namespace {
 
-// Of freed memory, by the C library for each of a few threads: the buffers of batches.
+// Of freed memory, by the C library in each of its arenas: the buffers of batches.
 constexpr int kLargestKept = 8 << 20;
-constexpr int kMostKept = 16 << 20;
+constexpr int kMostKept = 4 << 20;
 
 constexpr int kOomScore = 900;  // of at most 1000
 constexpr const char* kOomScoreText = "900";
+
+char socket_to_unlink[108];
 
 sigset_t termination_signals() {
     sigset_t set;
@@ -95,6 +98,7 @@ void watch(const std::function<void()>& on_terminate) {
 
 void prepare_environment() {
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
+    mallopt(M_ARENA_MAX, static_cast<int>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L)));
     mallopt(M_MMAP_THRESHOLD, kLargestKept);
     mallopt(M_TRIM_THRESHOLD, kMostKept);
 }
@@ -118,7 +122,12 @@ void watch_parent(std::function<void()> on_terminate) {
     std::thread([on_terminate = std::move(on_terminate)] { watch(on_terminate); }).detach();
 }
 
+void set_socket_to_unlink(const std::string& name) {
+    name.copy(socket_to_unlink, sizeof socket_to_unlink - 1);
+}
+
 void leave_at_once(int code) {
+    if (socket_to_unlink[0] != '\0') unlink(socket_to_unlink);
     _exit(code);
 }
 

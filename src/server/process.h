@@ -22,6 +22,9 @@ void prepare_environment();
 // it leaves all the same.
 void watch_parent(std::function<void()> on_terminate);
 
+// The socket that leave_at_once() unlinks.
+void set_socket_to_unlink(const std::string& name);
+
 // Ends the process without running destructors: what is left is the kernel's to free.
 [[noreturn]] void leave_at_once(int code);
 

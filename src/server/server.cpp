@@ -3,6 +3,8 @@
 
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,7 +19,6 @@
 
 #include "server/calibration.h"
 #include "server/log.h"
-#include "wire/address.h"
 #include "fault/fault.h"
 
 namespace gpujoin {
@@ -62,6 +63,10 @@ Server::Server(const ServerConfig& config, std::unique_ptr<Devices> devices)
       devices_(std::move(devices)),
       next_connection_(kFirstConnection) {}
 
+Server::~Server() {
+    if (listener_) unlink(socket_name_.c_str());
+}
+
 Status Server::create(const ServerConfig& config, std::unique_ptr<Devices> devices,
                       std::unique_ptr<Server>* server) {
     std::unique_ptr<Server> made(new Server(config, std::move(devices)));
@@ -93,12 +98,17 @@ Status Server::watch(int fd, uint64_t id) {
 }
 
 Status Server::listen() {
-    sockaddr_un address;
-    const socklen_t length = socket_address(socket_name_, &address);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    socket_name_.copy(address.sun_path, sizeof address.sun_path - 1);
+    unlink(socket_name_.c_str());
     UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!socket) return system_failure("create a socket");
-    if (bind(socket.get(), reinterpret_cast<sockaddr*>(&address), length) != 0)
-        return system_failure("bind the socket");
+    // Nobody else may connect, not even before the mode is set.
+    mode_t previous = umask(0177);
+    int bound = bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address);
+    umask(previous);
+    if (bound != 0) return system_failure("bind the socket");
     listener_ = std::move(socket);
     if (::listen(listener_.get(), SOMAXCONN) != 0) return system_failure("listen on the socket");
     return watch(listener_.get(), kListener);

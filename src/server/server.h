@@ -23,7 +23,7 @@
 namespace gpujoin {
 
 struct ServerConfig {
-    std::string socket;       // its name (wire/address.h)
+    std::string socket;       // file name; must not exist but as a left-over
     uint64_t staging_memory;  // bytes
     uint64_t host_memory;     // bytes; what all joins, and blocks beyond the staging memory, may take
     uint64_t reserve;         // bytes; what their minimum working sets may take beyond that
@@ -35,6 +35,7 @@ class Server {
     // Listens, and has the staging memory pinned by the devices' engines.
     static Status create(const ServerConfig& config, std::unique_ptr<Devices> devices,
                          std::unique_ptr<Server>* server);
+    ~Server();
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
 

@@ -15,8 +15,9 @@ my $pid = server_pid($node);
 ok(is_alive($pid), 'the server runs');
 is(status($node, 'server'), 'ready', 'and is ready');
 is(status($node, 'generation'), '1', 'as the first of its cluster');
-is(scalar(sockets(supervisor_pid($pid))), 1, 'with one socket');
-is(scalar(special_files($node->data_dir)), 0, 'that is no file');
+is(scalar(sockets($node)), 1, 'with one socket');
+is((stat((sockets($node))[0]))[2] & 0777, 0600, 'that only its user may open');
+is(scalar(special_files($node->data_dir)), 0, 'and that is not in the data directory');
 is(readlink("/proc/$pid/cwd"), readlink('/proc/' . supervisor_pid($pid) . '/cwd'), 'in the data directory');
 
 # What it has inherited: nothing of the data directory, and not the log.
@@ -38,7 +39,7 @@ until ($losses == 5 || $soonest < 5)
 }
 cmp_ok($soonest, '<', 5, 'a killed server is replaced within 5 seconds');
 isnt(server_pid($node), $pid, 'by a new process');
-is(scalar(sockets(supervisor_pid(server_pid($node)))), 1, 'whose socket is the only one');
+is(scalar(sockets($node)), 1, 'whose socket is the only one');
 is($node->safe_psql('postgres', 'SELECT server_restarts FROM pg_stat_gpujoin WHERE datid = 0'), $losses, 'and counted');
 is(status($node, 'generation'), $losses + 1, 'as the next of its cluster');
 
@@ -72,7 +73,7 @@ my $backend = $node->background_psql('postgres', on_error_stop => 0);
 kill 'KILL', $backend->query_safe('SELECT pg_backend_pid()');
 ok(wait_until(sub { !is_alive($pid) }), 'a crash restart ends the server');
 ok(wait_until_ready($node, $pid), 'and starts one');
-is(scalar(sockets(supervisor_pid(server_pid($node)))), 1, 'with one socket');
+is(scalar(sockets($node)), 1, 'with no stale socket');
 eval { $backend->quit };
 
 # A server that hangs does not hold up a shutdown for long.
@@ -110,12 +111,24 @@ unlink $node->data_dir . '/postmaster.pid', $node->host . '/.s.PGSQL.' . $node->
 # Version 0.1.0 had its sockets in the data directory.
 my $old = $node->data_dir . '/pgsql_tmp_gpujoin.1.1';
 append_to_file($old, '');
+is(scalar(sockets($node)), 1, 'a socket is left');
 $node->start;
 ok(wait_until_ready($node), 'and the cluster starts again');
-ok(!-e $old, 'and removes what was left in the data directory');
-my $supervisor = supervisor_pid(server_pid($node));
-is(scalar(sockets($supervisor)), 1, 'with one socket');
+is(scalar(sockets($node)), 1, 'and removes the socket that was left');
+ok(!-e $old, 'and what an older version left in the data directory');
 $node->stop;
-is(scalar(sockets($supervisor)), 0, 'a stopped cluster has none');
+is(scalar(sockets($node)), 0, 'a stopped cluster has no socket');
+
+# Where PostgreSQL has no folder for its own.
+my $name = "\@gpujoin_test.$$";
+$node->append_conf('postgresql.conf', "unix_socket_directories = '$name'");
+$node->start;
+my $ask = [ 'psql', '-XAtq', '-h', $name, '-p', $node->port, 'postgres', '-c', 'SELECT ready FROM gpujoin_status()' ];
+ok(wait_until(sub { (run_command($ask))[0] eq 't' }), 'without a folder for sockets there is a server');
+my @special = special_files($node->data_dir);
+is(scalar(grep { m{/pg_stat_tmp/pgsql_tmp_gpujoin\.} } @special), 1, 'whose socket is where tools pass it over');
+is(scalar(@special), 1, 'and nowhere else');
+$node->stop;
+is(scalar(special_files($node->data_dir)), 0, 'and gone with it');
 
 done_testing();

@@ -125,11 +125,12 @@ sub is_alive
 	return $stat !~ /\) [ZX] /;
 }
 
-# Those at which servers of a supervisor listen.
+# Those of a cluster's servers, beside its own.
 sub sockets
 {
-	my ($supervisor) = @_;
-	return grep { /^(\S+ +){3}00010000 .* \@gpujoin\.$supervisor\./ } split /\n/, slurp_file('/proc/net/unix');
+	my ($node) = @_;
+	my @found = glob($node->host . '/.s.gpujoin.' . $node->port . '.*');
+	return @found;
 }
 
 # What neither a copy of a data directory nor a check of its modes goes by: all but files, folders and links.
@@ -137,7 +138,7 @@ sub special_files
 {
 	my ($folder) = @_;
 	my @found;
-	find(sub { push @found, $File::Find::name if -e && !-f && !-d }, $folder);
+	find(sub { push @found, $File::Find::name if -e && !-f _ && !-d _ }, $folder);
 	return @found;
 }
 

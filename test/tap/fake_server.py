@@ -203,7 +203,7 @@ def main():
     if outlives:
         leave_to_child(words)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    listener.bind("\0" + sys.argv[sys.argv.index("--socket") + 1])
+    listener.bind(sys.argv[sys.argv.index("--socket") + 1])
     listener.listen(8)
     os.write(2, b"READY: listening\n")
     while 0 not in (ready := select.select([listener] if outlives else [0, listener], [], [])[0]):

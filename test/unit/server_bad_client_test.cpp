@@ -3,16 +3,13 @@
 #include <dirent.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <functional>
-#include <string>
 
 #include "server/unique_fd.h"
 #include "server_test_client.h"
-#include "wire/address.h"
 
 namespace gpujoin::test {
 
@@ -261,33 +258,6 @@ TEST(ServerBadClient, FloodsAreRefused) {
     while (deaf.receive()) answered++;
     EXPECT_LT(answered, sent);
     EXPECT_EQ(server.connect().devices().count, 1u);
-}
-
-// Exits with 0 if a process of nobody's may connect, and is cut off then.
-[[noreturn]] void connect_as_nobody(const std::string& name) {
-    constexpr uid_t kNobody = 65534;
-    char byte;
-    sockaddr_un address;
-    const socklen_t length = socket_address(name, &address);
-    const int socket = ::socket(AF_UNIX, SOCK_SEQPACKET, 0);
-    if (setresuid(kNobody, kNobody, kNobody) != 0) _exit(1);
-    if (connect(socket, reinterpret_cast<sockaddr*>(&address), length) != 0) _exit(2);
-    alarm(20);
-    _exit(recv(socket, &byte, 1, 0) == 0 ? 0 : 3);
-}
-
-TEST(ServerBadClient, OtherUsersAreRefused) {
-    if (geteuid() != 0) GTEST_SKIP() << "only root can be another user";
-    TestServer server;
-    TestClient client = server.connect();
-    client.hello();
-    const pid_t other = fork();
-    if (other == 0) connect_as_nobody(server.socket_name());
-    int status = -1;
-    ASSERT_EQ(waitpid(other, &status, 0), other);
-    EXPECT_TRUE(WIFEXITED(status)) << status;
-    EXPECT_EQ(WEXITSTATUS(status), 0);
-    EXPECT_TRUE(server.becomes_clean());
 }
 
 TEST(ServerBadClient, ClientsMayDieAtAnyStage) {

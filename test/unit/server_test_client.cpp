@@ -4,14 +4,15 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <string>
+#include <filesystem>
 
-#include "wire/address.h"
 #include "wire/plain_fragment.h"
 
 namespace gpujoin::test {
@@ -108,9 +109,10 @@ std::string int_payload(int64_t value) {
 
 TestClient::TestClient(const std::string& socket_name)
     : socket_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)) {
-    sockaddr_un address;
-    const socklen_t length = socket_address(socket_name, &address);
-    EXPECT_EQ(connect(fd(), reinterpret_cast<sockaddr*>(&address), length), 0) << strerror(errno);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    socket_name.copy(address.sun_path, sizeof address.sun_path - 1);
+    EXPECT_EQ(connect(fd(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0) << strerror(errno);
 }
 
 TestClient::TestClient(TestClient&& other) noexcept
@@ -362,8 +364,9 @@ TestClient::Counts TestClient::groups(uint64_t sequence) {
 }
 
 TestServer::TestServer(const Setup& setup) {
-    static int servers;
-    socket_name_ = "gpujoin_test." + std::to_string(getpid()) + "." + std::to_string(servers++);
+    directory_ = std::filesystem::temp_directory_path() / "gpujoin_test.XXXXXX";
+    EXPECT_NE(mkdtemp(directory_.data()), nullptr) << directory_;
+    socket_name_ = directory_ + "/socket";
     auto devices = std::make_unique<Devices>(setup.real ? make_cpu_engine(2) : make_fake_engine(-1, &cpu));
     if (setup.gpu) devices->add(make_fake_engine(0, &gpu));
     Status status =
@@ -379,6 +382,7 @@ TestServer::~TestServer() {
     server_.reset();
     EXPECT_EQ(cpu.joins + gpu.joins, 0);
     EXPECT_EQ(cpu.cursors + gpu.cursors, 0);
+    EXPECT_EQ(rmdir(directory_.c_str()), 0) << "the socket is left";
 }
 
 TestClient TestServer::connect_and_open(const FragmentView& fragment) {

@@ -145,6 +145,7 @@ class TestServer {
     const std::string& socket_name() const { return socket_name_; }
 
   private:
+    std::string directory_;
     std::string socket_name_;
     std::unique_ptr<Server> server_;
     std::thread thread_;

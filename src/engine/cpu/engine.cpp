@@ -6,6 +6,7 @@
 
 #include "engine/algorithm.h"
 #include "engine/cpu/memory/mapping_pool.h"
+#include "engine/cpu/memory/memory_charge.h"
 #include "engine/cpu/results/queue_cursor.h"
 #include "engine/cpu/radix/radix_join.h"
 #include "engine/cpu/index/range_plan.h"
@@ -138,7 +139,7 @@ class CpuJoin final : public Join {
         bool is_late = may_be_radix_ || (sorts_by_range && has_range_choice(context.spec));
         if (is_late) {
             const Status status =
-                late_memory_.allocate(context.limits.host_memory, late_bytes(context, sorts_by_range));
+                late_memory_.take(context.limits.host_memory, late_bytes(context, sorts_by_range));
             // A table that is made now may take less.
             if (!may_be_radix_ || status.fault != Fault::HostMemory) GPUJOIN_RETURN_IF_FAILED(status);
             is_late = status.ok();
@@ -204,7 +205,7 @@ class CpuJoin final : public Join {
     bool may_be_radix_ = false;
     std::unique_ptr<RadixJoin> radix_;
     std::mutex late_mutex_;
-    HostArray late_memory_;  // charged for the matcher, and never touched
+    MemoryCharge late_memory_;  // for the matcher
     std::atomic<bool> has_matcher_{false}, has_radix_{false};
 };
 

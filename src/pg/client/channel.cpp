@@ -4,12 +4,12 @@
 #include <cstring>
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "fault/fault.h"
 
 #include "pg/wait_events.h"
-#include "wire/address.h"
 
 extern "C" {
 #include "pgstat.h"
@@ -97,8 +97,9 @@ std::byte* packet_buffer() {
 }
 
 Reply channel_connect(Channel* channel, const ServerFacts& server, Status* why) {
-    struct sockaddr_un address;
-    const socklen_t length = socket_address(server.socket_name, &address);
+    struct sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    strlcpy(address.sun_path, server.socket_name, sizeof address.sun_path);
     channel->generation = server.generation;
 
     // One for the socket; another must be left for the waits on it. Either it is given back, or the first.
@@ -119,7 +120,7 @@ Reply channel_connect(Channel* channel, const ServerFacts& server, Status* why) 
         channel_close(channel);
         return reply;
     }
-    if (connect(channel->socket, reinterpret_cast<struct sockaddr*>(&address), length) < 0) {
+    if (connect(channel->socket, reinterpret_cast<struct sockaddr*>(&address), sizeof address) < 0) {
         *why = failure(Fault::Error, "58000", "could not connect to the gpujoin server: %m");
         channel_close(channel);
         return Reply::Lost;

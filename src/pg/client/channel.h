@@ -28,7 +28,7 @@ enum class Reply {
     Failed,   // it refused, or sent nonsense: see *why
 };
 
-// Connects to a server's socket in the data directory (the working directory of every backend) and checks
+// Connects to a server's socket (pg/socket_place.h) and checks
 // that it runs as our user.
 Reply channel_connect(Channel* channel, const ServerFacts& server, Status* why);
 void channel_close(Channel* channel);

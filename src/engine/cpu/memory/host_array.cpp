@@ -13,14 +13,14 @@
 
 namespace gpujoin::cpu {
 
-namespace {
-
 Status out_of_memory(uint64_t bytes) {
     return failure(Fault::HostMemory, "53200", "out of memory")
         .with_detail("The CPU join engine failed on a request of %llu bytes.",
                      static_cast<unsigned long long>(bytes))
         .with_hint("You might need to increase \"gpujoin.host_memory\".");
 }
+
+namespace {
 
 // Whether it is done, once memory that is kept for other arrays has been given back.
 template <typename Action>
@@ -33,15 +33,17 @@ bool at_any_cost(const Action& action) {
 }  // namespace
 
 Status HostArray::reserve(Ledger* ledger, uint64_t bytes, uint64_t spared) {
-    ledger_ = ledger;
-    spared_ = spared;
-    most_ = round_up(std::max(bytes, kPage), kPage);
-    const uint64_t wanted = MappingPool::size_class(most_);
+    const uint64_t most = round_up(std::max(bytes, kPage), kPage);
+    const uint64_t wanted = MappingPool::size_class(most);
     mapping_ = mapping_pool().take(wanted);
-    if (mapping_.start) return {};
-    if (!at_any_cost([&] { return (mapping_.start = map_address_space(wanted)) != nullptr; }))
-        return out_of_memory(bytes);
-    mapping_.reserved = wanted;
+    if (!mapping_.start) {
+        if (!at_any_cost([&] { return (mapping_.start = map_address_space(wanted)) != nullptr; }))
+            return out_of_memory(bytes);
+        mapping_.reserved = wanted;
+    }
+    ledger_ = ledger;
+    most_ = most;
+    spared_ = spared;
     return {};
 }
 

@@ -12,6 +12,9 @@
 
 namespace gpujoin::cpu {
 
+// 53200: so many bytes cannot be had.
+Status out_of_memory(uint64_t bytes);
+
 class HostArray {
   public:
     HostArray() = default;

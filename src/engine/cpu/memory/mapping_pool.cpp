@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <bit>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
 
 #include "engine/mapping.h"
 
@@ -13,9 +16,20 @@ namespace {
 // Of one mapping. Larger arrays have so many huge pages (host_array.cpp) that the others do not matter.
 constexpr uint64_t kMost = 8 * kHugePage;
 constexpr size_t kMostMappings = 1024;
+constexpr uint64_t kMostAddressSpace = uint64_t{1} << 40;
 
 // Address space is not for ever doubled.
 constexpr uint64_t kLargestClass = 1u << 30;
+
+// For AddressSanitizer: whoever still has a pointer into an array that is gone must not use it.
+void set_poisoned([[maybe_unused]] const Mapping& mapping, [[maybe_unused]] bool is_poisoned) {
+#ifdef __SANITIZE_ADDRESS__
+    if (is_poisoned)
+        ASAN_POISON_MEMORY_REGION(mapping.start, mapping.usable);
+    else
+        ASAN_UNPOISON_MEMORY_REGION(mapping.start, mapping.usable);
+#endif
+}
 
 }  // namespace
 
@@ -40,29 +54,36 @@ Mapping MappingPool::take(uint64_t reserved) noexcept {
     const Mapping taken = *found;
     spare_.erase(std::next(found).base());
     written_ -= taken.written;
+    reserved_ -= taken.reserved;
+    set_poisoned(taken, false);
     return taken;
 }
 
 void MappingPool::give(const Mapping& mapping) noexcept {
     std::unique_lock lock(mutex_);
-    if (mapping.written == 0 || mapping.usable > kMost || mapping.written > limit_) {
+    if (mapping.written == 0 || mapping.usable > kMost || mapping.written > limit_ ||
+        mapping.reserved > kMostAddressSpace) {
         lock.unlock();
         unmap(mapping);
         return;
     }
-    make_room(mapping.written);
+    make_room(mapping);
     spare_.push_back(mapping);
     written_ += mapping.written;
+    reserved_ += mapping.reserved;
+    set_poisoned(mapping, true);
 }
 
-void MappingPool::make_room(uint64_t bytes) noexcept {
-    while (!spare_.empty() && (spare_.size() == kMostMappings || written_ + bytes > limit_)) drop_oldest();
+void MappingPool::make_room(const Mapping& mapping) noexcept {
+    while (!spare_.empty() && (spare_.size() == kMostMappings || written_ + mapping.written > limit_ ||
+                               reserved_ + mapping.reserved > kMostAddressSpace))
+        drop_oldest();
 }
 
 void MappingPool::set_limit(uint64_t bytes) noexcept {
     std::lock_guard lock(mutex_);
     limit_ = bytes;
-    make_room(0);
+    make_room({});
 }
 
 void MappingPool::clear() noexcept {
@@ -72,6 +93,8 @@ void MappingPool::clear() noexcept {
 
 void MappingPool::drop_oldest() noexcept {
     written_ -= spare_.front().written;
+    reserved_ -= spare_.front().reserved;
+    set_poisoned(spare_.front(), false);
     unmap(spare_.front());
     spare_.erase(spare_.begin());
 }

@@ -41,12 +41,13 @@ class MappingPool {
     void set_limit(uint64_t bytes) noexcept;
 
   private:
-    void make_room(uint64_t bytes) noexcept;
+    void make_room(const Mapping& mapping) noexcept;
     void drop_oldest() noexcept;
 
     std::mutex mutex_;
     std::vector<Mapping> spare_;  // the oldest first
     uint64_t written_ = 0;        // of all of them
+    uint64_t reserved_ = 0;       // address space of all of them
     uint64_t limit_ = 64u << 20;
 };
 
