@@ -6,6 +6,7 @@
 #include <cfloat>
 
 #include "wire/join_spec.h"
+#include "wire/message.h"
 #include "wire/stats.h"
 
 #include "pg/compat.h"
@@ -42,7 +43,6 @@ namespace {
 
 constexpr int kMaxMemoryMb = 1 << 26;  // 64 TB: what an address space holds with room to spare
 constexpr int kMinStagingMb = 32;
-constexpr int kMaxCpuThreads = 4096;
 constexpr int kMaxDeviceNumber = 1023;
 constexpr int kMinServerTimeoutMs = 100;
 constexpr int kMaxServerTimeoutMs = 3600 * 1000;

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <string>
 #include <string_view>
 
+#include "wire/message.h"
 #include "wire/stats.h"
 
 namespace gpujoin {
@@ -92,8 +94,9 @@ Status parse_option(std::string_view option, std::string_view value, Options* op
     if (option == "--device-memory") return parse_memory(option, value, &options->device_memory);
     if (option == "--device") return parse_devices(option, value, options);
     if (option == "--cpu-threads")
-        return parse_number(value, 4096, &options->cpu_threads) ? Status{}
-                                                                : bad_value(option, value, "0 to 4096");
+        return parse_number(value, kMaxCpuThreads, &options->cpu_threads)
+                   ? Status{}
+                   : bad_value(option, value, ("0 to " + std::to_string(kMaxCpuThreads)).c_str());
     return failure(Fault::Error, "22023", "unrecognized option \"%.*s\"", static_cast<int>(option.size()),
                    option.data());
 }

@@ -43,8 +43,8 @@
 //   FindKept (chunk, columns)      FoundKept: a handle for the session, and what proves the chunk; or none
 //   MakeKept (chunk, columns)      FoundKept: a handle to be filled; or none, when there is no room for more
 //   AppendKept (a block, rows)     Appended: the block is the client's again
-//   SealKept (map of the blocks)   FoundKept: the handle if all can find it now; or none, when it was given
-//   up RenewKept (chunk, map)      none; the chunk is proven anew, for these of its blocks
+//   SealKept (map of the blocks)   FoundKept: the handle if all can find it now; or none: it was given up
+//   RenewKept (chunk, map)         none; the chunk is proven anew, for these of its blocks
 //   ProbeKept (handle, conditions) Result ... Result (last = 1), as of a Probe of the rows that meet them
 //   BuildKept (handle, conditions) FoundKept: how many rows met them and were appended to the build side
 //   GetKept                        KeptTables (no session needed)
@@ -74,6 +74,7 @@ inline constexpr uint32_t kMessageMagic = 0x4e4a5047;  // "GPJN"
 inline constexpr uint16_t kProtocolVersion = 2;        // of the header up to its build
 inline constexpr uint32_t kMaxMessageBytes = 96u << 10;
 inline constexpr uint32_t kMaxDevices = 32;
+inline constexpr uint32_t kMaxCpuThreads = 4096;
 inline constexpr uint32_t kMaxOpenBytes = kMaxPackedFragmentBytes;
 
 enum class MessageType : uint16_t {
