@@ -1,9 +1,13 @@
 // See socket_place.h.
 #include "pg/socket_place.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <utime.h>
 
 extern "C" {
 #include "common/file_perm.h"
@@ -20,6 +24,7 @@ namespace {
 
 constexpr const char* kLastFolder = PG_STAT_TMP_DIR;
 constexpr const char* kLastPrefix = "pgsql_tmp_gpujoin.";
+constexpr time_t kTouchedEverySeconds = 600;
 
 // As PostgreSQL's own socket is named: nobody else's has such a name in a folder that it has locked.
 void prefix_beside_postgres(char* prefix, Size bytes) {
@@ -72,6 +77,13 @@ void name_socket(uint64 generation, char* name) {
     if (is_named) return;
     (void)MakePGDirectory(kLastFolder);  // it is there, unless a backup left it out
     name_in(kLastFolder, kLastPrefix, generation, name);
+}
+
+bool keep_socket(const char* name) {
+    struct stat status;
+    if (stat(name, &status) != 0) return errno != ENOENT;
+    if (status.st_mtime + kTouchedEverySeconds < time(nullptr)) utime(name, nullptr);
+    return true;
 }
 
 void remove_stale_sockets() {

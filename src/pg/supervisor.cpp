@@ -245,14 +245,28 @@ bool listen_to_server() {
     }
 }
 
+// Whether who has no connection yet can have one. A server without its socket is replaced when its joins are
+// over.
+bool is_reachable() {
+    static uint64 last_told;
+    if (facts.phase != ServerPhase::Ready || keep_socket(facts.socket_name)) return true;
+    if (last_told != facts.generation)
+        ereport(WARNING, (errmsg_internal("the socket of the gpujoin server (PID %d) is gone", server.pid),
+                          errdetail_internal("Nothing is at \"%s\" any more.", facts.socket_name),
+                          errhint("It is replaced when its joins have ended.")));
+    last_told = facts.generation;
+    return false;
+}
+
 // Counts a tick when one is due. False when the server has been silent for too long.
 bool keep_time() {
     bool leave_when_idle =
         facts.phase == ServerPhase::Ready && is_renewal_due(&renewal, server.pid, heartbeat.may_leave);
     if (ms_to_tick(&heartbeat) > 0) return true;
-    tick(&heartbeat, facts, leave_when_idle);
-    bool is_answering = was_heard(&heartbeat);
-    if (facts.phase == ServerPhase::Ready && (is_answering || is_doubtful(&heartbeat)))
+    bool is_lost = !is_reachable();
+    tick(&heartbeat, facts, leave_when_idle || is_lost);
+    bool is_answering = was_heard(&heartbeat) && !is_lost;
+    if (facts.phase == ServerPhase::Ready && (is_answering || is_lost || is_doubtful(&heartbeat)))
         publish_pulse(facts.generation, is_answering);
     if (!is_overdue(&heartbeat)) return true;
     condemn_server(

@@ -76,6 +76,21 @@ ok(wait_until_ready($node, $pid), 'and starts one');
 is(scalar(sockets($node)), 1, 'with no stale socket');
 eval { $backend->quit };
 
+# A socket that somebody has removed: joins that run go on, others are not planned, and then there is a new server.
+$pid = server_pid($node);
+my $running = $node->background_psql('postgres');
+$running->query_safe(q{SET gpujoin.force = on; BEGIN; DECLARE c CURSOR FOR SELECT a FROM generate_series(1, 300000) a JOIN generate_series(1, 300000) b ON a = b});
+is($running->query_safe('FETCH 1 FROM c') =~ /^\d+$/, 1, 'a join runs');
+unlink sockets($node);
+my $other = 'SET gpujoin.force = on; EXPLAIN (COSTS OFF) SELECT FROM generate_series(1, 10) a JOIN generate_series(1, 10) b ON a = b';
+ok(wait_until(sub { $node->safe_psql('postgres', $other) !~ /GPU Join/ }), 'without its socket a server is given no joins');
+is(server_pid($node), $pid, 'and stays while one runs');
+is($running->query_safe('MOVE ALL FROM c; SELECT 1'), '1', 'which goes on');
+$running->query_safe('COMMIT');
+ok(wait_until_ready($node, $pid), 'then it is replaced');
+is(scalar(sockets($node)), 1, 'by one with a socket');
+$running->quit;
+
 # A server that hangs does not hold up a shutdown for long.
 $pid = server_pid($node);
 kill 'STOP', $pid;
