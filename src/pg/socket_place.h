@@ -20,8 +20,8 @@ void name_socket(uint64 generation, char* name);
 // Whether it is still there. Who tidies folders up by the age of files leaves it there, as PostgreSQL's own.
 bool keep_socket(const char* name);
 
-// Removes those that servers of this cluster could not unlink, because they were killed; also in the data
-// directory, where version 0.1.0 had them.
+// Removes those that servers of this cluster, with the same port, could not unlink, because they were killed;
+// also in the data directory, where version 0.1.0 had them.
 void remove_stale_sockets();
 
 }  // namespace gpujoin

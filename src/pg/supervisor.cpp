@@ -245,17 +245,17 @@ bool listen_to_server() {
     }
 }
 
-// Whether who has no connection yet can have one. A server without its socket is replaced when its joins are
-// over.
-bool is_reachable() {
+// Says so once, of a server that is still there at the next tick. One that is about to end has removed its
+// socket itself, and answers no more.
+void tell_of_socket(bool is_lost, bool is_answering) {
     static uint64 last_told;
-    if (facts.phase != ServerPhase::Ready || keep_socket(facts.socket_name)) return true;
-    if (last_told != facts.generation)
-        ereport(WARNING, (errmsg_internal("the socket of the gpujoin server (PID %d) is gone", server.pid),
-                          errdetail_internal("Nothing is at \"%s\" any more.", facts.socket_name),
-                          errhint("It is replaced when its joins have ended.")));
+    static int lost_ticks;
+    lost_ticks = is_lost ? lost_ticks + 1 : 0;
+    if (lost_ticks < 2 || !is_answering || last_told == facts.generation) return;
     last_told = facts.generation;
-    return false;
+    ereport(WARNING, (errmsg_internal("the socket of the gpujoin server (PID %d) is gone", server.pid),
+                      errdetail_internal("Nothing is at \"%s\" any more.", facts.socket_name),
+                      errhint("It is replaced when its joins have ended.")));
 }
 
 // Counts a tick when one is due. False when the server has been silent for too long.
@@ -263,9 +263,12 @@ bool keep_time() {
     bool leave_when_idle =
         facts.phase == ServerPhase::Ready && is_renewal_due(&renewal, server.pid, heartbeat.may_leave);
     if (ms_to_tick(&heartbeat) > 0) return true;
-    bool is_lost = !is_reachable();
+    // Nobody new can connect: it is replaced when its joins have ended.
+    bool is_lost = facts.phase == ServerPhase::Ready && !keep_socket(facts.socket_name);
     tick(&heartbeat, facts, leave_when_idle || is_lost);
-    bool is_answering = was_heard(&heartbeat) && !is_lost;
+    bool is_answering = was_heard(&heartbeat);
+    tell_of_socket(is_lost, is_answering);
+    is_answering = is_answering && !is_lost;
     if (facts.phase == ServerPhase::Ready && (is_answering || is_lost || is_doubtful(&heartbeat)))
         publish_pulse(facts.generation, is_answering);
     if (!is_overdue(&heartbeat)) return true;

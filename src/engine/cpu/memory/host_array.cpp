@@ -34,17 +34,19 @@ bool at_any_cost(const Action& action) {
 
 Status HostArray::reserve(Ledger* ledger, uint64_t bytes, uint64_t spared) {
     const uint64_t most = round_up(std::max(bytes, kPage), kPage);
-    const uint64_t wanted = MappingPool::size_class(most);
-    mapping_ = mapping_pool().take(wanted);
-    if (!mapping_.start) {
-        if (!at_any_cost([&] { return (mapping_.start = map_address_space(wanted)) != nullptr; }))
-            return out_of_memory(bytes);
-        mapping_.reserved = wanted;
-    }
+    mapping_ = mapping_pool().take(MappingPool::size_class(most));
+    if (!mapping_.start && !map(MappingPool::size_class(most)) && !at_any_cost([&] { return map(most); }))
+        return out_of_memory(bytes);
     ledger_ = ledger;
     most_ = most;
     spared_ = spared;
     return {};
+}
+
+bool HostArray::map(uint64_t bytes) {
+    mapping_.start = map_address_space(bytes);
+    mapping_.reserved = mapping_.start ? bytes : 0;
+    return mapping_.start != nullptr;
 }
 
 Status HostArray::grow(uint64_t bytes) {

@@ -46,6 +46,7 @@ class HostArray {
 
   private:
     void swap(HostArray& other) noexcept;
+    bool map(uint64_t bytes);
     Status make_usable(uint64_t bytes);
     uint64_t charged(uint64_t size) const { return size > spared_ ? size - spared_ : 0; }
 

@@ -1,6 +1,8 @@
 // See mapping_pool.h.
 #include "engine/cpu/memory/mapping_pool.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <bit>
 #ifdef __SANITIZE_ADDRESS__
@@ -16,10 +18,16 @@ namespace {
 // Of one mapping. Larger arrays have so many huge pages (host_array.cpp) that the others do not matter.
 constexpr uint64_t kMost = 8 * kHugePage;
 constexpr size_t kMostMappings = 1024;
-constexpr uint64_t kMostAddressSpace = uint64_t{1} << 40;
 
 // Address space is not for ever doubled.
 constexpr uint64_t kLargestClass = 1u << 30;
+
+// Address space that is kept: where the process is limited, others need it, too.
+uint64_t most_address_space() {
+    rlimit limit{};
+    const bool is_limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    return std::min<uint64_t>(uint64_t{1} << 40, is_limited ? limit.rlim_cur / 8 : UINT64_MAX);
+}
 
 // For AddressSanitizer: whoever still has a pointer into an array that is gone must not use it.
 void set_poisoned([[maybe_unused]] const Mapping& mapping, [[maybe_unused]] bool is_poisoned) {
@@ -38,7 +46,7 @@ void unmap(const Mapping& mapping) {
     unmap_memory(mapping.start, mapping.usable);
 }
 
-MappingPool::MappingPool() {
+MappingPool::MappingPool() : most_reserved_(most_address_space()) {
     spare_.reserve(kMostMappings);
 }
 
@@ -62,7 +70,7 @@ Mapping MappingPool::take(uint64_t reserved) noexcept {
 void MappingPool::give(const Mapping& mapping) noexcept {
     std::unique_lock lock(mutex_);
     if (mapping.written == 0 || mapping.usable > kMost || mapping.written > limit_ ||
-        mapping.reserved > kMostAddressSpace) {
+        mapping.reserved > most_reserved_) {
         lock.unlock();
         unmap(mapping);
         return;
@@ -76,7 +84,7 @@ void MappingPool::give(const Mapping& mapping) noexcept {
 
 void MappingPool::make_room(const Mapping& mapping) noexcept {
     while (!spare_.empty() && (spare_.size() == kMostMappings || written_ + mapping.written > limit_ ||
-                               reserved_ + mapping.reserved > kMostAddressSpace))
+                               reserved_ + mapping.reserved > most_reserved_))
         drop_oldest();
 }
 

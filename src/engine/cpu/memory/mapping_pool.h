@@ -49,6 +49,7 @@ class MappingPool {
     uint64_t written_ = 0;        // of all of them
     uint64_t reserved_ = 0;       // address space of all of them
     uint64_t limit_ = 64u << 20;
+    const uint64_t most_reserved_;
 };
 
 // That of all joins.
