@@ -10,7 +10,6 @@
 #include <utime.h>
 
 extern "C" {
-#include "common/file_perm.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "pgstat.h"

@@ -34,8 +34,9 @@ bool at_any_cost(const Action& action) {
 
 Status HostArray::reserve(Ledger* ledger, uint64_t bytes, uint64_t spared) {
     const uint64_t most = round_up(std::max(bytes, kPage), kPage);
-    mapping_ = mapping_pool().take(MappingPool::size_class(most));
-    if (!mapping_.start && !map(MappingPool::size_class(most)) && !at_any_cost([&] { return map(most); }))
+    const uint64_t reserved = MappingPool::size_class(most);
+    mapping_ = mapping_pool().take(reserved);
+    if (!mapping_.start && !map(reserved) && !at_any_cost([&] { return map(most); }))
         return out_of_memory(bytes);
     ledger_ = ledger;
     most_ = most;
