@@ -83,3 +83,29 @@ SET parallel_leader_participation = off;
 SELECT DISTINCT * FROM figures('SELECT count(*) FROM a LEFT JOIN b USING (k)');
 DROP FUNCTION figures, joined;
 DROP TABLE a, b;
+
+-- Core's parallel hash joins take as many workers as the join of ours does that they make a hash table of, though the
+-- small table that is looked up in it would have had one.
+RESET ALL;
+CREATE TABLE wide AS SELECT i % 500 AS d, to_jsonb(i % 1000) AS j FROM generate_series(1, 200000) AS i;
+CREATE TABLE few AS SELECT i AS d FROM generate_series(1, 3) AS i;
+CREATE TABLE narrow AS SELECT to_jsonb(i) AS j, i AS v FROM generate_series(1, 1000) AS i;
+ALTER TABLE wide SET (parallel_workers = 4);
+ALTER TABLE narrow SET (parallel_workers = 1);
+ANALYZE wide, few, narrow;
+SET max_parallel_workers_per_gather = 4;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = '1MB';
+SET gpujoin.aggregate = off;
+SET gpujoin.startup_cost = 40;
+SET gpujoin.build_cost = 0.001;
+SET gpujoin.probe_cost = 0.0005;
+SET gpujoin.match_cost = 0.0005;
+SET gpujoin.transfer_cost = 0;
+EXPLAIN (COSTS OFF) SELECT count(*), sum(v) FROM wide JOIN few USING (d) JOIN narrow USING (j);
+SELECT count(*), sum(v) FROM wide JOIN few USING (d) JOIN narrow USING (j);
+SET gpujoin.enabled = off;
+SELECT count(*), sum(v) FROM wide JOIN few USING (d) JOIN narrow USING (j);
+RESET ALL;
+DROP TABLE wide, few, narrow;

@@ -28,6 +28,7 @@
 #include "pg/planner/rivals.h"
 #include "pg/planner/row_identity.h"
 #include "pg/planner/search_bounds.h"
+#include "pg/planner/shared_hashes.h"
 #include "pg/server_state.h"
 #include "pg/settings.h"
 
@@ -394,6 +395,7 @@ void add_roughly(const JoinPair& pair, JoinPathExtraData* extra) {
     const SearchMode mode = search_mode(pair.root);
     if (mode == SearchMode::Rough) propose_gpu_joins(pair, extra, nullptr);
     if (mode != SearchMode::Geqo) replace_blind_loops(pair);
+    widen_shared_hashes(pair.joinrel);
     if (mode == SearchMode::Core) note_found(pair);
 }
 
@@ -415,6 +417,7 @@ void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel,
         set_rivals_aside(root, joinrel);
         replace_blind_loops(root, joinrel);
     }
+    widen_shared_hashes(joinrel);
     if (!is_asked) return;
     verdict.is_beaten_by_lookups = are_readers_aside(joinrel);
     record_join(root, joinrel, verdict);
