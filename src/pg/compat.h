@@ -165,6 +165,15 @@ inline bool prunes_partitions(const Plan* plan) {
 #endif
 }
 
+// Has the statement started with all partitions that its nodes name. (Before 18 the nodes that leave some out
+// do so themselves.)
+inline void prune_nothing([[maybe_unused]] PlannedStmt* statement) {
+#if PG_VERSION_NUM >= 180000
+    statement->partPruneInfos = NIL;
+    statement->unprunableRelids = bms_add_range(nullptr, 1, list_length(statement->rtable));
+#endif
+}
+
 // How many nodes of a plan are of a kind that is switched off; up to 17 they have a cost instead.
 inline int disabled_nodes([[maybe_unused]] const Plan* plan) {
 #if PG_VERSION_NUM >= 180000

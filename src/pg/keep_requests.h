@@ -79,7 +79,6 @@ struct TableSet {
 struct AskingScans {
     bool asks_for_all;  // whatever is known to be kept
     bool may_ask;       // else they only tell
-    bool is_refused;    // one of them at least
     TableSet lacking;
 };
 extern AskingScans* asking_scans;  // nullptr: scans are to run

@@ -112,7 +112,7 @@ unlike($node->safe_psql('postgres', "SELECT string_agg(reason, '; ') FROM gpujoi
 is($node->safe_psql('postgres', "BEGIN READ ONLY; SET gpujoin.encode_cost = 1; SELECT '1'; EXPLAIN (COSTS OFF) SELECT x.* FROM ($days) AS x JOIN LATERAL (SELECT * FROM ten FOR UPDATE) AS t ON true; COMMIT") =~ /^1$/m, 1,
 	'plans that lock rows are shown in transactions that may not');
 
-# A statement that cannot be asked for is run by that plan, and its scans ask.
+# So are the parts that read tables of statements that do more, and queries of queries.
 $node->safe_psql('postgres', 'SELECT gpujoin_forget(); CREATE TABLE target (k integer, c bigint, s bigint)');
 ok( wait_until(
 		sub {
@@ -120,6 +120,21 @@ ok( wait_until(
 			return kept_chunks('postgres', 'visit') eq '2';
 		}),
 	'so is what an INSERT reads');
+is($node->safe_psql('postgres', "SELECT '1', sum(c), sum(s) FROM target"), $rows, 'whose rows are right');
+$in_vain = 0;
+for my $statement ("SELECT * FROM ($query) AS q", "SELECT * FROM ($query) AS q JOIN (SELECT * FROM ten FOR UPDATE) AS t ON true",
+	"UPDATE target SET c = q.c, s = q.s FROM ($query) AS q WHERE q.k = target.k")
+{
+	$node->safe_psql('postgres', 'SELECT gpujoin_forget()');
+	ok( wait_until(
+			sub {
+				my $plan = dear("EXPLAIN (ANALYZE) $statement");
+				$in_vain++ if $plan =~ /GPU/ and $plan !~ $all;
+				return $plan =~ $all;
+			}),
+		"so is what is read by $statement");
+}
+is($in_vain, 0, 'and none runs as if it were kept before it is');
 is($node->safe_psql('postgres', "SELECT '1', sum(c), sum(s) FROM target"), $rows, 'whose rows are right');
 
 # Of a table that another query wants other columns of all narrow ones are kept, if they take less than half of the memory.

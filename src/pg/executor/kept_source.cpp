@@ -376,7 +376,7 @@ void answer(AskingScans* asking, const KeptSource* source, const ChunkKey& table
         if (source && are_forms_kept(table, wanted_columns(source))) return;
         asking->lacking.add(table);
     }
-    if (source && asking->may_ask && !ask_keeper(source)) asking->is_refused = true;
+    if (source && asking->may_ask) ask_keeper(source);
 }
 
 }  // namespace

@@ -14,15 +14,16 @@ extern "C" {
 
 namespace gpujoin {
 
-// Whether queries can be asked for so: where others than tables come to know of plans that are started, none.
+// Whether it can be asked for what a query reads, as far as that is known before it is planned.
 bool may_ask_for(const Query* query);
 
-// Each scan asks for its columns in the form in which the plan's nodes want them. False where not all could
-// be asked for.
-bool ask_keeper_for(PlannedStmt* statement, const char* text, ParamListInfo parameters);
+// Each scan asks for its columns in the form in which the plan's nodes want them. Nothing is asked for where
+// the plan cannot be started.
+void ask_keeper_for(const PlannedStmt* statement, const char* text, ParamListInfo parameters);
 
 // The tables of which scans want what is not known to be kept, which the keeper is asked for if it may be.
 // None where the plan cannot be started.
-TableSet lacking_tables(PlannedStmt* statement, const char* text, ParamListInfo parameters, bool may_ask);
+TableSet lacking_tables(const PlannedStmt* statement, const char* text, ParamListInfo parameters,
+                        bool may_ask);
 
 }  // namespace gpujoin

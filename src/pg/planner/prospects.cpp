@@ -174,7 +174,10 @@ void look_at(PlannerInfo* root, Prospect* prospect) {
                        !planned->is_only_explained);
     note_query(prospect, has_more);
     if (prospect->advice != KeptAdvice::Pretend || planned->is_only_explained) return;
-    planned->is_asked |= planned->may_be_asked && call_keeper();
+    if (planned->may_be_asked) {
+        call_keeper();
+        planned->is_asked = true;
+    }
     for (int i = -1; (i = bms_next_member(prospect->tables, i)) >= 0;)
         want_kept(root, root->simple_rel_array[i]);
 }
@@ -272,15 +275,15 @@ Planned plan_without(const TableSet& lacking, Query* query, const char* text, in
     return made;
 }
 
-// Where the keeper can be asked, a plan that was made as if all were kept tells what to ask for, and another
-// one is run; else it is run itself. So does a plan that counts on what turns out not to be kept. The planner
-// leaves nothing of the query that it was given.
+// A plan that was made as if all were kept tells what to ask the keeper for, and another one is run: it may
+// take many times as long as core's. Only where scans keep what they read it is run itself. So does a plan
+// that counts on what turns out not to be kept. The planner leaves nothing of the query that it was given.
 Planned plan_that_may_keep(Query* query, const char* text, int options, ParamListInfo parameters) {
     Queries begun = {};
     begun.is_only_explained = !planned && is_next_only_explained;
     begun.is_generic = !parameters && has_external_param(reinterpret_cast<Node*>(query), nullptr);
-    begun.may_pretend = true;
     const bool may_be_started = setting_keep_in_background && !IsParallelWorker() && may_ask_for(query);
+    begun.may_pretend = may_be_started || !setting_keep_in_background;
     begun.has_keeper = may_be_started;
     begun.may_be_asked = may_be_started && !begun.is_only_explained && !begun.is_generic;
     TableSet lacking = {};
@@ -290,7 +293,7 @@ Planned plan_that_may_keep(Query* query, const char* text, int options, ParamLis
         Planned made = plan_without(lacking, query, text, options, parameters, begun);
         bool is_last = !copy;
         if (!is_last && made.queries.is_asked) {
-            is_last = !ask_keeper_for(made.statement, text, parameters);
+            ask_keeper_for(made.statement, text, parameters);
         } else if (!is_last) {
             const TableSet more = find_lacking(made.statement, text, parameters, made.queries);
             std::for_each_n(more.tables, more.count, [&](const ChunkKey& table) { lacking.add(table); });
