@@ -271,6 +271,13 @@ KeepRequest* take_keep_request(Oid database, uint64* batch) {
     return first ? &taken : nullptr;
 }
 
+bool is_keep_requested(Oid database) {
+    LWLockAcquire(lock, LW_SHARED);
+    const bool is_requested = find_waiting(database) != nullptr;
+    LWLockRelease(lock);
+    return is_requested;
+}
+
 bool leave_keepers(Oid database) {
     LWLockAcquire(lock, LW_EXCLUSIVE);
     const bool leaves = !find_waiting(database);

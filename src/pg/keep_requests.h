@@ -92,6 +92,7 @@ void enter_keepers(Oid database);
 // The next request of its database; nullptr: there is none. A copy, until the next is taken.
 // batch: the same for those of a plan.
 KeepRequest* take_keep_request(Oid database, uint64* batch);
+bool is_keep_requested(Oid database);
 // False where there is a request.
 bool leave_keepers(Oid database);
 // The one that was taken last.

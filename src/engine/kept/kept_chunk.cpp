@@ -32,9 +32,24 @@ Status malformed_chunk() {
         .with_detail("Its blocks do not follow those before, or have other numbers of rows.");
 }
 
-void set_bits(uint8_t* bits, uint64_t first, uint64_t count) {
-    for (uint64_t row = first; row < first + count; row++)
-        bits[row >> 3] |= static_cast<uint8_t>(1u << (row & 7));
+uint8_t lowest_bits(uint64_t count) {
+    return static_cast<uint8_t>(count < 8 ? (1u << count) - 1 : 0xFF);
+}
+
+// Sets those from the first one on that are set in eight more. All that follow are zero.
+void add_byte(uint8_t* bits, uint64_t first, uint8_t more) {
+    const uint64_t shift = first & 7;
+    bits[first >> 3] |= static_cast<uint8_t>(more << shift);
+    const auto rest = static_cast<uint8_t>(shift == 0 ? 0 : more >> (8 - shift));
+    if (rest != 0) bits[(first >> 3) + 1] = rest;
+}
+
+// more: nullptr for bits that are all set.
+void add_bits(uint8_t* bits, uint64_t first, const uint8_t* more, uint64_t count) {
+    for (uint64_t bit = 0; bit < count; bit += 8) {
+        const uint8_t byte = more ? more[bit >> 3] : 0xFF;
+        add_byte(bits, first + bit, byte & lowest_bits(count - bit));
+    }
 }
 
 }  // namespace
@@ -130,14 +145,8 @@ bool KeptChunk::append_validity(KeptValues& values, const uint8_t* bits, uint64_
     const bool is_first = values.validity.bytes() == 0;
     if (!values.validity.resize(validity_bytes(before + rows))) return false;
     auto* validity = reinterpret_cast<uint8_t*>(values.validity.data());
-    if (is_first) set_bits(validity, 0, before);
-    if (!bits) {
-        set_bits(validity, before, rows);
-        return true;
-    }
-    for (uint64_t row = 0; row < rows; row++)
-        if (bits[row >> 3] >> (row & 7) & 1)
-            validity[(before + row) >> 3] |= static_cast<uint8_t>(1u << ((before + row) & 7));
+    if (is_first) add_bits(validity, 0, nullptr, before);
+    add_bits(validity, before, bits, rows);
     return true;
 }
 

@@ -4,7 +4,7 @@
 #include "pg/allocate.h"
 #include "pg/client/inquiry.h"
 #include "pg/executor/kept_columns.h"
-#include "pg/executor/requested_columns.h"
+#include "pg/executor/kept_proof.h"
 #include "pg/kept_tables.h"
 
 extern "C" {
@@ -48,7 +48,6 @@ bool is_kept(const ChunkKey& files, Relation relation, const KeptForm* form) {
     return are_forms_kept(files, {column.columns, 1});
 }
 
-// What is asked for may be the same: nothing is kept twice.
 void add_column(KeepRequest* request, Relation relation, const KeptForm* form) {
     WantedColumn wanted = {};
     wanted.attribute = form->attribute;
@@ -68,24 +67,21 @@ double room_for_anticipated(const ChunkKey& files) {
     return Max(static_cast<double>(kept->limit) / kShareOfMemory - static_cast<double>(kept->used), 0);
 }
 
-void anticipate_columns(KeepRequest* request, Relation relation, double room) {
-    KeptColumns asked;
-    if (!find_requested(request, relation, &asked) ||
-        are_forms_kept(request->files, {asked.columns, static_cast<size_t>(asked.count)}))
-        return;
+KeepRequest* anticipate_columns(Relation relation, const ChunkKey& files, double room) {
+    if (chunk_key(relation, 0) != files) return nullptr;
+    KeepRequest* request = make_keep_request(relation, files);
     const double rows = expected_rows(relation, RelationGetNumberOfBlocks(relation));
-    for (int i = 0; i < asked.count; i++) room -= bytes_of(relation, &asked.forms[i], rows);
     TupleDesc desc = RelationGetDescr(relation);
     for (int i = 0; i < desc->natts && request->count < kMostColumns; i++) {
         Form_pg_attribute attribute = TupleDescAttr(desc, i);
         KeptForm form;
         if (attribute->attisdropped || !natural_form(attribute, &form)) continue;
         const double bytes = bytes_of(relation, &form, rows);
-        if (!is_narrow(attribute, &form) || bytes > room || is_kept(request->files, relation, &form))
-            continue;
+        if (!is_narrow(attribute, &form) || bytes > room || is_kept(files, relation, &form)) continue;
         room -= bytes;
         add_column(request, relation, &form);
     }
+    return request->count > 0 ? request : nullptr;
 }
 
 }  // namespace gpujoin

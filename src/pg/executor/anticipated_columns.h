@@ -11,9 +11,8 @@ namespace gpujoin {
 // what it does. 0 where it keeps nothing of the table's files. Asks the server.
 double room_for_anticipated(const ChunkKey& files);
 
-// Adds to a request for columns of the table (relation) that are not kept so far the narrow ones of all
-// others, in the forms that groups and conditions ask for, until it has 32 columns. There is room for so many
-// bytes, of which what is asked for takes its part first.
-void anticipate_columns(KeepRequest* request, Relation relation, double room);
+// Those of the table's columns, of these files, that are narrow and not kept so far, in the forms that groups
+// and conditions ask for: up to 32, of so many bytes. In the current memory context; nullptr: there are none.
+KeepRequest* anticipate_columns(Relation relation, const ChunkKey& files, double room);
 
 }  // namespace gpujoin

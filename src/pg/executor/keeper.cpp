@@ -219,23 +219,54 @@ bool is_noted(const ChunkKey& table) {
     return false;
 }
 
-// The server is asked before the table is locked.
-void anticipate(KeepRequest* request) {
+// Columns of a table that nobody has asked for, to be kept when nobody asks.
+struct Anticipated {
+    Oid table;
+    ChunkKey files;
+};
+List* anticipated = NIL;  // of Anticipated
+
+// Whether another query has asked for columns of the table before.
+bool is_to_be_anticipated(const KeepRequest* request) {
+    if (request->is_kept != 0 || is_noted(request->files)) return false;
+    StartTransactionCommand();
+    const bool has_room = room_for_anticipated(request->files) > 0;
+    CommitTransactionCommand();
+    return has_room;
+}
+
+void anticipate(const KeepRequest* request) {
+    MemoryContext before = MemoryContextSwitchTo(TopMemoryContext);
+    auto* more = zeroed<Anticipated>();
+    *more = {request->table, request->files};
+    anticipated = lappend(anticipated, more);
+    MemoryContextSwitchTo(before);
+}
+
+// nullptr: nothing. The server is asked before the table is locked.
+KeepRequest* request_anticipated(const Anticipated* more) {
     SetCurrentStatementStartTimestamp();
     StartTransactionCommand();
-    const double room = room_for_anticipated(request->files);
-    Relation relation = room > 0 ? open_table(request->table) : nullptr;
-    if (relation) {
-        anticipate_columns(request, relation, room);
+    KeepRequest* request = nullptr;
+    const double room = room_for_anticipated(more->files);
+    if (Relation relation = room > 0 ? open_table(more->table) : nullptr) {
+        if (const KeepRequest* made = anticipate_columns(relation, more->files, room)) {
+            request = static_cast<KeepRequest*>(MemoryContextAlloc(TopMemoryContext, sizeof *made));
+            *request = *made;
+        }
         relation_close(relation, NoLock);
     }
     CommitTransactionCommand();
+    return request;
 }
 
-bool keep(KeepRequest* request) {
-    if (request->is_kept == 0 && !is_noted(request->files)) anticipate(request);
+// may_wait: until nobody asks for anything else.
+bool keep_columns(KeepRequest* request, bool may_wait) {
     Keeping keeping = {};
-    while (keep_some(request, &keeping)) CHECK_FOR_INTERRUPTS();
+    while (keep_some(request, &keeping)) {
+        CHECK_FOR_INTERRUPTS();
+        if (may_wait && is_keep_requested(request->database)) give_up_chunks();
+    }
     if (!keeping.is_shared) return false;
     SharedKeeping shared = shared_keeping();
     for (; !shared.is_over; shared = shared_keeping()) wait_a_little();
@@ -245,6 +276,28 @@ bool keep(KeepRequest* request) {
     else
         note_kept(keeping, shared.kept);
     return !shared.has_failed;
+}
+
+bool keep(KeepRequest* request) {
+    const bool has_more = is_to_be_anticipated(request);
+    const bool is_kept = keep_columns(request, false);
+    if (is_kept && has_more) anticipate(request);
+    return is_kept;
+}
+
+// False: there is nothing to be done. What gives way to a request goes on after it, with chunks that are
+// there.
+bool keep_anticipated(Oid database) {
+    if (anticipated == NIL || is_keep_requested(database)) return false;
+    auto* more = static_cast<Anticipated*>(linitial(anticipated));
+    KeepRequest* request = request_anticipated(more);
+    const bool is_over = !request || keep_columns(request, true) || !is_keep_requested(database);
+    if (request) pfree(request);
+    end_batch();
+    if (!is_over) return true;
+    anticipated = list_delete_first(anticipated);
+    pfree(more);
+    return true;
 }
 
 void keep_next(KeepRequest* request, uint64 batch) {
@@ -263,7 +316,10 @@ void keep_what_is_asked(Oid database) {
             keep_next(request, batch);
             idle_ms = 0;
         }
-        if (idle_ms >= kBatchMs) end_batch();
+        if (idle_ms >= kBatchMs) {
+            end_batch();
+            if (keep_anticipated(database)) idle_ms = 0;
+        }
         wait_a_little();
     }
 }
