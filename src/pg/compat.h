@@ -154,26 +154,6 @@ inline bool has_virtual_columns([[maybe_unused]] Oid relation) {
 #endif
 }
 
-// Whether a node leaves partitions out when it is started, or while it runs.
-inline bool prunes_partitions(const Plan* plan) {
-#if PG_VERSION_NUM >= 180000
-    if (IsA(plan, Append)) return reinterpret_cast<const Append*>(plan)->part_prune_index >= 0;
-    return IsA(plan, MergeAppend) && reinterpret_cast<const MergeAppend*>(plan)->part_prune_index >= 0;
-#else
-    if (IsA(plan, Append)) return reinterpret_cast<const Append*>(plan)->part_prune_info != nullptr;
-    return IsA(plan, MergeAppend) && reinterpret_cast<const MergeAppend*>(plan)->part_prune_info != nullptr;
-#endif
-}
-
-// Has the statement started with all partitions that its nodes name. (Before 18 the nodes that leave some out
-// do so themselves.)
-inline void prune_nothing([[maybe_unused]] PlannedStmt* statement) {
-#if PG_VERSION_NUM >= 180000
-    statement->partPruneInfos = NIL;
-    statement->unprunableRelids = bms_add_range(nullptr, 1, list_length(statement->rtable));
-#endif
-}
-
 // How many nodes of a plan are of a kind that is switched off; up to 17 they have a cost instead.
 inline int disabled_nodes([[maybe_unused]] const Plan* plan) {
 #if PG_VERSION_NUM >= 180000

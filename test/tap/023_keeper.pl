@@ -107,6 +107,16 @@ ok( wait_until(
 	'until they are kept');
 is("$in_vain $different", '0 0', 'and no plan reads them as if they were');
 
+# EXPLAIN shows what would be run.
+$node->safe_psql('postgres', 'SELECT gpujoin_forget()');
+for my $run (1 .. 6)
+{
+	my $shown = dear("EXPLAIN (COSTS OFF) $months") =~ /GPU/;
+	$in_vain++ if $shown and dear("EXPLAIN (ANALYZE) $months") !~ /GPU/;
+}
+is($in_vain, 0, 'no plan is shown that is not run');
+ok(wait_until(sub { dear("EXPLAIN (ANALYZE) $months") =~ $all }), 'which does not stand in the way of keeping');
+
 unlike($node->safe_psql('postgres', "SELECT string_agg(reason, '; ') FROM gpujoin_why('SELECT a.i FROM visit AS a JOIN visit AS b ON a.i <> b.i')"), qr/has not asked/,
 	'a query that may be planned anew is explained');
 is($node->safe_psql('postgres', "BEGIN READ ONLY; SET gpujoin.encode_cost = 1; SELECT '1'; EXPLAIN (COSTS OFF) SELECT x.* FROM ($days) AS x JOIN LATERAL (SELECT * FROM ten FOR UPDATE) AS t ON true; COMMIT") =~ /^1$/m, 1,
@@ -122,8 +132,13 @@ ok( wait_until(
 	'so is what an INSERT reads');
 is($node->safe_psql('postgres', "SELECT '1', sum(c), sum(s) FROM target"), $rows, 'whose rows are right');
 $in_vain = 0;
-for my $statement ("SELECT * FROM ($query) AS q", "SELECT * FROM ($query) AS q JOIN (SELECT * FROM ten FOR UPDATE) AS t ON true",
-	"UPDATE target SET c = q.c, s = q.s FROM ($query) AS q WHERE q.k = target.k")
+make_table('postgres', 'held', 900000);
+$node->safe_psql('postgres', 'CREATE INDEX ON held (k)');
+my $held = $query =~ s/visit/held/r;
+$node->safe_psql('postgres', 'CREATE TABLE spare AS TABLE target; CREATE MATERIALIZED VIEW unpopulated AS SELECT m FROM ten WITH NO DATA');
+for my $statement ("WITH w AS (UPDATE spare SET c = c RETURNING k) SELECT * FROM ($held) AS q JOIN w USING (k)", "INSERT INTO spare VALUES (1, (SELECT max(s) FROM ($held) AS q))",
+	"SELECT * FROM ($held) AS q", "SELECT * FROM ($held) AS q JOIN (SELECT * FROM ten FOR UPDATE) AS t ON true",
+	"UPDATE target SET c = q.c, s = q.s FROM ($held) AS q WHERE q.k = target.k")
 {
 	$node->safe_psql('postgres', 'SELECT gpujoin_forget()');
 	ok( wait_until(
@@ -135,6 +150,11 @@ for my $statement ("SELECT * FROM ($query) AS q", "SELECT * FROM ($query) AS q J
 		"so is what is read by $statement");
 }
 is($in_vain, 0, 'and none runs as if it were kept before it is');
+like(dear("EXPLAIN SELECT * FROM ($held) AS q JOIN unpopulated ON m = q.k"), qr/GPU/, 'what cannot be run is explained');
+is(dear("PREPARE p AS SELECT * FROM ($held) AS q JOIN unpopulated ON m = q.k; CREATE TABLE no_rows AS EXECUTE p WITH NO DATA; SELECT count(*) FROM no_rows"), '0',
+	'or makes a table without rows');
+like(dear("SET constraint_exclusion = on; BEGIN READ ONLY; EXPLAIN SELECT q.* FROM ($held) AS q LEFT JOIN (SELECT * FROM ten FOR UPDATE) AS t ON t.m < 1 AND t.m > 2; COMMIT"),
+	qr/GPU/, 'or in a transaction that may only read');
 is($node->safe_psql('postgres', "SELECT '1', sum(c), sum(s) FROM target"), $rows, 'whose rows are right');
 
 # Of a table that another query wants other columns of all narrow ones are kept, if they take less than half of the memory.

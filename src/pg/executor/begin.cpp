@@ -275,7 +275,7 @@ void begin_node(CustomScanState* node, EState* estate, int eflags) {
         tested = list_concat(tested, init_tests(state, &state->stages[i]));
     if (!state->plan.groups) find_emitted(state, tested);
     probe->carries = carries(state);
-    if (eflags & EXEC_FLAG_EXPLAIN_ONLY) return;
+    if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) && !asking_scans) return;
     probe->keeps = !probe->carries && !state->plan.groups;
     if (probe->keeps) keep_probe_columns(state);
     build_fragment(state);

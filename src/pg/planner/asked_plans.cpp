@@ -26,29 +26,27 @@ bool is_ours(const Plan* plan) {
     return methods == &scan_methods || methods == &group_methods || methods == &complete_groups_methods;
 }
 
-// A trigger's transition tables are known to what it runs alone.
+// A trigger's transition tables are known to what it runs alone. Of other extensions' nodes nobody knows what
+// they do when they are started.
 bool is_of_others(const Plan* plan) {
-    return IsA(plan, ForeignScan) || IsA(plan, ModifyTable) || IsA(plan, LockRows) ||
-           IsA(plan, NamedTuplestoreScan) || prunes_partitions(plan) ||
-           (IsA(plan, CustomScan) && !is_ours(plan));
+    return IsA(plan, NamedTuplestoreScan) || (IsA(plan, CustomScan) && !is_ours(plan));
 }
 
-bool reads_tables_alone(const Plan* plan) {
+bool may_be_started(const Plan* plan) {
     if (!plan) return true;
     check_stack_depth();
     if (is_of_others(plan)) return false;
     ListCell* cell;
     foreach (cell, children_of(plan))
-        if (!reads_tables_alone(static_cast<const Plan*>(lfirst(cell)))) return false;
+        if (!may_be_started(static_cast<const Plan*>(lfirst(cell)))) return false;
     return true;
 }
 
-// Its parts are started with all of its subplans.
-bool may_be_started(const PlannedStmt* statement) {
-    if (!ActiveSnapshotSet() || !may_read_tables_of(statement)) return false;
+// Parts of a plan are started with all of its subplans.
+bool may_start_subplans(const PlannedStmt* statement) {
     ListCell* cell;
     foreach (cell, statement->subplans)
-        if (!reads_tables_alone(static_cast<const Plan*>(lfirst(cell)))) return false;
+        if (!may_be_started(static_cast<const Plan*>(lfirst(cell)))) return false;
     return true;
 }
 
@@ -59,58 +57,70 @@ struct Asking {
     AskingScans scans;
 };
 
-// As a query that reads alone.
+// As for EXPLAIN: nothing but nodes of ours takes it for more, and what is written to stays as it is.
 void start(Asking* asking, Plan* plan) {
     PlannedStmt part = *asking->statement;
     part.commandType = CMD_SELECT;
     part.hasReturning = false;
-    part.resultRelations = part.rowMarks = NIL;
+    part.resultRelations = NIL;
     part.jitFlags = 0;
     part.planTree = plan;
-    prune_nothing(&part);
     QueryDesc* query = CreateQueryDesc(&part, asking->text, GetActiveSnapshot(), InvalidSnapshot,
                                        None_Receiver, asking->parameters, nullptr, 0);
     AskingScans* const before = begin_asking(&asking->scans);
     PG_TRY();
-    { standard_ExecutorStart(query, 0); }
+    { standard_ExecutorStart(query, EXEC_FLAG_EXPLAIN_ONLY); }
     PG_FINALLY();
     { asking_scans = before; }
     PG_END_TRY();
-    standard_ExecutorFinish(query);
     standard_ExecutorEnd(query);
     FreeQueryDesc(query);
 }
 
-// Nodes of ours that read nothing but tables, below what does more.
+// Nodes of ours below those of others.
 void start_parts(Asking* asking, Plan* plan) {
     if (!plan) return;
     check_stack_depth();
-    if (is_ours(plan) && reads_tables_alone(plan)) return start(asking, plan);
+    if (is_ours(plan) && may_be_started(plan)) return start(asking, plan);
     ListCell* cell;
     foreach (cell, children_of(plan)) start_parts(asking, static_cast<Plan*>(lfirst(cell)));
 }
 
-// Statements that lock rows or write may be shown by EXPLAIN in read-only transactions.
-void start(Asking* asking) {
+// False where not all of it may be.
+bool start(Asking* asking) {
     const PlannedStmt* statement = asking->statement;
-    if (!may_be_started(statement)) return;
-    if (reads_tables_alone(statement->planTree))
-        start(asking, statement->planTree);
-    else if (!XactReadOnly)
-        start_parts(asking, statement->planTree);
+    if (!ActiveSnapshotSet() || !may_read_tables_of(statement) || !may_start_subplans(statement))
+        return false;
+    Plan* top = statement->planTree;
+    if (IsA(top, ModifyTable)) top = outerPlan(top);
+    const bool is_whole = may_be_started(top);
+    if (is_whole)
+        start(asking, top);
+    else
+        start_parts(asking, top);
+    return is_whole;
 }
 
 // What is started is not run, which other extensions' hooks for permissions would take it to be.
-AskingScans ask(const PlannedStmt* statement, const char* text, ParamListInfo parameters,
-                const AskingScans& scans) {
-    Asking asking = {statement, text, parameters, scans};
+bool ask(Asking* asking) {
     const ExecutorCheckPerms_hook_type hook = std::exchange(ExecutorCheckPerms_hook, nullptr);
+    bool is_whole = false;
     PG_TRY();
-    { start(&asking); }
+    { is_whole = start(asking); }
     PG_FINALLY();
     { ExecutorCheckPerms_hook = hook; }
     PG_END_TRY();
-    return asking.scans;
+    return is_whole;
+}
+
+// A statement that may be planned again costs more to plan: not one that looks up a row of a table or a view.
+bool may_read_much(const Query* query) {
+    if (query->hasAggs || query->groupClause || query->hasSubLinks || query->cteList != NIL ||
+        list_length(query->rtable) > 1)
+        return true;
+    if (query->rtable == NIL) return false;
+    const auto* only = linitial_node(RangeTblEntry, query->rtable);
+    return only->rtekind == RTE_SUBQUERY && may_read_much(only->subquery);
 }
 
 bool has_subquery(const Query* query) {
@@ -120,12 +130,6 @@ bool has_subquery(const Query* query) {
     return false;
 }
 
-// A statement that is read again costs more to plan: not one that looks up a row of a table.
-bool may_read_much(const Query* query) {
-    return query->hasAggs || query->groupClause || query->hasSubLinks || query->cteList != NIL ||
-           list_length(query->rtable) > 1 || has_subquery(query);
-}
-
 }  // namespace
 
 bool may_ask_for(const Query* query) {
@@ -133,23 +137,25 @@ bool may_ask_for(const Query* query) {
         case CMD_SELECT:
             return may_read_much(query);
         case CMD_INSERT:  // rows that are written out may be many
-            return has_subquery(query);
+            return query->hasSubLinks || has_subquery(query);
         default:
-            return list_length(query->rtable) > 1 || query->hasSubLinks;
+            return query->hasSubLinks || list_length(query->rtable) > 1;
     }
 }
 
 void ask_keeper_for(const PlannedStmt* statement, const char* text, ParamListInfo parameters) {
-    AskingScans scans = {};
-    scans.asks_for_all = scans.may_ask = true;
-    ask(statement, text, parameters, scans);
+    Asking asking = {statement, text, parameters, {}};
+    asking.scans.asks_for_all = asking.scans.may_ask = true;
+    ask(&asking);
 }
 
-TableSet lacking_tables(const PlannedStmt* statement, const char* text, ParamListInfo parameters,
-                        bool may_ask) {
-    AskingScans scans = {};
-    scans.may_ask = may_ask;
-    return ask(statement, text, parameters, scans).lacking;
+bool find_lacking_tables(const PlannedStmt* statement, const char* text, ParamListInfo parameters,
+                         bool may_ask, TableSet* lacking) {
+    Asking asking = {statement, text, parameters, {}};
+    asking.scans.may_ask = may_ask;
+    const bool are_all_known = ask(&asking);
+    *lacking = asking.scans.lacking;
+    return are_all_known;
 }
 
 }  // namespace gpujoin

@@ -21,9 +21,9 @@ bool may_ask_for(const Query* query);
 // the plan cannot be started.
 void ask_keeper_for(const PlannedStmt* statement, const char* text, ParamListInfo parameters);
 
-// The tables of which scans want what is not known to be kept, which the keeper is asked for if it may be.
-// None where the plan cannot be started.
-TableSet lacking_tables(const PlannedStmt* statement, const char* text, ParamListInfo parameters,
-                        bool may_ask);
+// Finds the tables of which scans want what is not known to be kept, which the keeper is asked for if it may
+// be. False where parts of the plan cannot be started, whose tables are not looked at.
+bool find_lacking_tables(const PlannedStmt* statement, const char* text, ParamListInfo parameters,
+                         bool may_ask, TableSet* lacking);
 
 }  // namespace gpujoin

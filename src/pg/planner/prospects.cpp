@@ -74,6 +74,7 @@ struct Queries {
     bool may_be_asked;  // for what the plan would use if it were kept
     bool is_asked;      // the plan serves that alone
     TableSet counted;   // tables that are counted on to be kept
+    bool is_confirmed;  // they are, in the forms that the plan wants
     int count;
     KeptRun run[kMostQueries];
 };
@@ -174,10 +175,7 @@ void look_at(PlannerInfo* root, Prospect* prospect) {
                        !planned->is_only_explained);
     note_query(prospect, has_more);
     if (prospect->advice != KeptAdvice::Pretend || planned->is_only_explained) return;
-    if (planned->may_be_asked) {
-        call_keeper();
-        planned->is_asked = true;
-    }
+    planned->is_asked |= planned->may_be_asked;
     for (int i = -1; (i = bms_next_member(prospect->tables, i)) >= 0;)
         want_kept(root, root->simple_rel_array[i]);
 }
@@ -223,7 +221,7 @@ void note_plan(const PlannedStmt* statement, const Queries& queries) {
         next_plan = (next_plan + 1) % kPlans;
     }
     const Plan* top = statement->planTree;
-    const uint64 confirmed_at = queries.counted.count > 0 ? kept_losses() + 1 : 0;
+    const uint64 confirmed_at = queries.is_confirmed ? kept_losses() + 1 : 0;
     *known = {top->total_cost, top->plan_rows, list_length(statement->relationOids), confirmed_at, queries};
 }
 
@@ -253,13 +251,18 @@ bool is_confirmed(const PlannedStmt* statement) {
 }
 
 // The tables that the plan counts on in vain. What it wants of them is asked for.
-TableSet find_lacking(PlannedStmt* statement, const char* text, ParamListInfo parameters,
-                      const Queries& queries) {
+TableSet find_lacking(Planned* made, const char* text, ParamListInfo parameters) {
     TableSet in_vain = {};
-    if (queries.counted.count == 0 || is_confirmed(statement)) return in_vain;
-    const TableSet lacking = lacking_tables(statement, text, parameters, !queries.is_only_explained);
-    for (int i = 0; i < queries.counted.count; i++)
-        if (lacking.has(queries.counted.tables[i])) in_vain.add(queries.counted.tables[i]);
+    Queries* queries = &made->queries;
+    if (queries->counted.count == 0) return in_vain;
+    queries->is_confirmed = is_confirmed(made->statement);
+    if (queries->is_confirmed) return in_vain;
+    TableSet lacking;
+    const bool are_all_known =
+        find_lacking_tables(made->statement, text, parameters, !queries->is_only_explained, &lacking);
+    for (int i = 0; i < queries->counted.count; i++)
+        if (lacking.has(queries->counted.tables[i])) in_vain.add(queries->counted.tables[i]);
+    queries->is_confirmed = are_all_known && in_vain.count == 0;
     return in_vain;
 }
 
@@ -283,9 +286,9 @@ Planned plan_that_may_keep(Query* query, const char* text, int options, ParamLis
     begun.is_only_explained = !planned && is_next_only_explained;
     begun.is_generic = !parameters && has_external_param(reinterpret_cast<Node*>(query), nullptr);
     const bool may_be_started = setting_keep_in_background && !IsParallelWorker() && may_ask_for(query);
-    begun.may_pretend = may_be_started || !setting_keep_in_background;
     begun.has_keeper = may_be_started;
     begun.may_be_asked = may_be_started && !begun.is_only_explained && !begun.is_generic;
+    begun.may_pretend = begun.may_be_asked || !setting_keep_in_background;
     TableSet lacking = {};
     const Query* const recorded = query;  // of these, all that is planned in its place
     for (int left = may_be_started ? kMostAttempts : 0;; left--) {
@@ -293,9 +296,9 @@ Planned plan_that_may_keep(Query* query, const char* text, int options, ParamLis
         Planned made = plan_without(lacking, query, text, options, parameters, begun);
         bool is_last = !copy;
         if (!is_last && made.queries.is_asked) {
-            ask_keeper_for(made.statement, text, parameters);
+            if (call_keeper()) ask_keeper_for(made.statement, text, parameters);
         } else if (!is_last) {
-            const TableSet more = find_lacking(made.statement, text, parameters, made.queries);
+            const TableSet more = find_lacking(&made, text, parameters);
             std::for_each_n(more.tables, more.count, [&](const ChunkKey& table) { lacking.add(table); });
             is_last = more.count == 0;
         }

@@ -7,6 +7,10 @@
 #include "pg/planner/cost.h"
 #include "pg/planner/path_facts.h"
 
+extern "C" {
+#include "optimizer/optimizer.h"
+}
+
 namespace gpujoin {
 
 namespace {
@@ -25,7 +29,7 @@ void widen_shared_hashes(RelOptInfo* joinrel) {
         auto* path = static_cast<Path*>(lfirst(cell));
         if (!is_narrow(path)) continue;
         const int workers = reinterpret_cast<HashPath*>(path)->jpath.innerjoinpath->parallel_workers;
-        path->rows *= parallel_shares(path->parallel_workers) / parallel_shares(workers);
+        path->rows = clamp_row_est(joinrel->rows / parallel_shares(workers));
         path->parallel_workers = workers;
     }
 }
