@@ -251,7 +251,9 @@ KeepRequest* request_anticipated(const Anticipated* more) {
     const double room = room_for_anticipated(more->files);
     if (Relation relation = room > 0 ? open_table(more->table) : nullptr) {
         if (const KeepRequest* made = anticipate_columns(relation, more->files, room)) {
-            request = static_cast<KeepRequest*>(MemoryContextAlloc(TopMemoryContext, sizeof *made));
+            MemoryContext before = MemoryContextSwitchTo(TopMemoryContext);
+            request = unset<KeepRequest>();
+            MemoryContextSwitchTo(before);
             *request = *made;
         }
         relation_close(relation, NoLock);
