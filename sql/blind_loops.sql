@@ -54,6 +54,12 @@ ANALYZE looked_up;
 SELECT joins_of($$WITH t AS MATERIALIZED (SELECT * FROM halves)
 SELECT * FROM t JOIN looked_up USING (k) WHERE t.half = 1 AND t.v = 2$$);
 
+-- A table of a few rows is read as fast as a hash table is looked in.
+CREATE TABLE tiny AS SELECT i AS k FROM generate_series(1, 12) i;
+ANALYZE tiny;
+SELECT joins_of($$WITH t AS MATERIALIZED (SELECT * FROM halves)
+SELECT * FROM t JOIN tiny USING (k) WHERE t.half = 1 AND t.v = 2$$);
+
 -- The same rows as without us.
 SELECT count(*) FROM (
     (SELECT * FROM years EXCEPT ALL
@@ -94,5 +100,5 @@ RESET gpujoin.startup_cost;
 DROP TABLE g, h, pt, dim;
 DROP FUNCTION rows_of;
 DROP VIEW years, halves;
-DROP TABLE looked_up;
+DROP TABLE looked_up, tiny;
 DROP FUNCTION joins_of;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "pg/compat.h"
-#include "pg/entry_points.h"
 #include "pg/keep_requests.h"
 #include "pg/planner/planned_joins.h"
 
@@ -20,16 +19,10 @@ namespace gpujoin {
 
 namespace {
 
-bool is_ours(const Plan* plan) {
-    if (!IsA(plan, CustomScan)) return false;
-    const CustomScanMethods* methods = reinterpret_cast<const CustomScan*>(plan)->methods;
-    return methods == &scan_methods || methods == &group_methods || methods == &complete_groups_methods;
-}
-
 // A trigger's transition tables are known to what it runs alone. Of other extensions' nodes nobody knows what
 // they do when they are started.
 bool is_of_others(const Plan* plan) {
-    return IsA(plan, NamedTuplestoreScan) || (IsA(plan, CustomScan) && !is_ours(plan));
+    return IsA(plan, NamedTuplestoreScan) || (IsA(plan, CustomScan) && !is_node_of_ours(plan));
 }
 
 bool may_be_started(const Plan* plan) {
@@ -81,7 +74,7 @@ void start(Asking* asking, Plan* plan) {
 void start_parts(Asking* asking, Plan* plan) {
     if (!plan) return;
     check_stack_depth();
-    if (is_ours(plan) && may_be_started(plan)) return start(asking, plan);
+    if (is_node_of_ours(plan) && may_be_started(plan)) return start(asking, plan);
     ListCell* cell;
     foreach (cell, children_of(plan)) start_parts(asking, static_cast<Plan*>(lfirst(cell)));
 }

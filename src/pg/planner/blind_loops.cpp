@@ -29,6 +29,7 @@ namespace {
 constexpr Cost kLeast = 1000;
 // How much the other path may cost beyond the loop.
 constexpr double kHardly = 1.01;
+constexpr double kFewTuples = 20;
 
 bool has_equality(const List* restrictlist) {
     ListCell* cell;
@@ -39,9 +40,16 @@ bool has_equality(const List* restrictlist) {
     return false;
 }
 
+// To read so few rows takes hardly longer than to look in a hash table. That there are so few is known of a
+// table.
+bool is_small(const RelOptInfo* rel) {
+    return rel->reloptkind == RELOPT_BASEREL && rel->rtekind == RTE_RELATION && rel->tuples <= kFewTuples;
+}
+
 bool is_blind_loop(const PlannerInfo* root, const Path* path) {
     if (!IsA(path, NestPath) || PATH_REQ_OUTER(path)) return false;
     const auto* loop = reinterpret_cast<const JoinPath*>(path);
+    if (is_small(loop->innerjoinpath->parent)) return false;
     return path->total_cost >= kLeast && !is_disabled(path) && !PATH_REQ_OUTER(loop->innerjoinpath) &&
            has_equality(loop->joinrestrictinfo) && !is_too_dear(root, path->total_cost);
 }

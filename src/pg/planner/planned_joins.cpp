@@ -239,6 +239,11 @@ List* children_of(const Plan* plan) {
     }
 }
 
+bool is_node_of_ours(const Plan* plan) {
+    return is_ours(plan) || (IsA(plan, CustomScan) &&
+                             reinterpret_cast<const CustomScan*>(plan)->methods == &complete_groups_methods);
+}
+
 PlannedJoins joins_of(const PlannedStmt* statement) {
     Walk walk = {};
     List* plans = lcons(statement->planTree, list_copy(statement->subplans));

@@ -30,6 +30,9 @@ struct PlannedJoins {
 // The plans below a node, but for those of its expressions.
 List* children_of(const Plan* plan);
 
+// Whatever it does.
+bool is_node_of_ours(const Plan* plan);
+
 PlannedJoins joins_of(const PlannedStmt* statement);
 
 }  // namespace gpujoin
