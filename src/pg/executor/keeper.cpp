@@ -226,13 +226,25 @@ struct Anticipated {
 };
 List* anticipated = NIL;  // of Anticipated
 
-// Whether another query has asked for columns of the table before.
+// Another scan may have asked for the same.
+bool is_kept_by_now(const KeepRequest* request, Relation relation) {
+    KeptColumns asked;
+    return !find_requested(request, relation, &asked) ||
+           are_forms_kept(request->files, {asked.columns, static_cast<size_t>(asked.count)});
+}
+
+// Whether another query has asked for other columns of the table before. The server is asked before the table
+// is locked.
 bool is_to_be_anticipated(const KeepRequest* request) {
     if (request->is_kept != 0 || is_noted(request->files)) return false;
+    SetCurrentStatementStartTimestamp();
     StartTransactionCommand();
     const bool has_room = room_for_anticipated(request->files) > 0;
+    Relation relation = has_room ? open_table(request->table) : nullptr;
+    const bool is_news = relation && !is_kept_by_now(request, relation);
+    if (relation) relation_close(relation, NoLock);
     CommitTransactionCommand();
-    return has_room;
+    return is_news;
 }
 
 void anticipate(const KeepRequest* request) {
@@ -243,7 +255,7 @@ void anticipate(const KeepRequest* request) {
     MemoryContextSwitchTo(before);
 }
 
-// nullptr: nothing. The server is asked before the table is locked.
+// nullptr: nothing.
 KeepRequest* request_anticipated(const Anticipated* more) {
     SetCurrentStatementStartTimestamp();
     StartTransactionCommand();

@@ -41,15 +41,16 @@ bool has_equality(const List* restrictlist) {
 }
 
 // To read so few rows takes hardly longer than to look in a hash table. That there are so few is known of a
-// table.
-bool is_small(const RelOptInfo* rel) {
-    return rel->reloptkind == RELOPT_BASEREL && rel->rtekind == RTE_RELATION && rel->tuples <= kFewTuples;
+// table alone, which has no heirs and lies here.
+bool is_small(const PlannerInfo* root, const RelOptInfo* rel) {
+    return rel->reloptkind == RELOPT_BASEREL && rel->rtekind == RTE_RELATION && !rel->fdwroutine &&
+           !root->simple_rte_array[rel->relid]->inh && rel->pages <= 1 && rel->tuples <= kFewTuples;
 }
 
 bool is_blind_loop(const PlannerInfo* root, const Path* path) {
     if (!IsA(path, NestPath) || PATH_REQ_OUTER(path)) return false;
     const auto* loop = reinterpret_cast<const JoinPath*>(path);
-    if (is_small(loop->innerjoinpath->parent)) return false;
+    if (is_small(root, loop->innerjoinpath->parent)) return false;
     return path->total_cost >= kLeast && !is_disabled(path) && !PATH_REQ_OUTER(loop->innerjoinpath) &&
            has_equality(loop->joinrestrictinfo) && !is_too_dear(root, path->total_cost);
 }

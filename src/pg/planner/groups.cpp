@@ -19,7 +19,6 @@
 #include "pg/kept_expression.h"
 #include "pg/planner/chains.h"
 #include "pg/planner/complete_groups.h"
-#include "pg/planner/core_alone.h"
 #include "pg/planner/computed_keys.h"
 #include "pg/planner/group_choice.h"
 #include "pg/planner/group_collector.h"
@@ -477,7 +476,6 @@ void add_gpu_aggregates(PlannerInfo* root, UpperRelationKind stage, RelOptInfo* 
     if (stage != UPPERREL_GROUP_AGG || !setting_enabled || !server_is_ready()) return;
     if (IS_OTHER_REL(input) || (!root->parse->hasAggs && root->parse->groupClause == NIL)) return;
     if (!setting_force) charge_for_comparing(root, input, output);
-    if (is_core_alone()) return;
     const auto* grouping = static_cast<const GroupPathExtraData*>(extra);
     Verdict* verdict = is_recording(root) ? zeroed<Verdict>() : nullptr;
     const Reason against = reason_against(root, input, output, grouping);

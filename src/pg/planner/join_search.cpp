@@ -17,7 +17,6 @@
 #include "pg/compat.h"
 #include "pg/entry_points.h"
 #include "pg/planner/chains.h"
-#include "pg/planner/core_alone.h"
 #include "pg/planner/core_calls.h"
 #include "pg/planner/core_paths.h"
 #include "pg/planner/cost.h"
@@ -87,7 +86,7 @@ bool is_of_part(const PlannerInfo* root, const List* rels) {
 // Another extension's search may have reasons of its own to be asked but once, and joins in mind that cost
 // something else.
 bool is_worthwhile(const PlannerInfo* root, const List* rels) {
-    return setting_enabled && !setting_force && server_is_ready() && !next_search && !is_core_alone() &&
+    return setting_enabled && !setting_force && server_is_ready() && !next_search &&
            list_length(rels) >= kFewestRelations && !is_bounded(root) && root->parse->groupingSets == NIL &&
            !has_foreign_tables(root);
 }
@@ -165,7 +164,6 @@ class Searches {
         : root_(root), levels_(levels), rels_(rels), search_(search), others_(join_relations_of(root)) {}
 
     RelOptInfo* find() {
-        const uint64 before = influences();
         RelOptInfo* core = find_by(is_by_geqo(levels_) ? SearchMode::Geqo : SearchMode::Core);
         const JoinRelations of_core = join_relations_of(root_);
         if (search_->mode == SearchMode::Core && !is_of_ours()) search_->core = of_core;
@@ -177,7 +175,6 @@ class Searches {
             return careful_;
         }
         restore_join_relations(root_, of_core);
-        forget_influences(before);
         return core;
     }
 

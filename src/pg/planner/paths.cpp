@@ -15,7 +15,6 @@
 #include "pg/entry_points.h"
 #include "pg/planner/blind_loops.h"
 #include "pg/planner/chains.h"
-#include "pg/planner/core_alone.h"
 #include "pg/planner/core_calls.h"
 #include "pg/planner/core_paths.h"
 #include "pg/planner/forced_paths.h"
@@ -365,7 +364,6 @@ void propose_gpu_joins(const JoinPair& pair, JoinPathExtraData* extra, Verdict* 
     Reason against = reason_against(pair.root, joinrel, extra);
     if (against != Reason::None) return note_refusal(verdict, {against});
 
-    note_influence();
     note_undeclared_keys(pair.root, joinrel);
     PlanningFacts server;
     read_planning_facts(&server);
@@ -407,11 +405,6 @@ void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel,
     if (!setting_enabled || !server_is_ready() || are_core_paths_made(root)) return;
     const JoinPair pair = {
         root, joinrel, outerrel, innerrel, jointype, extra->sjinfo, extra->restrictlist, extra->inner_unique};
-    if (is_core_alone()) {
-        const bool is_geqo = root->join_search_private != nullptr;
-        if (!is_geqo) replace_blind_loops(pair);
-        return;
-    }
     if (search_mode(root) != SearchMode::Careful) return add_roughly(pair, extra);
     if (!setting_force) {
         note_pair(pair);

@@ -13,7 +13,6 @@
 #include "pg/keeper_processes.h"
 #include "pg/kept_tables.h"
 #include "pg/planner/asked_plans.h"
-#include "pg/planner/core_alone.h"
 #include "pg/planner/decorrelation.h"
 #include "pg/planner/kept_facts.h"
 #include "pg/planner/looping_subplans.h"
@@ -243,7 +242,6 @@ PlannedStmt* plan_noting(Query* query, const char* text, int options, ParamListI
 struct Planned {
     PlannedStmt* statement;
     Queries queries;
-    Query* spare;  // what it was made of, as it was before; or nullptr
 };
 
 // What counts on kept columns, and all that has been started and found to have them was kept then.
@@ -271,7 +269,7 @@ TableSet find_lacking(Planned* made, const char* text, ParamListInfo parameters)
 Planned plan_without(const TableSet& lacking, Query* query, const char* text, int options,
                      ParamListInfo parameters, Queries queries) {
     const TableSet* const before = set_lacking(lacking.count > 0 ? &lacking : nullptr);
-    Planned made = {nullptr, queries, nullptr};
+    Planned made = {nullptr, queries};
     PG_TRY();
     { made.statement = plan_noting(query, text, options, parameters, &made.queries); }
     PG_FINALLY();
@@ -283,8 +281,7 @@ Planned plan_without(const TableSet& lacking, Query* query, const char* text, in
 // A plan that was made as if all were kept tells what to ask the keeper for, and another one is run: it may
 // take many times as long as core's. Only where scans keep what they read it is run itself. So does a plan
 // that counts on what turns out not to be kept. The planner leaves nothing of the query that it was given.
-Planned plan_that_may_keep(Query* query, const char* text, int options, ParamListInfo parameters,
-                           bool has_spare) {
+Planned plan_that_may_keep(Query* query, const char* text, int options, ParamListInfo parameters) {
     Queries begun = {};
     begun.is_only_explained = !planned && is_next_only_explained;
     begun.is_generic = !parameters && has_external_param(reinterpret_cast<Node*>(query), nullptr);
@@ -295,9 +292,9 @@ Planned plan_that_may_keep(Query* query, const char* text, int options, ParamLis
     TableSet lacking = {};
     const Query* const recorded = query;  // of these, all that is planned in its place
     for (int left = may_be_started ? kMostAttempts : 0;; left--) {
-        Query* copy = left > 0 || has_spare ? static_cast<Query*>(copyObjectImpl(query)) : nullptr;
+        Query* copy = left > 0 ? static_cast<Query*>(copyObjectImpl(query)) : nullptr;
         Planned made = plan_without(lacking, query, text, options, parameters, begun);
-        bool is_last = left == 0;
+        bool is_last = !copy;
         if (!is_last && made.queries.is_asked) {
             if (call_keeper()) ask_keeper_for(made.statement, text, parameters);
         } else if (!is_last) {
@@ -307,7 +304,6 @@ Planned plan_that_may_keep(Query* query, const char* text, int options, ParamLis
         }
         if (is_last) {
             record_also(query, recorded);
-            made.spare = copy;
             return made;
         }
         record_also(query, copy);
@@ -316,25 +312,10 @@ Planned plan_that_may_keep(Query* query, const char* text, int options, ParamLis
     }
 }
 
-// has_spare: the query is wanted once more.
-Planned plan_as_kept(Query* query, const char* text, int options, ParamListInfo parameters, bool has_spare) {
-    if (setting_enabled && server_keep_memory() > 0)
-        return plan_that_may_keep(query, text, options, parameters, has_spare);
-    Query* spare = has_spare ? static_cast<Query*>(copyObjectImpl(query)) : nullptr;
-    return {plan_noting(query, text, options, parameters, nullptr), {}, spare};
-}
-
-// Planned anew where it comes to nothing of ours, but for what is forced or explained.
 Planned plan_once(Query* query, const char* text, int options, ParamListInfo parameters) {
-    const bool may_be_lost =
-        setting_enabled && !setting_force && !recorder && server_is_ready() && may_ask_for(query);
-    const uint64 before = influences();
-    Planned made = plan_as_kept(query, text, options, parameters, may_be_lost);
-    if (may_be_lost && has_lost_core_plan(made.statement, before))
-        made.statement = plan_by_core_alone([&made, text, options, parameters] {
-            return plan_noting(made.spare, text, options, parameters, nullptr);
-        });
-    return made;
+    if (setting_enabled && server_keep_memory() > 0)
+        return plan_that_may_keep(query, text, options, parameters);
+    return {plan_noting(query, text, options, parameters, nullptr), {}};
 }
 
 bool has_query(const Queries& queries, uint64 number) {
