@@ -1,5 +1,5 @@
 // See asked_plans.h. What a scan wants depends on the nodes above it, which say so when they are started:
-// the plan is started and ended, or parts of it where it does more than to read tables.
+// the plan is started and ended, or parts of it where nodes of others are in it.
 #include "pg/planner/asked_plans.h"
 
 #include <utility>
@@ -9,7 +9,6 @@
 #include "pg/planner/planned_joins.h"
 
 extern "C" {
-#include "access/xact.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "utils/snapmgr.h"
@@ -35,7 +34,7 @@ bool may_be_started(const Plan* plan) {
     return true;
 }
 
-// Parts of a plan are started with all of its subplans.
+// They are started with each part of the plan.
 bool may_start_subplans(const PlannedStmt* statement) {
     ListCell* cell;
     foreach (cell, statement->subplans)

@@ -278,9 +278,10 @@ Planned plan_without(const TableSet& lacking, Query* query, const char* text, in
     return made;
 }
 
-// A plan that was made as if all were kept tells what to ask the keeper for, and another one is run: it may
-// take many times as long as core's. Only where scans keep what they read it is run itself. So does a plan
-// that counts on what turns out not to be kept. The planner leaves nothing of the query that it was given.
+// A plan that was made as if all were kept tells what to ask the keeper for, and so does one that counts on
+// what turns out not to be kept; another one is run, since these may take many times as long as core's. Only
+// where scans keep what they read the first is run itself. The planner leaves nothing of the query that it
+// was given.
 Planned plan_that_may_keep(Query* query, const char* text, int options, ParamListInfo parameters) {
     Queries begun = {};
     begun.is_only_explained = !planned && is_next_only_explained;
