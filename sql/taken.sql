@@ -1,4 +1,4 @@
--- What is taken and what is left to core, line by line of the README's two tables.
+-- What is taken and what is left to core, line by line of the two tables of docs/joins.md.
 \set ECHO none
 \i sql/include/compare.sql
 \set ECHO all

@@ -142,10 +142,32 @@ def messages_mistaken():
     return [] if right == re.findall(r"\w+", fake) else [f"test/tap/fake_server.py has other messages than {', '.join(right)}"]
 
 
-def page_too_long():
-    """What a user is told of performance is a page; tables in full are in docs/measurements."""
+def pages_too_long():
+    """What a user is told of performance is a page; tables in full are in docs/measurements. What README has grown too long for has
+    a page of its own."""
     size = (top / "docs/performance.md").stat().st_size
-    return [f"docs/performance.md has {size} bytes, more than 10 KB"] if size > 10 << 10 else []
+    lines = len((top / "README.md").read_text().splitlines())
+    return ([f"docs/performance.md has {size} bytes, more than 10 KB"] if size > 10 << 10 else []) + (
+        [f"README.md has {lines} lines, more than 400"] if lines > 400 else [])
+
+
+def links_to_nowhere():
+    """Links between documents name files that are there, and headings by the words that make their anchors."""
+    pages = {page: re.sub(r"^ *```.*?^ *```", "", page.read_text(), flags=re.S | re.M)
+             for page in (*top.glob("*.md"), *top.glob("docs/**/*.md"))}
+
+    def anchors(page):
+        return {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-")
+                for heading in re.findall(r"^#+ (.*)$", pages[page], re.M)}
+
+    problems = []
+    for page, text in pages.items():
+        for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):
+            path, _, anchor = link.partition("#")
+            target = (page.parent / path).resolve() if path else page
+            if not target.exists() or anchor and anchor not in anchors(target):
+                problems.append(f"{name(page)} has a link to {link}, which is not there")
+    return problems
 
 
 def versions_apart():
@@ -287,7 +309,8 @@ def main():
                [f"cuda or src/engine/cpu lacks {concept}" for concept in sorted(concepts("cuda") ^ concepts("src/engine/cpu"))]),
               ("sources that know of injected faults say so", house.hidden_faults()),
               ("tests know the messages by their numbers", messages_mistaken()),
-              ("all agree on the version", versions_apart()), ("performance is a page", page_too_long()),
+              ("all agree on the version", versions_apart()), ("pages are short", pages_too_long()),
+              ("links between documents lead somewhere", links_to_nowhere()),
               ("META.json is as PGXN wants it", meta_problems()),
               ("Dockerfiles can be built", images_mistaken()),
               ("the picture in docs/design.md is true", [] if picture == house.picture() else ["run test/structure.py --write"]))

@@ -512,7 +512,7 @@ constexpr bool kCombinesSets = PG_VERSION_NUM < 180000;
 // Core's path for grouping by sets, as another one does it.
 inline Path* group_by_sets(PlannerInfo* root, RelOptInfo* grouped, Path* input, const GroupingSetsPath* model,
                            const AggClauseCosts* costs) {
-#if PG_VERSION_NUM >= 170000
+#if PG_VERSION_NUM >= 160000
     return reinterpret_cast<Path*>(create_groupingsets_path(root, grouped, input, model->qual,
                                                             model->aggstrategy, model->rollups, costs));
 #else
@@ -521,7 +521,6 @@ inline Path* group_by_sets(PlannerInfo* root, RelOptInfo* grouped, Path* input, 
 #endif
 }
 
-// What a query groups by; from 16 on without what is redundant.
 // Of an aggregate that is not to have its rows in an order any more.
 inline void forget_presorted([[maybe_unused]] Aggref* aggref) {
 #if PG_VERSION_NUM >= 160000
@@ -529,6 +528,7 @@ inline void forget_presorted([[maybe_unused]] Aggref* aggref) {
 #endif
 }
 
+// What a query groups by; from 16 on without what is redundant.
 inline List* group_clause(const PlannerInfo* root) {
 #if PG_VERSION_NUM >= 160000
     return root->processed_groupClause;

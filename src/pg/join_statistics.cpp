@@ -9,6 +9,7 @@
 
 #include "pg/compat.h"
 #include "pg/server_state.h"
+#include "pg/statistics_file.h"
 #include "wire/build.h"
 
 extern "C" {
@@ -36,7 +37,8 @@ struct Place {
 
 struct JoinStatistics {
     uint64 build;
-    pg_atomic_uint64 generation;  // of the server when its restarts were reset; 0: they were not
+    pg_atomic_uint64 generation;        // of the server when its restarts were reset; 0: they were not
+    pg_atomic_uint64 earlier_restarts;  // before PostgreSQL was started, and not reset
     Place nowhere;
     Place places[kMostDatabases];
 };
@@ -63,6 +65,7 @@ void initialise() {
     memset(static_cast<void*>(statistics), 0, sizeof *statistics);
     statistics->build = kBuildId;
     pg_atomic_init_u64(&statistics->generation, 0);
+    pg_atomic_init_u64(&statistics->earlier_restarts, 0);
     auto init = [](Place* place) {
         for (pg_atomic_uint64& figure : place->figures) pg_atomic_init_u64(&figure, 0);
     };
@@ -71,22 +74,18 @@ void initialise() {
     start(&statistics->nowhere, InvalidOid);
 }
 
-void on_shmem_request() {
-    if (previous_request_hook) previous_request_hook();
-    RequestAddinShmemSpace(MAXALIGN(sizeof(JoinStatistics)));
-    RequestNamedLWLockTranche(kLockName, 1);
+void copy(Place* place, DatabaseFigures* figures) {
+    *figures = {place->database, place->since, place->reset, {}};
+    for (int i = 0; i < kFigures; i++) figures->figures[i] = pg_atomic_read_u64(&place->figures[i]);
 }
 
-void on_shmem_startup() {
-    if (previous_startup_hook) previous_startup_hook();
-    bool found;
-    LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-    statistics = static_cast<JoinStatistics*>(
-        ShmemInitStruct("gpujoin join statistics", sizeof(JoinStatistics), &found));
-    if (!found) initialise();
-    if (statistics->build != kBuildId) statistics = nullptr;  // where processes load the library anew
-    lock = &GetNamedLWLockTranche(kLockName)->lock;
-    LWLockRelease(AddinShmemInitLock);
+// In the order of the file: first that of no database.
+int copy_all(DatabaseFigures* all) {
+    int count = 0;
+    copy(&statistics->nowhere, &all[count++]);
+    for (Place& place : statistics->places)
+        if (OidIsValid(place.database)) copy(&place, &all[count++]);
+    return count;
 }
 
 template <typename Task>
@@ -145,11 +144,6 @@ void forget_dropped_databases() {
         if (is_dropped(database)) leave_place(database);
 }
 
-void copy(Place* place, DatabaseFigures* figures) {
-    *figures = {place->database, place->since, place->reset, {}};
-    for (int i = 0; i < kFigures; i++) figures->figures[i] = pg_atomic_read_u64(&place->figures[i]);
-}
-
 void reset(Place* place) {
     start(place, place->database);
     place->reset = place->since;
@@ -164,6 +158,60 @@ uint64 server_generation() {
 void reset_nowhere() {
     reset(&statistics->nowhere);
     pg_atomic_write_u64(&statistics->generation, server_generation());
+    pg_atomic_write_u64(&statistics->earlier_restarts, 0);
+}
+
+// What is stored from a shutdown to the next start. In the postmaster alone, and not in memory of a context:
+// there is none to rely on when a process ends.
+struct StoredStatistics {
+    uint64 restarts;  // of the server, since they were reset
+    uint64 count;     // of what follows, first that of no database
+    DatabaseFigures databases[kMostDatabases + 1];
+};
+StoredStatistics stored;
+
+void put_back(Place* place, const DatabaseFigures* figures) {
+    place->database = figures->database;
+    place->since = figures->since;
+    place->reset = figures->reset;
+    for (int i = 0; i < kFigures; i++) pg_atomic_write_u64(&place->figures[i], figures->figures[i]);
+}
+
+void store(int code, Datum) {
+    if (code != 0 || !statistics) return;
+    stored.restarts = counted_restarts();
+    stored.count = copy_all(stored.databases);
+    store_statistics(&stored, sizeof stored);
+}
+
+void restore() {
+    on_shmem_exit(store, Datum{0});
+    if (!take_stored_statistics(&stored, sizeof stored)) return;
+    pg_atomic_write_u64(&statistics->earlier_restarts, stored.restarts);
+    put_back(&statistics->nowhere, &stored.databases[0]);
+    for (uint64 i = 1; i < Min(stored.count, lengthof(stored.databases)); i++)
+        put_back(&statistics->places[i - 1], &stored.databases[i]);
+}
+
+void on_shmem_request() {
+    if (previous_request_hook) previous_request_hook();
+    RequestAddinShmemSpace(MAXALIGN(sizeof(JoinStatistics)));
+    RequestNamedLWLockTranche(kLockName, 1);
+}
+
+void on_shmem_startup() {
+    if (previous_startup_hook) previous_startup_hook();
+    bool found;
+    LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+    statistics = static_cast<JoinStatistics*>(
+        ShmemInitStruct("gpujoin join statistics", sizeof(JoinStatistics), &found));
+    if (!found) {
+        initialise();
+        restore();
+    }
+    if (statistics->build != kBuildId) statistics = nullptr;  // where processes load the library anew
+    lock = &GetNamedLWLockTranche(kLockName)->lock;
+    LWLockRelease(AddinShmemInitLock);
 }
 
 }  // namespace
@@ -220,20 +268,14 @@ void note_kept_chunk(bool is_first_part, uint64 blocks) {
 int read_join_statistics(DatabaseFigures* all) {
     if (!statistics) return 0;
     forget_dropped_databases();
-    return locked(LW_SHARED, [all] {
-        int count = 0;
-        copy(&statistics->nowhere, &all[count++]);
-        for (Place& place : statistics->places)
-            if (OidIsValid(place.database)) copy(&place, &all[count++]);
-        return count;
-    });
+    return locked(LW_SHARED, [all] { return copy_all(all); });
 }
 
 uint64 counted_restarts() {
     if (!statistics) return 0;
     const uint64 now = server_generation();
     const uint64 before = Max(pg_atomic_read_u64(&statistics->generation), uint64{1});
-    return now > before ? now - before : 0;
+    return pg_atomic_read_u64(&statistics->earlier_restarts) + (now > before ? now - before : 0);
 }
 
 void reset_join_statistics() {

@@ -1,4 +1,4 @@
-// The settings (GUC variables) of gpujoin; defined in settings.cpp, described in the README.
+// The settings (GUC variables) of gpujoin; defined in settings.cpp, described in docs/reference.md.
 #pragma once
 
 extern "C" {

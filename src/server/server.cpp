@@ -316,7 +316,7 @@ Status Server::open_session(const std::shared_ptr<Participant>& participant, con
     uint64_t id = next_session_++;
     Resources resources{arena_.get(),   &host_memory_,   &reserve_, devices_.get(),
                         workers_.get(), reserver_.get(), &mailbox_, &kept_};
-    auto session = std::make_unique<Session>(id, resources, std::move(fragment), body.most_memory);
+    auto session = std::make_unique<Session>(id, resources, std::move(fragment), body);
     auto entry = sessions_.emplace(id, std::move(session)).first;
     Status status = without_exceptions([&] { return entry->second->open(participant); });
     if (!status.ok() && !participant->session) sessions_.erase(entry);

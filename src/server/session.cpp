@@ -20,10 +20,11 @@ constexpr uint64_t kBatchesOnDevice = 256u << 20;
 
 }  // namespace
 
-Session::Session(uint64_t id, const Resources& resources, OwnedFragment spec, uint64_t most_memory)
+Session::Session(uint64_t id, const Resources& resources, OwnedFragment spec, const OpenBody& open)
     : id_(id),
+      query_(open.query),
       resources_(resources),
-      most_memory_(most_memory > 0 ? most_memory : kUnlimited),
+      most_memory_(open.most_memory > 0 ? open.most_memory : kUnlimited),
       host_memory_(std::min(resources.host_memory->limit(), most_memory_), resources.host_memory,
                    resources.reserve, kMinimumWorkingSet),
       spec_(std::move(spec)),
@@ -108,9 +109,10 @@ void Session::end(Status status) {
     }
 }
 
-// In the log. The process is that of the query, as PostgreSQL's own log lines name it.
+// In the log. The process and the query are named as PostgreSQL's own log lines name them (%p and %Q).
 std::string Session::name() const {
-    return "join session " + std::to_string(id_) + " of process " + std::to_string(opener_);
+    const std::string query = query_ == 0 ? "" : ", query " + std::to_string(query_);
+    return "join session " + std::to_string(id_) + " of process " + std::to_string(opener_) + query;
 }
 
 // Without stages there is nothing to build.

@@ -63,8 +63,8 @@ inline Status unexpected(const char* detail) {
 
 class Session {
   public:
-    // most_memory: bytes it may take of host memory, and of a device's; 0: all there is.
-    Session(uint64_t id, const Resources& resources, OwnedFragment spec, uint64_t most_memory);
+    // open: what the message said, of which most_memory and the query hold on.
+    Session(uint64_t id, const Resources& resources, OwnedFragment spec, const OpenBody& open);
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
@@ -182,7 +182,8 @@ class Session {
     Limits limits_on(Device& device);
 
     const uint64_t id_;
-    pid_t opener_ = 0;  // process that has opened it, for the log
+    const int64_t query_;  // for the log; 0: unknown
+    pid_t opener_ = 0;     // process that has opened it, for the log
     const Resources resources_;
     const WorkerThreads::Share share_ = WorkerThreads::make_share();  // of the workers' time
     std::array<uint8_t, 16> secret_{};

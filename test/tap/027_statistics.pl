@@ -7,7 +7,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use GpuJoinTest;
 
-my $node = make_node('statistics', 'gpujoin.force = on', 'max_parallel_workers_per_gather = 0');
+my $node = make_node('statistics', 'gpujoin.force = on', 'restart_after_crash = on', 'max_parallel_workers_per_gather = 0');
 start_ready($node);
 my $join = 'SELECT count(*) FROM generate_series(1, 100) a JOIN generate_series(1, 100) b ON a = b';
 
@@ -68,6 +68,55 @@ is($standby->safe_psql('postgres', 'SELECT datname, joins FROM pg_stat_gpujoin W
 $node->safe_psql('postgres', 'DROP DATABASE db2');
 ok(wait_until(sub { $standby->safe_psql('postgres', 'SELECT count(*), sum(joins) FROM pg_stat_gpujoin') eq '1|1' }), 'it has no row of a database that the primary has dropped');
 $standby->stop;
+
+# They outlive a restart, but for a crash, after which they begin anew, as PostgreSQL's own do.
+my $all = 'SELECT datid, joins, failed, build_rows, since, stats_reset, server_restarts FROM pg_stat_gpujoin ORDER BY datid';
+$server = server_pid($node);
+kill 'KILL', $server;
+ok(wait_until_ready($node, $server), 'the server is started again');
+$node->safe_psql('postgres', 'SELECT gpujoin_reset_statistics(oid) FROM pg_database WHERE datname = $$postgres$$');
+my $before = $node->safe_psql('postgres', $all);
+like($before, qr/^0\|.*\|1$/m, 'before the restart');
+my $file = $node->data_dir . '/pg_stat/gpujoin.stat';
+$node->stop;
+my $whole = slurp_file($file);
+$node->start;
+is($node->safe_psql('postgres', $all), $before, 'a restart leaves them as they were');
+ok(!-e $file, 'no backup has the file');
+ok(wait_until_ready($node), 'joins run after it');
+$node->safe_psql('db3', $join);
+is(joins_of('db3'), 'db3|2|0', 'and are added');
+$server = server_pid($node);
+kill 'KILL', $server;
+ok(wait_until_ready($node, $server), 'the server is started again');
+is($node->safe_psql('postgres', 'SELECT sum(server_restarts) FROM pg_stat_gpujoin'), 2, 'restarts are added, too');
+$server = server_pid($node);
+kill 'KILL', $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'");
+ok(wait_until_ready($node, $server), 'PostgreSQL crashes, and comes back');
+my $none = '1|0|0';
+is($node->safe_psql('postgres', 'SELECT count(*), sum(joins), sum(server_restarts) FROM pg_stat_gpujoin'), $none, 'without what was counted before');
+
+# Files that are not what was written.
+for my $broken ([ 'is cut', substr($whole, 0, length($whole) - 1) ], [ 'has another byte', substr($whole, 0, 40) . chr(ord(substr($whole, 40, 1)) ^ 1) . substr($whole, 41) ],
+	[ 'is of another size', pack('L', 1) . substr($whole, 4) ], [ 'is empty', '' ])
+{
+	my ($how, $content) = @$broken;
+	$node->stop;
+	open my $handle, '>', $file or die;
+	binmode $handle;
+	print $handle $content;
+	close $handle;
+	my $from = -s $node->logfile;
+	$node->start;
+	is($node->safe_psql('postgres', 'SELECT count(*), sum(joins), sum(server_restarts) FROM pg_stat_gpujoin'), $none, "a file that $how is ignored");
+	like(slurp_file($node->logfile, $from), qr/ignoring statistics of gpujoin in file "pg_stat\/gpujoin\.stat"/, 'the log says so');
+}
+my $from = -s $node->logfile;
+mkdir "$file.tmp" or die;
+$node->stop;
+like(slurp_file($node->logfile, $from), qr/could not write file "pg_stat\/gpujoin\.stat\.tmp": Is a directory/, 'a file that cannot be written is told of');
+$node->start;
+is($node->safe_psql('postgres', 'SELECT 1'), 1, 'and hinders nothing');
 $node->stop;
 
 done_testing();

@@ -325,7 +325,9 @@ TEST(ServerFragment, AllStagesMove) {
 // A stage that was sealed before the move is sealed after it, and the other may still be built.
 TEST(ServerFragment, StagesMoveWhileOneIsBuilt) {
     TestServer server({.gpu = true});
-    TestClient client = server.connect_and_open(chain_fragment(2, SinkKind::Rows).view());
+    TestClient client = server.connect();
+    client.query = -77;
+    client.open(chain_fragment(2, SinkKind::Rows).view());
     client.append_and_wait({{10, int_payload(100)}}, ColumnType::Fixed8, 1);
     client.seal(1);
     server.gpu.fault = Fault::DeviceMemory;
@@ -335,7 +337,7 @@ TEST(ServerFragment, StagesMoveWhileOneIsBuilt) {
     client.append_and_wait({{2, int_payload(10)}}, ColumnType::Fixed8, 0);
     EXPECT_EQ(client.seal(0).build_rows, 2u);
     EXPECT_EQ(testing::internal::GetCapturedStderr().find("LOG: join session 1 of process " +
-                                                          std::to_string(getpid()) + " moves to the CPU: "),
+                                                          std::to_string(getpid()) + ", query -77 moves to the CPU: "),
               0u);
     TestClient late = attach_to(&server, client);
     EXPECT_EQ(late.results(late.probe(late.opened.input[0], {2, 1})).size(), 2u);

@@ -15,6 +15,7 @@
 
 extern "C" {
 #include "storage/latch.h"
+#include "utils/backend_status.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 }
@@ -500,7 +501,8 @@ void view_result(const Client* client, const QueuedResult* result, ResultView* v
 
 Client* client_open(MemoryContext context, const FragmentView* fragment, Status* refusal) {
     OpenBody body = {static_cast<uint32>(fragment->stages.size()), packed_bytes(*fragment),
-                     static_cast<uint64>(setting_max_join_memory) << 20};
+                     static_cast<uint64>(setting_max_join_memory) << 20,
+                     static_cast<int64>(pgstat_get_my_query_id())};
     auto* packed = unset<std::byte>(body.bytes);
     pack(*fragment, packed);
     Client* client =

@@ -1,5 +1,5 @@
 // Why a join or an aggregate is left to core: all reasons, and how they read (gpujoin_why(), and the table in
-// README).
+// docs/troubleshooting.md).
 #pragma once
 
 extern "C" {
