@@ -12,6 +12,7 @@
 extern "C" {
 #include "postgres.h"
 #include "access/heapam.h"
+#include "commands/defrem.h"
 #include "commands/explain.h"
 #if PG_VERSION_NUM >= 180000
 #include "commands/explain_format.h"
@@ -508,6 +509,43 @@ inline Relids without_outer_joins([[maybe_unused]] const PlannerInfo* root, Reli
 
 // From 18 on, expressions that are grouped by sets are other ones above the grouping than below.
 constexpr bool kCombinesSets = PG_VERSION_NUM < 180000;
+
+// From 18 on EXPLAIN takes options of extensions, and lets them show what they have to say below each plan.
+// This is for one option, of ours.
+using ShowBelowPlan = void (*)(const PlannedStmt*, ExplainState*);
+
+#if PG_VERSION_NUM >= 180000
+inline ShowBelowPlan show_below_plan;
+inline explain_per_plan_hook_type next_below_plan;
+inline int explain_id;
+
+inline bool has_explain_option(ExplainState* es) {
+    return GetExplainExtensionState(es, explain_id) != nullptr;
+}
+
+inline void set_explain_option(ExplainState* es, DefElem* option, ParseState*) {
+    SetExplainExtensionState(es, explain_id, defGetBoolean(option) ? &explain_id : nullptr);
+}
+
+inline void call_below_plan(PlannedStmt* statement, IntoClause* into, ExplainState* es, const char* text,
+                            ParamListInfo parameters, QueryEnvironment* environment) {
+    if (next_below_plan) next_below_plan(statement, into, es, text, parameters, environment);
+    if (has_explain_option(es)) show_below_plan(statement, es);
+}
+
+inline void add_explain_option(const char* name, ShowBelowPlan show) {
+    show_below_plan = show;
+    explain_id = GetExplainExtensionId("gpujoin");
+    RegisterExtensionExplainOption(name, set_explain_option);
+    next_below_plan = explain_per_plan_hook;
+    explain_per_plan_hook = call_below_plan;
+}
+#else
+inline bool has_explain_option(ExplainState*) {
+    return false;
+}
+inline void add_explain_option(const char*, ShowBelowPlan) {}
+#endif
 
 // Core's path for grouping by sets, as another one does it.
 inline Path* group_by_sets(PlannerInfo* root, RelOptInfo* grouped, Path* input, const GroupingSetsPath* model,

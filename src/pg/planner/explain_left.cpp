@@ -4,6 +4,7 @@
 // meanwhile.
 #include "pg/compat.h"
 #include "pg/entry_points.h"
+#include "pg/planner/explain_why.h"
 #include "pg/planner/planned_joins.h"
 #include "pg/planner/prospects.h"
 #include "pg/settings.h"
@@ -44,6 +45,9 @@ PlannedStmt* count_joins(Query* query, const char* text, int options, ParamListI
 void explain_as_ever(Query* query, int options, IntoClause* into, ExplainState* es, const char* text,
                      ParamListInfo parameters, QueryEnvironment* environment) {
     const bool before = set_only_explained(!es->analyze);
+    Recorder mine = {query, CurrentMemoryContext, NIL, NIL, NIL};
+    Recorder* const outer_recorder = recorder;
+    const Explained outer = set_explained({es, wants_reasons(es) ? &mine : nullptr});
     PG_TRY();
     {
         if (previous_hook)
@@ -52,7 +56,11 @@ void explain_as_ever(Query* query, int options, IntoClause* into, ExplainState* 
             explain_query(query, options, into, es, text, parameters, environment);
     }
     PG_FINALLY();
-    { set_only_explained(before); }
+    {
+        set_only_explained(before);
+        set_explained(outer);
+        recorder = outer_recorder;
+    }
     PG_END_TRY();
 }
 
@@ -87,6 +95,7 @@ void explain(Query* query, int options, IntoClause* into, ExplainState* es, cons
 void install_explain_hook() {
     previous_hook = ExplainOneQuery_hook;
     ExplainOneQuery_hook = explain;
+    install_explain_why();
 }
 
 }  // namespace gpujoin

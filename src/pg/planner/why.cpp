@@ -1,31 +1,21 @@
 // gpujoin_why(query): one row for each join and aggregate of a statement, taken or not, and why not.
 //
 // The statement is parsed, analysed, planned and its permissions are checked as EXPLAIN does it. While it is
-// planned the hooks remember their verdicts (verdicts.h); then each join of the plan looks for that of its
-// relations. Numbers in the plan's range table are not those that the planner had for each query, but the
-// entries' aliases are the same objects.
+// planned the hooks remember their verdicts, of which the answers are made.
 #include "pg/allocate.h"
 #include "pg/compat.h"
 #include "pg/extension_version.h"
-#include "pg/planner/planned_joins.h"
+#include "pg/planner/answers.h"
 #include "pg/planner/prospects.h"
-#include "pg/planner/verdicts.h"
-#include "pg/server_state.h"
-#include "pg/settings.h"
 
 extern "C" {
 #include "executor/executor.h"
 #include "funcapi.h"
-#include "optimizer/clauses.h"
-#include "optimizer/optimizer.h"
 #include "parser/analyze.h"
-#include "parser/parsetree.h"
-#include "rewrite/rewriteManip.h"
 #include "tcop/tcopprot.h"
 #include "tcop/utility.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/ruleutils.h"
 
 SQL_FUNCTION(gpujoin_why);
 }
@@ -35,232 +25,17 @@ namespace {
 
 constexpr int kColumns = 6;
 
-// Where a range table entry of the statement was when it was planned.
-struct Place {
-    const PlannedQuery* query;
-    int number;
-};
-
-// What is known of a statement once it is planned.
-struct Planned {
-    const PlannedStmt* statement;
-    const Recorder* record;
-    PlannedJoins plan;
-    Place* places;    // of the range table's entries, which count from 1
-    List* names;      // of them, as EXPLAIN has them
-    List* deparsing;  // context
-};
-
-Place find_place(const PlannedStmt* statement, const Recorder* record, int entry) {
-    const Alias* alias = rt_fetch(entry, statement->rtable)->eref;
-    ListCell* cell;
-    foreach (cell, record->queries) {
-        const auto* query = static_cast<const PlannedQuery*>(lfirst(cell));
-        for (int number = 1; number < query->size; number++)
-            if (query->alias[number] == alias) return {query, number};
-    }
-    return {nullptr, 0};
-}
-
-Place* find_places(const PlannedStmt* statement, const Recorder* record) {
-    auto* places = zeroed<Place>(list_length(statement->rtable) + 1);
-    for (int entry = 1; entry <= list_length(statement->rtable); entry++)
-        places[entry] = find_place(statement, record, entry);
-    return places;
-}
-
-// How far from an entry to a relation of these that has its rows: members of inheritance trees are below
-// their parents, relations of subqueries below these. -1: there is none.
-int distance(Place place, const PlannedQuery* query, Relids relids, int* relation) {
-    for (int steps = 0; place.query; steps++) {
-        if (place.query == query && bms_is_member(place.number, relids))
-            return *relation = place.number, steps;
-        if (int parent = place.query->parent[place.number])
-            place.number = parent;
-        else
-            place = {place.query->within, place.query->number_within};
-    }
-    return -1;
-}
-
-// How well relations that were planned match those that are read below a node; -1: they are others. What was
-// found to have no rows is not read at all.
-int mismatch(const Planned& planned, const Bitmapset* entries, const PlannedQuery* query, Relids relids) {
-    constexpr int kMissing = 1000;
-    int sum = 0;
-    Relids left = bms_copy(relids);
-    for (int entry = -1; (entry = bms_next_member(entries, entry)) >= 0;) {
-        int relation;
-        int steps = distance(planned.places[entry], query, relids, &relation);
-        if (steps < 0) return -1;
-        sum += steps;
-        left = bms_del_member(left, relation);
-    }
-    return sum + kMissing * bms_num_members(left);
-}
-
-void add_cost(Verdict* verdict, const Verdict& other) {
-    for (bool is_partial : {false, true})
-        if (const ExpectedCost& cost = other.cost[is_partial]; cost.is_known)
-            note_cost(verdict, is_partial, cost.startup, cost.total);
-}
-
-// The more telling of two refusals comes first in their list.
-void merge(Verdict* verdict, const Verdict& other) {
-    add_cost(verdict, other);
-    verdict->is_beaten_by_lookups |= other.is_beaten_by_lookups;
-    const bool tells_more =
-        verdict->refusal.reason == Reason::None ||
-        (other.refusal.reason != Reason::None && other.refusal.reason < verdict->refusal.reason);
-    if (tells_more) verdict->refusal = other.refusal;
-}
-
-// Of all pairs of relations that give the rows of a join. nullptr: none was asked about.
-const PlannedQuery* find_join(const Planned& planned, const PlannedJoin& join, Verdict* verdict) {
-    Bitmapset* entries = bms_union(join.outer, join.inner);
-    const PlannedQuery* query = nullptr;
-    int best = PG_INT32_MAX;
-    ListCell* cell;
-    foreach (cell, planned.record->joins) {
-        const auto* record = static_cast<const JoinRecord*>(lfirst(cell));
-        int worse_by = mismatch(planned, entries, record->query, record->relids);
-        if (worse_by < 0 || worse_by > best) continue;
-        if (worse_by < best) *verdict = {};
-        best = worse_by;
-        query = record->query;
-        merge(verdict, record->verdict);
-    }
-    return query;
-}
-
-int keys_of(const Plan* plan) {
-    return IsA(plan, Group) ? reinterpret_cast<const Group*>(plan)->numCols
-                            : reinterpret_cast<const Agg*>(plan)->numCols;
-}
-
-bool has_aggregates(const Plan* plan) {
-    return contain_agg_clause(reinterpret_cast<Node*>(plan->targetlist)) ||
-           contain_agg_clause(reinterpret_cast<Node*>(plan->qual));
-}
-
-const PlannedQuery* find_groups(const Planned& planned, const PlannedJoin& groups, Verdict* verdict) {
-    const PlannedQuery* query = nullptr;
-    int best = PG_INT32_MAX;
-    ListCell* cell;
-    foreach (cell, planned.record->groups) {
-        const auto* record = static_cast<const GroupsRecord*>(lfirst(cell));
-        const bool has_sets = record->verdict.refusal.reason == Reason::GroupingSets;
-        if (!has_sets && record->keys != keys_of(groups.plan)) continue;
-        if (record->has_aggregates != has_aggregates(groups.plan)) continue;
-        int worse_by = mismatch(planned, groups.outer, record->query, record->relids);
-        if (worse_by < 0 || worse_by >= best) continue;
-        best = worse_by;
-        query = record->query;
-        *verdict = record->verdict;
-    }
-    return query;
-}
-
-// What plans have and deparsing does not know, or would show as what it is not.
-Node* plain_mutator(Node* node, void*) {
-    if (!node) return nullptr;
-    if (IsA(node, PlaceHolderVar))
-        return plain_mutator(reinterpret_cast<Node*>(reinterpret_cast<PlaceHolderVar*>(node)->phexpr),
-                             nullptr);
-    Node* copy = mutate_expression(node, plain_mutator, nullptr);
-    if (IsA(copy, Aggref)) reinterpret_cast<Aggref*>(copy)->aggsplit = AGGSPLIT_SIMPLE;
-    return copy;
-}
-
-// By how much a query's numbers are higher in the statement's range table.
-int offset_of(const Planned& planned, const PlannedQuery* query) {
-    for (int entry = 1; entry <= list_length(planned.statement->rtable); entry++)
-        if (planned.places[entry].query == query) return entry - planned.places[entry].number;
-    return 0;
-}
-
-const char* deparsed(const Planned& planned, const PlannedQuery* query, const Node* expression) {
-    if (!expression) return nullptr;
-    Node* copy = plain_mutator(const_cast<Node*>(expression), nullptr);
-    OffsetVarNodes(copy, offset_of(planned, query), 0);
-    return deparse_expression(copy, planned.deparsing, true, false);
-}
-
-struct Answer {
-    const char* reason;
-    const char* advice;
-};
-
-Answer answer_of(const Planned& planned, const PlannedQuery* query, const Refusal& refusal) {
-    const char* condition = deparsed(planned, query, refusal.condition);
-    return {reason_text(refusal, condition), advice_text(refusal, condition)};
-}
-
-Answer answer_of(Reason reason) {
-    const Refusal refusal = {reason};
-    return {reason_text(refusal, nullptr), advice_text(refusal, nullptr)};
-}
-
-// Why a node that could have been ours is core's.
-Answer answer_by_cost(const Planned& planned, const PlannedJoin& join, const Verdict& verdict,
-                      const ExpectedCost& ours) {
-    if (ours.total > join.plan->total_cost)
-        return {cost_text(join.node, join.plan->total_cost, ours.total), answer_of(Reason::Dearer).advice};
-    if (verdict.is_beaten_by_lookups) return answer_of(Reason::Lookups);
-    const bool starts_later = planned.plan.has_limit && ours.startup > join.plan->startup_cost;
-    return answer_of(starts_later ? Reason::StartsLater : Reason::WholePlan);
-}
-
-Answer answer_for(const Planned& planned, const PlannedJoin& join, const PlannedQuery* query,
-                  const Verdict& verdict) {
-    const ExpectedCost& ours = verdict.cost[join.is_partial];
-    const bool is_refused = verdict.refusal.reason == Reason::NotClearlyCheaper && ours.is_known &&
-                            ours.total <= join.plan->total_cost;
-    if (ours.is_known && !is_refused) return answer_by_cost(planned, join, verdict, ours);
-    if (verdict.refusal.reason != Reason::None) return answer_of(planned, query, verdict.refusal);
-    return answer_of(Reason::WholePlan);
-}
-
-// Up to 16 the planner leaves extensions out of joins with a condition on no table.
-Answer answer_of_unasked(const Planned& planned, const PlannedJoin& join) {
-    if (kTestsPseudoconstants || !join.gate) return answer_of(Reason::NotAsked);
-    const Refusal refusal = {Reason::TablelessCondition};
-    const char* condition = deparse_expression(plain_mutator(const_cast<Node*>(join.gate), nullptr),
-                                               planned.deparsing, true, false);
-    return {reason_text(refusal, condition), advice_text(refusal, condition)};
-}
-
-// False for nodes that are no aggregates of the statement: DISTINCT, UNION, rows of an IN made unique.
-bool find_answer(const Planned& planned, const PlannedJoin& join, Answer* answer) {
-    if (join.is_taken) return true;
-    const Reason state = !setting_enabled    ? Reason::Disabled
-                         : server_is_ready() ? Reason::None
-                                             : Reason::NotReady;
-    Verdict verdict = {};
-    const PlannedQuery* query =
-        join.is_aggregate ? find_groups(planned, join, &verdict) : find_join(planned, join, &verdict);
-    if (join.is_aggregate && !query && !has_aggregates(join.plan)) return false;
-    if (state != Reason::None)
-        *answer = answer_of(state);
-    else
-        *answer = query ? answer_for(planned, join, query, verdict) : answer_of_unasked(planned, join);
-    return true;
-}
-
-Datum names_of(const Planned& planned, const List* entries) {
-    Datum* names = unset<Datum>(Max(1, list_length(entries)));
+Datum names_of(const List* tables) {
+    Datum* names = unset<Datum>(Max(1, list_length(tables)));
     int count = 0;
     ListCell* cell;
-    foreach (cell, entries) {
-        const auto* name = static_cast<const char*>(list_nth(planned.names, lfirst_int(cell) - 1));
-        if (name) names[count++] = CStringGetTextDatum(name);
-    }
+    foreach (cell, tables) names[count++] = CStringGetTextDatum(static_cast<const char*>(lfirst(cell)));
     return PointerGetDatum(construct_array(names, count, TEXTOID, -1, false, TYPALIGN_INT));
 }
 
-void put_row(const Planned& planned, const PlannedJoin& join, const Answer& answer, ReturnSetInfo* result) {
-    Datum values[kColumns] = {names_of(planned, join.tables), CStringGetTextDatum(join.kind),
-                              BoolGetDatum(join.is_taken), CStringGetTextDatum(join.node)};
+void put_row(const JoinAnswer& answer, ReturnSetInfo* result) {
+    Datum values[kColumns] = {names_of(answer.tables), CStringGetTextDatum(answer.join->kind),
+                              BoolGetDatum(answer.join->is_taken), CStringGetTextDatum(answer.join->node)};
     bool nulls[kColumns] = {};
     const char* texts[] = {answer.reason, answer.advice};
     for (int i = 0; i < 2; i++) {
@@ -268,18 +43,6 @@ void put_row(const Planned& planned, const PlannedJoin& join, const Answer& answ
         if (texts[i]) values[4 + i] = CStringGetTextDatum(texts[i]);
     }
     tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
-}
-
-void put_rows(const PlannedStmt* statement, const Recorder* record, ReturnSetInfo* result) {
-    Planned planned = {statement, record, joins_of(statement), find_places(statement, record), NIL, NIL};
-    planned.names = select_rtable_names_for_explain(statement->rtable, planned.plan.used);
-    planned.deparsing = deparse_context_for_plan_tree(const_cast<PlannedStmt*>(statement), planned.names);
-    ListCell* cell;
-    foreach (cell, planned.plan.joins) {
-        const auto* join = static_cast<const PlannedJoin*>(lfirst(cell));
-        Answer answer = {};
-        if (find_answer(planned, *join, &answer)) put_row(planned, *join, answer, result);
-    }
 }
 
 // Errors in the statement point into it, not into the one that calls us.
@@ -349,7 +112,9 @@ void put_rows_of(const char* text, ReturnSetInfo* result) {
         Recorder mine = {query, CurrentMemoryContext, NIL, NIL, NIL};
         PlannedStmt* statement = plan_recorded(query, text, &mine);
         check_permissions(statement, text);
-        put_rows(statement, &mine, result);
+        ListCell* of_join;
+        foreach (of_join, answers_of(statement, &mine))
+            put_row(*static_cast<const JoinAnswer*>(lfirst(of_join)), result);
     }
     error_context_stack = callback.previous;
 }
