@@ -1,6 +1,8 @@
 // See distinct_counts.h.
 #include "pg/planner/distinct_counts.h"
 
+#include <cstring>
+
 #include "pg/allocate.h"
 #include "pg/compat.h"
 #include "pg/entry_points.h"
@@ -60,6 +62,39 @@ bool is_grouped_by(const PlannerInfo* root, Node* value) {
     return false;
 }
 
+bool is_of_others(const Path* path) {
+    if (!IsA(path, CustomPath)) return false;
+    const char* name = reinterpret_cast<const CustomPath*>(path)->methods->CustomName;
+    return strcmp(name, kNodeName) != 0 && strcmp(name, kCompleteGroupsNodeName) != 0;
+}
+
+bool have_others(const List* rels) {
+    ListCell* cell;
+    foreach (cell, rels) {
+        const auto* rel = static_cast<const RelOptInfo*>(lfirst(cell));
+        for (const List* paths : {rel->pathlist, rel->partial_pathlist}) {
+            ListCell* of_path;
+            foreach (of_path, paths)
+                if (is_of_others(static_cast<const Path*>(lfirst(of_path)))) return true;
+        }
+    }
+    return false;
+}
+
+// Whether other extensions' nodes may be in the query's plan. They may be made once for their path, as Citus
+// makes its scan of what workers gave, and then cannot be in a plan twice.
+bool has_nodes_of_others(const PlannerInfo* root) {
+    for (const List* rels : root->upper_rels)
+        if (have_others(rels)) return true;
+    if (have_others(root->join_rel_list)) return true;
+    for (int i = 1; i < root->simple_rel_array_size; i++) {
+        RelOptInfo* rel = root->simple_rel_array[i];
+        if (!rel) continue;
+        if (have_others(list_make1(rel)) || (rel->subroot && has_nodes_of_others(rel->subroot))) return true;
+    }
+    return false;
+}
+
 // A number that no other clause of the query has.
 Index next_reference(const PlannerInfo* root) {
     Index last = 0;
@@ -108,7 +143,7 @@ const DistinctCount* find_distinct_count(const PlannerInfo* root, List* target, 
     Found found = {};
     look_at(reinterpret_cast<Node*>(target), &found);
     look_at(having, &found);
-    if (!found.first || found.others) return nullptr;
+    if (!found.first || found.others || has_nodes_of_others(root)) return nullptr;
     auto* result = unset<DistinctCount>();
     result->value = argument_of(found.first)->expr;
     if (is_grouped_by(root, reinterpret_cast<Node*>(result->value))) return nullptr;

@@ -17,7 +17,8 @@ struct DistinctCount {
 };
 
 // What the aggregates with DISTINCT among these expressions count, if it is the same value for all of them,
-// and none that is grouped by. nullptr: there are none, or they are others.
+// and none that is grouped by. nullptr: there are none, or they are others, or nodes of other extensions
+// would be in both plans.
 const DistinctCount* find_distinct_count(const PlannerInfo* root, List* target, Node* having);
 
 bool is_distinct_count(const Node* expression);
