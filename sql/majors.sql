@@ -81,7 +81,7 @@ SELECT * FROM trouble(18, ARRAY[
     'SELECT later.twice, count(*), sum(later.n), min(a.v) FROM a LEFT JOIN later ON a.k = later.k GROUP BY later.twice', 'SELECT a.id FROM a WHERE NOT EXISTS (SELECT FROM later WHERE later.n = a.k)', 'SELECT a.id, later.n FROM a FULL JOIN later ON a.k = later.n AND later.twice > 20',
     'SELECT a.id, p.x FROM a JOIN c p ON a.k = p.id JOIN c q ON p.id = q.id AND q.x > 1', 'SELECT a.v, b.w, count(*), grouping(a.v) FROM a JOIN b USING (k) GROUP BY ROLLUP (a.v, b.w)', 'SELECT a.v + 1, count(*) FROM a LEFT JOIN b USING (k) GROUP BY GROUPING SETS ((a.v + 1), ()) HAVING count(b.id) > 3']);
 -- EXPLAIN has an option for what gpujoin_why() says of joins and aggregates that are left to core, in all formats.
-CREATE FUNCTION explained(query text, options text) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION why_shown(query text, options text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     line text;
     lines text := '';
@@ -91,25 +91,25 @@ BEGIN
     END LOOP;
     RETURN lines;
 END $$;
-CREATE FUNCTION told(query text, options text) RETURNS TABLE (node text, kind text, tables text[], reason text, advice text) LANGUAGE sql AS $$
+CREATE FUNCTION why_told(query text, options text) RETURNS TABLE (node text, kind text, tables text[], reason text, advice text) LANGUAGE sql AS $$
 SELECT j ->> 'Node', j ->> 'Kind', ARRAY(SELECT jsonb_array_elements_text(j -> 'Tables')), j ->> 'Reason', j ->> 'Advice'
-FROM jsonb_array_elements(explained(query, options || ', FORMAT json')::jsonb -> 0 -> 'Left to Core') AS j
+FROM jsonb_array_elements(why_shown(query, options || ', FORMAT json')::jsonb -> 0 -> 'Left to Core') AS j
 $$;
-CREATE FUNCTION reasons(query text) RETURNS TABLE (node text, kind text, tables text[], reason text, advice text) LANGUAGE sql AS $$
+CREATE FUNCTION why_reasons(query text) RETURNS TABLE (node text, kind text, tables text[], reason text, advice text) LANGUAGE sql AS $$
 SELECT node, kind, tables, reason, advice FROM gpujoin_why(query) WHERE NOT taken
 $$;
-CREATE FUNCTION apart(queries text[]) RETURNS TABLE (query text, options text) LANGUAGE sql AS $$
+CREATE FUNCTION why_apart(queries text[]) RETURNS TABLE (query text, options text) LANGUAGE sql AS $$
 SELECT q, o FROM unnest(CASE WHEN since(18) THEN queries END) AS q, unnest(ARRAY['GPUJOIN_WHY', 'ANALYZE, GPUJOIN_WHY ON']) AS o
-WHERE NOT EXISTS (SELECT * FROM reasons(q)) OR EXISTS (SELECT * FROM reasons(q) EXCEPT ALL SELECT * FROM told(q, o)) OR EXISTS (SELECT * FROM told(q, o) EXCEPT ALL SELECT * FROM reasons(q))
-    OR (SELECT bool_or(strpos(explained(q, o), format(E'Left to Core: %s of %s: %s\n', node, array_to_string(tables, ', '), reason)) = 0) FROM reasons(q))
-    OR strpos(explained(q, o || ', FORMAT xml'), '<Left-to-Core>') = 0 OR strpos(explained(q, o || ', FORMAT yaml'), 'Left to Core:') = 0
+WHERE NOT EXISTS (SELECT * FROM why_reasons(q)) OR EXISTS (SELECT * FROM why_reasons(q) EXCEPT ALL SELECT * FROM why_told(q, o)) OR EXISTS (SELECT * FROM why_told(q, o) EXCEPT ALL SELECT * FROM why_reasons(q))
+    OR (SELECT bool_or(strpos(why_shown(q, o), format(E'Left to Core: %s of %s: %s\n', node, array_to_string(tables, ', '), reason)) = 0) FROM why_reasons(q))
+    OR strpos(why_shown(q, o || ', FORMAT xml'), '<Left-to-Core>') = 0 OR strpos(why_shown(q, o || ', FORMAT yaml'), 'Left to Core:') = 0
 $$;
-SELECT * FROM apart(ARRAY['SELECT a.id FROM a JOIN b ON a.k <> b.k', 'SELECT string_agg(a.t, '','') FROM a JOIN b USING (k)', 'SELECT FROM a JOIN b ON a.t < b.t COLLATE "POSIX" || b.t AND random() < 2 JOIN c ON c.id <> a.id', 'WITH s AS MATERIALIZED (SELECT a.id FROM a JOIN b ON a.k <> b.k) SELECT count(*) FROM s JOIN c USING (id)']);
+SELECT * FROM why_apart(ARRAY['SELECT a.id FROM a JOIN b ON a.k <> b.k', 'SELECT string_agg(a.t, '','') FROM a JOIN b USING (k)', 'SELECT FROM a JOIN b ON a.t < b.t COLLATE "POSIX" || b.t AND random() < 2 JOIN c ON c.id <> a.id', 'WITH s AS MATERIALIZED (SELECT a.id FROM a JOIN b ON a.k <> b.k) SELECT count(*) FROM s JOIN c USING (id)']);
 PREPARE made_before AS SELECT a.id FROM a JOIN b ON a.k <> b.k;
-SELECT o FROM unnest(CASE WHEN since(18) THEN ARRAY['GPUJOIN_WHY OFF', 'COSTS OFF'] END) AS o WHERE strpos(explained('SELECT a.id FROM a JOIN b ON a.k <> b.k', o), 'Left to Core') > 0
-UNION ALL SELECT o FROM unnest(CASE WHEN since(18) THEN ARRAY['GPUJOIN_WHY'] END) AS o WHERE strpos(explained('EXECUTE made_before', o), 'Left to Core: not known of a plan that was made before') = 0;
+SELECT o FROM unnest(CASE WHEN since(18) THEN ARRAY['GPUJOIN_WHY OFF', 'COSTS OFF'] END) AS o WHERE strpos(why_shown('SELECT a.id FROM a JOIN b ON a.k <> b.k', o), 'Left to Core') > 0
+UNION ALL SELECT o FROM unnest(CASE WHEN since(18) THEN ARRAY['GPUJOIN_WHY'] END) AS o WHERE strpos(why_shown('EXECUTE made_before', o), 'Left to Core: not known of a plan that was made before') = 0;
 DEALLOCATE made_before;
-DROP FUNCTION explained, told, reasons, apart;
+DROP FUNCTION why_shown, why_told, why_reasons, why_apart;
 SET client_min_messages = warning;
 DROP TABLE IF EXISTS later;
 RESET client_min_messages;

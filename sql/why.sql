@@ -39,6 +39,7 @@ SET gpujoin.force = on;
 SELECT why('SELECT 1 FROM m JOIN o USING (i)');
 SELECT why('SELECT o.t FROM m LEFT JOIN o USING (i) WHERE NOT EXISTS (SELECT FROM sale WHERE id = m.i)');
 SELECT why('SELECT m.t, count(*) FROM m JOIN o USING (i) JOIN customer ON id = o.i GROUP BY m.t HAVING count(*) > 1 ORDER BY 2');
+SELECT why('SELECT count(DISTINCT m.t) FROM m JOIN o USING (i)');
 SELECT why('SELECT * FROM (SELECT i, count(*) FROM m GROUP BY i) s JOIN o USING (i)');
 SELECT why('SELECT (SELECT count(*) FROM m JOIN o USING (i)) + count(*) FROM m JOIN customer ON i = id');
 SELECT why('WITH s AS MATERIALIZED (SELECT m.i FROM m JOIN o USING (i)) SELECT * FROM s a FULL JOIN s b USING (i)');

@@ -206,6 +206,17 @@ void add_aggregate(Walk* walk, const Plan* plan, bool is_partial) {
     add(walk, groups);
 }
 
+bool is_above_groups(const Plan* plan) {
+    return IsA(plan, CustomScan) &&
+           reinterpret_cast<const CustomScan*>(plan)->methods == &complete_groups_methods;
+}
+
+// Core's own plan of groups, which lies beside ours for distinct values, is for when these are not complete.
+List* expected_to_run(const Plan* plan) {
+    if (!is_above_groups(plan)) return children_of(plan);
+    return list_make1(linitial(reinterpret_cast<const CustomScan*>(plan)->custom_plans));
+}
+
 void walk_plan(Walk* walk, const Plan* plan, bool is_partial) {
     check_stack_depth();
     if (IsA(plan, NestLoop) || IsA(plan, MergeJoin) || IsA(plan, HashJoin))
@@ -216,7 +227,7 @@ void walk_plan(Walk* walk, const Plan* plan, bool is_partial) {
     if (IsA(plan, Result) && reinterpret_cast<const Result*>(plan)->resconstantqual) walk->gate = plan;
     is_partial |= IsA(plan, Gather) || IsA(plan, GatherMerge);
     ListCell* cell;
-    foreach (cell, children_of(plan)) walk_plan(walk, static_cast<Plan*>(lfirst(cell)), is_partial);
+    foreach (cell, expected_to_run(plan)) walk_plan(walk, static_cast<Plan*>(lfirst(cell)), is_partial);
 }
 
 }  // namespace
@@ -240,8 +251,7 @@ List* children_of(const Plan* plan) {
 }
 
 bool is_node_of_ours(const Plan* plan) {
-    return is_ours(plan) || (IsA(plan, CustomScan) &&
-                             reinterpret_cast<const CustomScan*>(plan)->methods == &complete_groups_methods);
+    return is_ours(plan) || is_above_groups(plan);
 }
 
 PlannedJoins joins_of(const PlannedStmt* statement) {
