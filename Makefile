@@ -11,6 +11,7 @@
 #
 #   PG_CONFIG=...  NVCC=... (NVCC= for none)  CUDA_ARCHS="90"  BUILD=build  FAULTS=1 (fault injection)
 #   SANITIZE=address,undefined | thread (server and unit tests, into BUILD)
+#   CCACHE=ccache compiles through ccache
 
 BUILD ?= build
 PG_CONFIG ?= pg_config
@@ -107,17 +108,17 @@ $(call objects_of,$(shell grep -l GPUJOIN_VERSION $(own_sources))): gpujoin.cont
 # The extension: PostgreSQL's headers are not ours to warn about.
 $(BUILD)/pic/%.o: %.cpp $(BUILD)/choices
 	@mkdir -p $(@D)
-	$(CXX) $(COMMON) $(version_flag) -fPIC -fvisibility=hidden -isystem $(includedir_server) -D_GNU_SOURCE -c $< -o $@
+	$(CCACHE) $(CXX) $(COMMON) $(version_flag) -fPIC -fvisibility=hidden -isystem $(includedir_server) -D_GNU_SOURCE -c $< -o $@
 
 $(BUILD)/%.o: %.cpp $(BUILD)/choices
 	@mkdir -p $(@D)
-	$(CXX) $(COMMON) $(version_flag) $(SANITIZER) -pthread -c $< -o $@
+	$(CCACHE) $(CXX) $(COMMON) $(version_flag) $(SANITIZER) -pthread -c $< -o $@
 
 nvcc_archs = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
 	-gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
 $(BUILD)/%.cu.o: %.cu $(BUILD)/choices $(BUILD)/choices.nvcc $(BUILD)/choices.faults
 	@mkdir -p $(@D)
-	$(NVCC) -std=c++20 -O3 -lineinfo --extended-lambda --expt-relaxed-constexpr -I. -Isrc $(nvcc_archs) -t 0 \
+	$(CCACHE) $(NVCC) -std=c++20 -O3 -lineinfo --extended-lambda --expt-relaxed-constexpr -I. -Isrc $(nvcc_archs) -t 0 \
 		-Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -MMD -MP $(fault_flag) $(cuda_flag) -c $< -o $@
 
 # Where the toolkit lies is nvcc's to say: the nvcc on PATH may be a link or a wrapper script, far from its libraries.

@@ -42,6 +42,13 @@ install_packages() {
         >"$work/apt.log" 2>&1 || { tail -20 "$work/apt.log" >&2; return 1; }
 }
 
+# What was compiled before, in whatever folder, is not compiled again, where there is ccache. Debug information then names the
+# folder that it was compiled in first.
+use_ccache() {
+    command -v ccache >/dev/null || return 0
+    export CCACHE=ccache CCACHE_NOHASHDIR=1
+}
+
 # Sets PG_CONFIG (exported), pg_bin and pg_tests (the folder of pg_regress and isolationtester).
 find_postgres() {
     if [ -z "${PG_CONFIG:-}" ]; then
