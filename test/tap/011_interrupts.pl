@@ -14,7 +14,8 @@ my $node = make_node('interrupts', 'max_connections = 50');
 start_ready($node);
 $node->safe_psql('postgres', q{
 	CREATE TABLE r AS SELECT g AS k, g % 1000 AS v, md5(g::text) AS t FROM generate_series(1, 400000) g;
-	ANALYZE r;
+	CREATE TABLE s AS SELECT md5(g::text) AS t FROM generate_series(1, 1200000) g;
+	ANALYZE r, s;
 	ALTER DATABASE postgres SET gpujoin.force = on;
 	ALTER DATABASE postgres SET max_parallel_workers_per_gather = 0;});
 
@@ -30,14 +31,15 @@ my %queries = (
 	'deciding' => 'SELECT count(*) FROM r a LEFT JOIN r b ON a.v = b.v AND length(a.t || b.t) = 1',
 	'rescanning' => 'SELECT n, (SELECT count(*) FROM r a JOIN r b ON a.k = b.k WHERE a.v > n) FROM generate_series(1, 100000) n',);
 
-# Starts a statement in a session of its own; returns it with the pid of its backend.
+# Starts a statement in a session of its own; returns it with the pid of its backend, when it has begun, and has perhaps ended.
 sub start_query
 {
 	my ($query) = @_;
 	my $session = $node->background_psql('postgres', on_error_stop => 0);
 	my $pid = $session->query_safe('SELECT pg_backend_pid()');
 	$session->query_until(qr/started/, "\\echo started\n$query;\n\\echo ended\n");
-	wait_until(sub { is_active($node, $pid) }) or die 'the statement does not begin';
+	wait_until(sub { $node->safe_psql('postgres', "SELECT query ~ '^SELECT (n, |count)' FROM pg_stat_activity WHERE pid = $pid") eq 't' })
+	  or die 'the statement does not begin';
 	return ($session, $pid);
 }
 
@@ -105,7 +107,7 @@ for my $what (sort keys %queries)
 }
 
 # Cancelled at moments all over a join whose build side is sorted when it is sealed, as long as that takes here and now.
-my $sorted = 'SET gpujoin.algorithm = index; SELECT count(*) FROM r a JOIN r b ON a.t >= (b.t COLLATE "C") AND a.t <= (b.t COLLATE "C")';
+my $sorted = 'SET gpujoin.algorithm = index; SELECT count(*) FROM s a JOIN s b ON a.t >= (b.t COLLATE "C") AND a.t <= (b.t COLLATE "C")';
 my ($cancelled, $done, $longest) = (0, 0, 0);
 my $duration = time;
 $node->safe_psql('postgres', $sorted);
