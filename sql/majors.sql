@@ -107,7 +107,9 @@ $$;
 SELECT * FROM why_apart(ARRAY['SELECT a.id FROM a JOIN b ON a.k <> b.k', 'SELECT string_agg(a.t, '','') FROM a JOIN b USING (k)', 'SELECT FROM a JOIN b ON a.t < b.t COLLATE "POSIX" || b.t AND random() < 2 JOIN c ON c.id <> a.id', 'WITH s AS MATERIALIZED (SELECT a.id FROM a JOIN b ON a.k <> b.k) SELECT count(*) FROM s JOIN c USING (id)']);
 PREPARE made_before AS SELECT a.id FROM a JOIN b ON a.k <> b.k;
 SELECT o FROM unnest(CASE WHEN since(18) THEN ARRAY['GPUJOIN_WHY OFF', 'COSTS OFF'] END) AS o WHERE strpos(why_shown('SELECT a.id FROM a JOIN b ON a.k <> b.k', o), 'Left to Core') > 0
-UNION ALL SELECT o FROM unnest(CASE WHEN since(18) THEN ARRAY['GPUJOIN_WHY'] END) AS o WHERE strpos(why_shown('EXECUTE made_before', o), 'Left to Core: not known of a plan that was made before') = 0;
+UNION ALL SELECT o FROM unnest(CASE WHEN since(18) THEN ARRAY['GPUJOIN_WHY'] END) AS o WHERE strpos(why_shown('EXECUTE made_before', o), 'Left to Core: not known of the plan of a prepared statement') = 0
+UNION ALL SELECT o FROM unnest(CASE WHEN since(18) THEN ARRAY['GPUJOIN_WHY'] END) AS o WHERE (SELECT count(*) FROM why_told('EXECUTE made_before', o) WHERE node IS NULL AND reason LIKE 'not known%') <> 1
+UNION ALL SELECT o FROM unnest(CASE WHEN since(18) THEN ARRAY['GPUJOIN_WHY'] END) AS o WHERE strpos(why_shown('SELECT count(*)', o), 'Left to Core: Aggregate: ') = 0;
 DEALLOCATE made_before;
 DROP FUNCTION why_shown, why_told, why_reasons, why_apart;
 SET client_min_messages = warning;

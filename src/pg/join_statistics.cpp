@@ -149,20 +149,14 @@ void reset(Place* place) {
     place->reset = place->since;
 }
 
-uint64 server_generation() {
-    ServerFacts facts;
-    read_server_facts(&facts);
-    return facts.generation;
-}
-
 void reset_nowhere() {
     reset(&statistics->nowhere);
-    pg_atomic_write_u64(&statistics->generation, server_generation());
+    pg_atomic_write_u64(&statistics->generation, latest_server());
     pg_atomic_write_u64(&statistics->earlier_restarts, 0);
 }
 
-// What is stored from a shutdown to the next start. In the postmaster alone, and not in memory of a context:
-// there is none to rely on when a process ends.
+// What is stored from a shutdown to the next start. In one process, and not in memory of a context: there is
+// none to rely on when that ends.
 struct StoredStatistics {
     uint64 restarts;  // of the server, since they were reset
     uint64 count;     // of what follows, first that of no database
@@ -186,7 +180,7 @@ void store(int code, Datum) {
 
 void restore() {
     on_shmem_exit(store, Datum{0});
-    if (!take_stored_statistics(&stored, sizeof stored)) return;
+    if (!read_stored_statistics(&stored, sizeof stored)) return;
     pg_atomic_write_u64(&statistics->earlier_restarts, stored.restarts);
     put_back(&statistics->nowhere, &stored.databases[0]);
     for (uint64 i = 1; i < Min(stored.count, lengthof(stored.databases)); i++)
@@ -273,7 +267,7 @@ int read_join_statistics(DatabaseFigures* all) {
 
 uint64 counted_restarts() {
     if (!statistics) return 0;
-    const uint64 now = server_generation();
+    const uint64 now = latest_server();
     const uint64 before = Max(pg_atomic_read_u64(&statistics->generation), uint64{1});
     return pg_atomic_read_u64(&statistics->earlier_restarts) + (now > before ? now - before : 0);
 }

@@ -43,6 +43,9 @@ void read_planning_facts(PlanningFacts* facts);
 // Bytes that kept columns may take in the server; 0: none are kept, or there is no server.
 uint64 server_keep_memory();
 
+// One atomic read: the generation of the server that was started last; 0: there was none.
+uint64 latest_server();
+
 // One atomic read: can a join be planned now? (phase Ready, and the server answers)
 bool server_is_ready();
 

@@ -25,7 +25,8 @@ namespace {
 
 struct SharedState {
     uint64 build;              // of the library that has made it
-    pg_atomic_uint64 alive;    // generation of the server that is ready; 0: none
+    pg_atomic_uint64 latest;   // generation of the server that was started last
+    pg_atomic_uint64 alive;    // the same if it is ready; 0: none is
     pg_atomic_uint64 answers;  // the same while it answers
     slock_t lock;              // of facts
     ServerFacts facts;
@@ -38,7 +39,8 @@ shmem_startup_hook_type previous_startup_hook = nullptr;
 void initialise(SharedState* state) {
     memset(state, 0, sizeof *state);
     state->build = kBuildId;
-    for (pg_atomic_uint64* server : {&state->alive, &state->answers}) pg_atomic_init_u64(server, 0);
+    for (pg_atomic_uint64* server : {&state->latest, &state->alive, &state->answers})
+        pg_atomic_init_u64(server, 0);
     SpinLockInit(&state->lock);
     state->facts.phase = ServerPhase::Starting;
     state->facts.since = GetCurrentTimestamp();
@@ -74,6 +76,7 @@ void publish_server_facts(const ServerFacts* facts) {
     TimestampTz since = facts->phase == shared->facts.phase ? shared->facts.since : now;
     shared->facts = *facts;
     shared->facts.since = since;
+    pg_atomic_write_u64(&shared->latest, facts->generation);
     pg_atomic_write_u64(&shared->alive, facts->phase == ServerPhase::Ready ? facts->generation : 0);
     SpinLockRelease(&shared->lock);
     publish_pulse(facts->generation, facts->phase == ServerPhase::Ready);
@@ -117,6 +120,10 @@ uint64 server_keep_memory() {
     uint64 bytes = shared->facts.keep_memory;
     SpinLockRelease(&shared->lock);
     return bytes;
+}
+
+uint64 latest_server() {
+    return shared ? pg_atomic_read_u64(&shared->latest) : 0;
 }
 
 bool server_is_ready() {

@@ -20,13 +20,17 @@ namespace {
 constexpr const char* kPath = PGSTAT_STAT_PERMANENT_DIRECTORY "/gpujoin.stat";
 constexpr const char* kNewPath = PGSTAT_STAT_PERMANENT_DIRECTORY "/gpujoin.stat.tmp";
 
+// To be changed with what is counted (Figure), or how that is stored.
+constexpr uint32 kFormat = 0x67706A01;
+
 struct FileHead {
-    uint32 size;      // of all that follows, which differs where other things are counted
+    uint32 format;
+    uint32 size;      // of what follows
     pg_crc32c check;  // of that
 };
 
 FileHead head_of(const void* statistics, uint32 bytes) {
-    FileHead head = {bytes, 0};
+    FileHead head = {kFormat, bytes, 0};
     INIT_CRC32C(head.check);
     COMP_CRC32C(head.check, statistics, bytes);
     FIN_CRC32C(head.check);
@@ -36,7 +40,7 @@ FileHead head_of(const void* statistics, uint32 bytes) {
 bool read_whole(FILE* file, void* into, uint32 bytes) {
     FileHead head;
     if (fread(&head, sizeof head, 1, file) != 1 || fread(into, bytes, 1, file) != 1) return false;
-    return head.size == bytes && EQ_CRC32C(head.check, head_of(into, bytes).check);
+    return head.format == kFormat && head.size == bytes && EQ_CRC32C(head.check, head_of(into, bytes).check);
 }
 
 bool write_whole(FILE* file, const void* statistics, uint32 bytes) {
@@ -46,7 +50,7 @@ bool write_whole(FILE* file, const void* statistics, uint32 bytes) {
 
 }  // namespace
 
-bool take_stored_statistics(void* into, uint32 bytes) {
+bool read_stored_statistics(void* into, uint32 bytes) {
     FILE* file = AllocateFile(kPath, PG_BINARY_R);
     if (!file) {
         if (errno != ENOENT)
@@ -55,12 +59,15 @@ bool take_stored_statistics(void* into, uint32 bytes) {
     }
     const bool is_whole = read_whole(file, into, bytes);
     FreeFile(file);
-    unlink(kPath);
     if (!is_whole)
         ereport(LOG, (errcode(ERRCODE_DATA_CORRUPTED),
                       errmsg("ignoring statistics of gpujoin in file \"%s\"", kPath),
                       errdetail("It is not whole, or of another version.")));
     return is_whole;
+}
+
+void remove_stored_statistics() {
+    unlink(kPath);
 }
 
 void store_statistics(const void* statistics, uint32 bytes) {

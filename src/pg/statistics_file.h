@@ -9,12 +9,15 @@ extern "C" {
 
 namespace gpujoin {
 
-// Reads the file, of so many bytes, and removes it, so that no backup has it, and none is there after a
-// crash. False: there was none, or it was not whole, of which the log tells; then `into` holds anything. In
-// the postmaster.
-bool take_stored_statistics(void* into, uint32 bytes);
+// Of so many bytes. False: there is no file, or it is not whole, of which the log tells; then `into` holds
+// anything. In the postmaster, or the one process of single-user mode.
+bool read_stored_statistics(void* into, uint32 bytes);
 
-// Writes the file; the log tells where that failed. In the postmaster, when nobody counts any more.
+// Writes the file; the log tells where that failed. There, too, when nobody counts any more.
 void store_statistics(const void* statistics, uint32 bytes);
+
+// Before anybody counts, once it is certain that PostgreSQL has started: whatever ends it without storing
+// them, older ones are not to come back, and no base backup has the file.
+void remove_stored_statistics();
 
 }  // namespace gpujoin

@@ -23,6 +23,7 @@
 #include "pg/server_process.h"
 #include "pg/shared_state.h"
 #include "pg/socket_place.h"
+#include "pg/statistics_file.h"
 #include "pg/wait_events.h"
 
 extern "C" {
@@ -361,6 +362,7 @@ void gpujoin_supervisor_main(Datum) {
     read_server_facts(&facts);  // of a supervisor before us: its generation goes on
     if (facts.phase == ServerPhase::NotPreloaded) proc_exit(0);  // the shared memory is another build's
     before_shmem_exit(on_exit, 0);
+    remove_stored_statistics();
     remove_stale_sockets();
     run();
     proc_exit(1);  // so that it is started again unless the cluster shuts down

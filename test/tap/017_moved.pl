@@ -31,5 +31,18 @@ like($plan, qr/Algorithm: nested_loop$/m, 'the algorithm of a join that has move
 like($plan, qr/Device: CPU: fake$/m, 'and its device');
 is(moved(), '2|1', 'it is counted among those that have');
 
+# The server is told which query it is, as other sessions see it.
+my $session = $node->background_psql('postgres');
+my $pid = $session->query_safe('SELECT pg_backend_pid()');
+for my $computed ('on', 'off')
+{
+	$session->query_safe("SET compute_query_id = $computed");
+	$session->query_safe('SET gpujoin.force = on; SELECT a.v, b.v FROM a JOIN a b ON a.k = b.k');
+	my $query = $node->safe_psql('postgres', "SELECT coalesce(query_id, 0) FROM pg_stat_activity WHERE pid = $pid");
+	is(slurp_file($node->data_dir . '/opened_for'), $query, "the query's identifier, computed $computed");
+	is($query ne '0', $computed eq 'on', 'is there, or is not');
+}
+$session->quit;
+
 $node->stop;
 done_testing();

@@ -336,9 +336,10 @@ TEST(ServerFragment, StagesMoveWhileOneIsBuilt) {
     testing::internal::CaptureStderr();
     client.append_and_wait({{2, int_payload(10)}}, ColumnType::Fixed8, 0);
     EXPECT_EQ(client.seal(0).build_rows, 2u);
-    EXPECT_EQ(testing::internal::GetCapturedStderr().find("LOG: join session 1 of process " +
-                                                          std::to_string(getpid()) + ", query -77 moves to the CPU: "),
-              0u);
+    EXPECT_EQ(
+        testing::internal::GetCapturedStderr().find(
+            "LOG: join session 1 of process " + std::to_string(getpid()) + ", query -77 moves to the CPU: "),
+        0u);
     TestClient late = attach_to(&server, client);
     EXPECT_EQ(late.results(late.probe(late.opened.input[0], {2, 1})).size(), 2u);
     EXPECT_TRUE(client.stats().join.moved);

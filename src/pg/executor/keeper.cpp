@@ -70,13 +70,6 @@ struct KeptNote {
     uint64 kept;
 };
 
-// Another server has kept nothing of what the one before had.
-uint64 server_generation() {
-    ServerFacts facts;
-    read_server_facts(&facts);
-    return facts.generation;
-}
-
 uint64 noted_batch = 0;
 bool is_batch_whole = true;
 List* notes = NIL;  // of KeptNote, as those of all pointers here in the process's own context
@@ -96,7 +89,7 @@ void end_batch() {
     foreach (cell, notes) {
         auto* note = static_cast<KeptNote*>(lfirst(cell));
         const Keeping& keeping = note->keeping;
-        if (is_batch_whole && keeping.generation == server_generation()) tell(keeping, note->kept);
+        if (is_batch_whole && keeping.generation == latest_server()) tell(keeping, note->kept);
         forget(keeping);
     }
     list_free_deep(notes);
@@ -142,7 +135,7 @@ void begin_to_share(const KeepRequest* request, Relation relation, const KeptCol
                 attributes_of(columns),
                 columns->count,
                 unset<ChunkColumn>(static_cast<Size>(columns->count)),
-                server_generation()};
+                latest_server()};
     std::copy_n(columns->columns, columns->count, keeping->columns);
     MemoryContextSwitchTo(before);
     share_chunks(request, blocks, chunks_of_blocks(blocks));

@@ -8,6 +8,7 @@
 #include "pg/entry_points.h"
 #include "pg/plan_data.h"
 #include "pg/planner/complete_groups.h"
+#include "pg/planner/path_inputs.h"
 
 extern "C" {
 #include "nodes/makefuncs.h"
@@ -68,31 +69,18 @@ bool is_of_others(const Path* path) {
     return strcmp(name, kNodeName) != 0 && strcmp(name, kCompleteGroupsNodeName) != 0;
 }
 
-bool have_others(const List* rels) {
-    ListCell* cell;
-    foreach (cell, rels) {
-        const auto* rel = static_cast<const RelOptInfo*>(lfirst(cell));
-        for (const List* paths : {rel->pathlist, rel->partial_pathlist}) {
-            ListCell* of_path;
-            foreach (of_path, paths)
-                if (is_of_others(static_cast<const Path*>(lfirst(of_path)))) return true;
-        }
-    }
-    return false;
+// They may be made once for their path, as Citus makes its scan of what workers gave.
+bool has_nodes_of_others(const Path* path) {
+    if (is_of_others(path)) return true;
+    bool found = false;
+    visit_inputs(path, [&found](const Path* input) { found = found || has_nodes_of_others(input); });
+    return found;
 }
 
-// Whether other extensions' nodes may be in the query's plan. They may be made once for their path, as Citus
-// makes its scan of what workers gave, and then cannot be in a plan twice.
-bool has_nodes_of_others(const PlannerInfo* root) {
-    for (const List* rels : root->upper_rels)
-        if (have_others(rels)) return true;
-    if (have_others(root->join_rel_list)) return true;
-    for (int i = 1; i < root->simple_rel_array_size; i++) {
-        RelOptInfo* rel = root->simple_rel_array[i];
-        if (!rel) continue;
-        if (have_others(list_make1(rel)) || (rel->subroot && has_nodes_of_others(rel->subroot))) return true;
-    }
-    return false;
+// Other subqueries than those of the query itself, and foreign scans, are made once as well.
+bool has_scans_of_others(const PlannerInfo* root, int relation) {
+    const RelOptInfo* rel = root->simple_rel_array[relation];
+    return rel && (rel->subroot || rel->fdwroutine);
 }
 
 // A number that no other clause of the query has.
@@ -143,7 +131,7 @@ const DistinctCount* find_distinct_count(const PlannerInfo* root, List* target, 
     Found found = {};
     look_at(reinterpret_cast<Node*>(target), &found);
     look_at(having, &found);
-    if (!found.first || found.others || has_nodes_of_others(root)) return nullptr;
+    if (!found.first || found.others) return nullptr;
     auto* result = unset<DistinctCount>();
     result->value = argument_of(found.first)->expr;
     if (is_grouped_by(root, reinterpret_cast<Node*>(result->value))) return nullptr;
@@ -164,6 +152,17 @@ Aggref* count_of_values(const Aggref* distinct) {
     count->args = list_make1(argument);
     forget_presorted(count);
     return count;
+}
+
+// What is below core's own plan is planned twice, and lies in the plan in two places.
+bool can_be_planned_twice(const PlannerInfo* root, const Path* path) {
+    for (int i = -1; (i = bms_next_member(root->all_baserels, i)) >= 0;)
+        if (has_scans_of_others(root, i)) return false;
+    ListCell* cell;
+    foreach (cell, root->append_rel_list)
+        if (has_scans_of_others(root, static_cast<int>(lfirst_node(AppendRelInfo, cell)->child_relid)))
+            return false;
+    return !has_nodes_of_others(path);
 }
 
 AggPath* cheapest_own_path(const RelOptInfo* grouped) {

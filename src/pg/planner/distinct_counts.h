@@ -17,13 +17,16 @@ struct DistinctCount {
 };
 
 // What the aggregates with DISTINCT among these expressions count, if it is the same value for all of them,
-// and none that is grouped by. nullptr: there are none, or they are others, or nodes of other extensions
-// would be in both plans.
+// and none that is grouped by. nullptr: there are none, or they are others.
 const DistinctCount* find_distinct_count(const PlannerInfo* root, List* target, Node* having);
 
 bool is_distinct_count(const Node* expression);
 // What counts values that come once.
 Aggref* count_of_values(const Aggref* distinct);
+
+// Whether the path may be planned for core's own plan beside ours: subqueries, foreign scans and other
+// extensions' nodes are not made for being planned twice.
+bool can_be_planned_twice(const PlannerInfo* root, const Path* path);
 
 // The cheapest of core's paths for the groups, as a copy; nullptr: there is none.
 AggPath* cheapest_own_path(const RelOptInfo* grouped);

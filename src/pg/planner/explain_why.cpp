@@ -1,5 +1,5 @@
-// See explain_why.h. A plan that was made before, as that of EXPLAIN EXECUTE, is of no planner run that was
-// recorded: that is what is said then.
+// See explain_why.h. The plan of EXPLAIN EXECUTE is of no planner run that was recorded: that is what is said
+// then.
 #include "pg/planner/explain_why.h"
 
 #include <utility>
@@ -16,10 +16,10 @@ Explained explained;
 void show_line(const JoinAnswer* answer, ExplainState* es) {
     StringInfoData line;
     initStringInfo(&line);
-    appendStringInfo(&line, "%s of ", answer->join->node);
+    appendStringInfoString(&line, answer->join->node);
     ListCell* cell;
     foreach (cell, answer->tables)
-        appendStringInfo(&line, "%s%s", foreach_current_index(cell) > 0 ? ", " : "",
+        appendStringInfo(&line, "%s%s", foreach_current_index(cell) > 0 ? ", " : " of ",
                          static_cast<const char*>(lfirst(cell)));
     appendStringInfo(&line, ": %s", answer->reason);
     ExplainPropertyText("Left to Core", line.data, es);
@@ -39,17 +39,28 @@ void show_group(const JoinAnswer* answer, ExplainState* es) {
     ExplainCloseGroup("Join", nullptr, true, es);
 }
 
-void show_reasons(const PlannedStmt* statement, ExplainState* es) {
-    if (explained.state != es || !explained.record)
-        return ExplainPropertyText("Left to Core", "not known of a plan that was made before", es);
-    const bool is_text = es->format == EXPLAIN_FORMAT_TEXT;
-    if (!is_text) ExplainOpenGroup("Left to Core", "Left to Core", false, es);
+void show_answers(const PlannedStmt* statement, ExplainState* es) {
     ListCell* cell;
     foreach (cell, answers_of(statement, explained.record)) {
         const auto* answer = static_cast<const JoinAnswer*>(lfirst(cell));
         if (!answer->reason) continue;
-        is_text ? show_line(answer, es) : show_group(answer, es);
+        es->format == EXPLAIN_FORMAT_TEXT ? show_line(answer, es) : show_group(answer, es);
     }
+}
+
+void show_that_unknown(ExplainState* es) {
+    constexpr const char* kUnknown = "not known of the plan of a prepared statement";
+    if (es->format == EXPLAIN_FORMAT_TEXT) return ExplainPropertyText("Left to Core", kUnknown, es);
+    ExplainOpenGroup("Join", nullptr, true, es);
+    ExplainPropertyText("Reason", kUnknown, es);
+    ExplainCloseGroup("Join", nullptr, true, es);
+}
+
+void show_reasons(const PlannedStmt* statement, ExplainState* es) {
+    const bool is_text = es->format == EXPLAIN_FORMAT_TEXT;
+    const bool is_known = explained.state == es && explained.record;
+    if (!is_text) ExplainOpenGroup("Left to Core", "Left to Core", false, es);
+    is_known ? show_answers(statement, es) : show_that_unknown(es);
     if (!is_text) ExplainCloseGroup("Left to Core", "Left to Core", false, es);
 }
 

@@ -270,7 +270,7 @@ void add_complete_path(const GroupCall& call, const GpuJoinPath* partial) {
 // Distinct values are counted in groups that are complete, or core does it all.
 void add_distinct_path(const GroupCall& call, const GpuJoinPath* partial) {
     AggPath* core = cheapest_own_path(call.grouped);
-    if (!core) return;
+    if (!core || !can_be_planned_twice(call.root, &core->path)) return;
     AggClauseCosts costs = {};
     get_agg_clause_costs(call.root, AGGSPLIT_FINAL_DESERIAL, &costs);
     List* clause = group_clause(call.root);
@@ -400,24 +400,10 @@ void add_grouped_paths(const GroupCall& call, RelOptInfo* input) {
         add_parallel(call, input, partial_rel, &has_made_way);
 }
 
-// What is below core's own plan is planned twice, which subqueries and foreign scans are not made for.
-bool can_be_planned_twice(const PlannerInfo* root, Relids relids) {
-    for (int i = -1; (i = bms_next_member(relids, i)) >= 0;) {
-        const RelOptInfo* rel = root->simple_rel_array[i];
-        if (rel && (rel->subroot || rel->fdwroutine)) return false;
-    }
-    ListCell* cell;
-    foreach (cell, root->append_rel_list) {
-        const RelOptInfo* rel = root->simple_rel_array[lfirst_node(AppendRelInfo, cell)->child_relid];
-        if (rel && (rel->subroot || rel->fdwroutine)) return false;
-    }
-    return true;
-}
-
 // Core's node above must be able to hash. The other aggregates are looked at one by one, as ever.
-bool counts_distinct(const PlannerInfo* root, const GroupPathExtraData* extra) {
+bool counts_distinct(const PlannerInfo* root, const RelOptInfo* input, const GroupPathExtraData* extra) {
     return find_distinct_count(root, extra->targetList, extra->havingQual) && enable_hashagg &&
-           grouping_is_hashable(group_clause(root)) && can_be_planned_twice(root, root->all_baserels);
+           grouping_is_hashable(group_clause(root)) && can_be_planned_twice(root, input->cheapest_total_path);
 }
 
 // What keeps us out of a grouping, whatever it computes.
@@ -433,7 +419,7 @@ Reason reason_against(PlannerInfo* root, RelOptInfo* input, const RelOptInfo* ou
     // Core does not say so of grouping sets.
     const bool may_be_partial = has_sets || (extra->flags & GROUPING_CAN_PARTIAL_AGG);
     const bool is_partial = may_be_partial && !root->hasNonPartialAggs && !root->hasNonSerialAggs;
-    if (!is_partial && (has_sets || !counts_distinct(root, extra))) return Reason::NoPartialStates;
+    if (!is_partial && (has_sets || !counts_distinct(root, input, extra))) return Reason::NoPartialStates;
     if (extra->patype != PARTITIONWISE_AGGREGATE_NONE) return Reason::Partitionwise;
     // Asked before anything is computed, as most groupings are small.
     const bool is_large = setting_force || input->cheapest_total_path->rows >= kFewestSourceRows ||

@@ -23,7 +23,7 @@ constexpr const char* kAddKey = "add an equality or a range between both sides t
 constexpr const char* kCompare =
     "compare both with EXPLAIN (ANALYZE): SET gpujoin.force = on, and gpujoin.enabled = off; if the planner "
     "is "
-    "wrong, lower gpujoin.startup_cost, or see Tuning in README";
+    "wrong, lower gpujoin.startup_cost, or see Costs in docs/tuning.md";
 
 constexpr Wording kWordings[] = {
     {Reason::Disabled, "gpujoin.enabled is off", "SET gpujoin.enabled = on"},

@@ -1,6 +1,6 @@
-// What the planner is asked to remember of a statement for gpujoin_why(): for each pair of relations, and
-// each grouping, what refused it or what it would cost here. Nothing is remembered, and nothing but one
-// pointer tested, while nobody asks.
+// What the planner is asked to remember of a statement for gpujoin_why() and EXPLAIN: for each pair of
+// relations, and each grouping, what refused it or what it would cost here. Nothing is remembered, and
+// nothing but one pointer tested, while nobody asks.
 //
 // A recorder belongs to one run of the planner, told by the query that this was given: queries that are
 // planned meanwhile, because a function is evaluated, are others. Costs are copied, never paths, which
