@@ -42,10 +42,10 @@ install_packages() {
         >"$work/apt.log" 2>&1 || { tail -20 "$work/apt.log" >&2; return 1; }
 }
 
-# What was compiled before, in whatever folder, is not compiled again, where there is ccache. Debug information then names the
-# folder that it was compiled in first.
+# What was compiled before, in whatever folder, is not compiled again, where there is ccache and a folder for its cache. Debug
+# information then names the folder that it was compiled in first.
 use_ccache() {
-    command -v ccache >/dev/null || return 0
+    echo 'int x;' >"$work/x.cpp" && ccache g++ -c "$work/x.cpp" -o "$work/x.o" 2>/dev/null || return 0
     export CCACHE=ccache CCACHE_NOHASHDIR=1
 }
 
