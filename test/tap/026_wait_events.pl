@@ -56,9 +56,22 @@ waits_for('GpujoinParticipants', "$pid IN (pid, leader_pid)");
 $node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
 eval { $session->quit };
 
-# A keeper with nothing to do.
-$node->safe_psql('postgres', 'SET gpujoin.keep_in_background = on; SET gpujoin.aggregate = on; ' . 'SELECT v, count(*) FROM r GROUP BY v; ' x 3);
-waits_for('GpujoinKeeperMain', "backend_type = 'gpujoin keeper'");
+# A keeper with nothing to do, which leaves soon: the session that has called it waits for it. Where it was missed, all begins anew.
+$node->safe_psql('postgres', q{CREATE FUNCTION sees_keeper(event text) RETURNS boolean LANGUAGE plpgsql AS $$
+	BEGIN
+		FOR i IN 1 .. 400 LOOP
+			PERFORM pg_stat_clear_snapshot();
+			IF EXISTS (SELECT FROM pg_stat_activity WHERE backend_type = 'gpujoin keeper' AND wait_event_type = 'Extension' AND wait_event = event) THEN
+				RETURN true;
+			END IF;
+			PERFORM pg_sleep(0.005);
+		END LOOP;
+		RETURN false;
+	END $$});
+my $event = $has_names ? 'GpujoinKeeperMain' : 'Extension';
+ok(wait_until(sub {
+	$node->safe_psql('postgres', 'SELECT gpujoin_forget(); SET gpujoin.keep_in_background = on; SET gpujoin.aggregate = on; ' . 'SELECT v, count(*) FROM r GROUP BY v; ' x 3 . "SELECT sees_keeper('$event')") =~ /^t$/m }),
+	"a keeper waits for $event");
 
 if ($has_names)
 {
