@@ -263,7 +263,7 @@ ok(wait_until(sub { forced('postgres', $query); kept_chunks('postgres', 'sold') 
 $node->safe_psql('postgres', 'ALTER SYSTEM SET gpujoin.keep_workers = 3');
 $node->reload;
 sub helpers { return $node->safe_psql('postgres', "SELECT coalesce(min(pid), 0) FROM pg_stat_activity WHERE backend_type = 'gpujoin keeper helper'"); }
-make_table('postgres', 'split', 1800000);
+make_table('postgres', 'split', 3000000);
 my $split = 'SELECT k, count(*) AS c, sum(i) AS s FROM split GROUP BY k';
 $rows = core('postgres', $split);
 # It leaves soon, so that the session that has called it waits for it. Where it was missed, all begins anew.
@@ -285,7 +285,7 @@ sub meets_helper
 {
 	my ($is_ended) = @_;
 	return wait_until(sub {
-		$node->safe_psql('postgres', 'SELECT gpujoin_forget()') if kept_chunks('postgres', 'split') > 2;
+		$node->safe_psql('postgres', 'SELECT gpujoin_forget()') if kept_chunks('postgres', 'split') > 4;
 		my ($found, $met) = split /\n/, $node->safe_psql('postgres', "SET gpujoin.force = on; SELECT '1', coalesce(sum(c), 0), coalesce(sum(s), 0) FROM ($split) AS q; SELECT meets_helper($is_ended)");
 		$different++ if $found ne $rows;
 		return $met eq 't'; });
