@@ -44,7 +44,7 @@ void note_kept_chunk(bool is_first_part,
                      uint64 blocks);  // that need not be read, because the server has kept columns of them
 
 // Of a database since it was counted there, or was reset.
-enum class Figure : uint8 {  // as it is stored: see statistics_file.cpp
+enum class Figure : uint8 {  // stored by these numbers: with them kFormat changes (statistics_file.cpp)
     Joins,
     Failed,
     Cancelled,

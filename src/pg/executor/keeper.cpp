@@ -89,6 +89,7 @@ void end_batch() {
     foreach (cell, notes) {
         auto* note = static_cast<KeptNote*>(lfirst(cell));
         const Keeping& keeping = note->keeping;
+        // Another server has kept nothing of what the one before had.
         if (is_batch_whole && keeping.generation == latest_server()) tell(keeping, note->kept);
         forget(keeping);
     }

@@ -155,14 +155,16 @@ Aggref* count_of_values(const Aggref* distinct) {
 }
 
 // What is below core's own plan is planned twice, and lies in the plan in two places.
-bool can_be_planned_twice(const PlannerInfo* root, const Path* path) {
+bool can_be_planned_twice(const PlannerInfo* root, const RelOptInfo* input) {
     for (int i = -1; (i = bms_next_member(root->all_baserels, i)) >= 0;)
         if (has_scans_of_others(root, i)) return false;
     ListCell* cell;
     foreach (cell, root->append_rel_list)
         if (has_scans_of_others(root, static_cast<int>(lfirst_node(AppendRelInfo, cell)->child_relid)))
             return false;
-    return !has_nodes_of_others(path);
+    foreach (cell, input->pathlist)
+        if (has_nodes_of_others(static_cast<const Path*>(lfirst(cell)))) return false;
+    return true;
 }
 
 AggPath* cheapest_own_path(const RelOptInfo* grouped) {

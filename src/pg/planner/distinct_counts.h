@@ -24,9 +24,9 @@ bool is_distinct_count(const Node* expression);
 // What counts values that come once.
 Aggref* count_of_values(const Aggref* distinct);
 
-// Whether the path may be planned for core's own plan beside ours: subqueries, foreign scans and other
-// extensions' nodes are not made for being planned twice.
-bool can_be_planned_twice(const PlannerInfo* root, const Path* path);
+// Whether paths of what is grouped may be planned for core's own plan beside ours: subqueries, foreign scans
+// and other extensions' nodes are not made for being planned twice.
+bool can_be_planned_twice(const PlannerInfo* root, const RelOptInfo* input);
 
 // The cheapest of core's paths for the groups, as a copy; nullptr: there is none.
 AggPath* cheapest_own_path(const RelOptInfo* grouped);

@@ -47,7 +47,7 @@ void explain_as_ever(Query* query, int options, IntoClause* into, ExplainState* 
     const bool before = set_only_explained(!es->analyze);
     Recorder mine = {query, CurrentMemoryContext, NIL, NIL, NIL};
     Recorder* const outer_recorder = recorder;
-    const Explained outer = set_explained({es, wants_reasons(es) ? &mine : nullptr});
+    const Explained outer = set_explained({es, has_explain_option(es) ? &mine : nullptr});
     PG_TRY();
     {
         if (previous_hook)

@@ -75,8 +75,4 @@ Explained set_explained(Explained now) {
     return std::exchange(explained, now);
 }
 
-bool wants_reasons(ExplainState* es) {
-    return has_explain_option(es);
-}
-
 }  // namespace gpujoin

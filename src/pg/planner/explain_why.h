@@ -22,6 +22,5 @@ struct Explained {
 // Has it recorded from now on. Gives what was so before; that, and the recorder of before, are to be put back
 // whatever becomes of the statement.
 Explained set_explained(Explained now);
-bool wants_reasons(ExplainState* es);
 
 }  // namespace gpujoin

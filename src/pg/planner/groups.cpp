@@ -270,7 +270,7 @@ void add_complete_path(const GroupCall& call, const GpuJoinPath* partial) {
 // Distinct values are counted in groups that are complete, or core does it all.
 void add_distinct_path(const GroupCall& call, const GpuJoinPath* partial) {
     AggPath* core = cheapest_own_path(call.grouped);
-    if (!core || !can_be_planned_twice(call.root, &core->path)) return;
+    if (!core) return;
     AggClauseCosts costs = {};
     get_agg_clause_costs(call.root, AGGSPLIT_FINAL_DESERIAL, &costs);
     List* clause = group_clause(call.root);
@@ -403,7 +403,7 @@ void add_grouped_paths(const GroupCall& call, RelOptInfo* input) {
 // Core's node above must be able to hash. The other aggregates are looked at one by one, as ever.
 bool counts_distinct(const PlannerInfo* root, const RelOptInfo* input, const GroupPathExtraData* extra) {
     return find_distinct_count(root, extra->targetList, extra->havingQual) && enable_hashagg &&
-           grouping_is_hashable(group_clause(root)) && can_be_planned_twice(root, input->cheapest_total_path);
+           grouping_is_hashable(group_clause(root)) && can_be_planned_twice(root, input);
 }
 
 // What keeps us out of a grouping, whatever it computes.
