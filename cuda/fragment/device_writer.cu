@@ -62,6 +62,15 @@ Status DeviceWriter::gather(const WorkContext& context, std::span<const PickedVi
     return {};
 }
 
+// The stages before have rows left that take memory, too: as much again stays free, but for the least.
+Status DeviceWriter::reserve_staging(const WorkContext& context, uint64_t bytes) {
+    if (bytes <= staging_.size()) return {};
+    GPUJOIN_RETURN_IF_FAILED(staging_.allocate(context.account, bytes, context.handle()));
+    if (bytes / 2 < kLeastBudget) return {};
+    DeviceArray<std::byte> spare;
+    return spare.allocate(context.account, bytes, context.handle());
+}
+
 // With less memory than there should be, results are smaller.
 Status DeviceWriter::write(const WorkContext& context, std::span<const PickedView> columns,
                            const uint32_t* list, const uint32_t* source_rows, uint32_t* first, uint32_t rows,
@@ -81,7 +90,7 @@ Status DeviceWriter::write(const WorkContext& context, const WrittenRows& wanted
                            uint64_t budget, ResultBatch* result) {
     const bool direct = sink.kind == Memory::Device;
     uint64_t fit = 0, needed = 0;
-    if (!direct) GPUJOIN_RETURN_IF_FAILED(staging_.reserve(context.account, budget, context.handle()));
+    if (!direct) GPUJOIN_RETURN_IF_FAILED(reserve_staging(context, budget));
     GPUJOIN_RETURN_IF_FAILED(
         measure(context, wanted.columns, wanted.choice, wanted.left, budget, &fit, &needed));
     if (fit == 0 && needed <= sink.bytes)

@@ -32,6 +32,7 @@ class DeviceWriter {
 
     Status write(const WorkContext& context, const WrittenRows& wanted, const Sink& sink, uint64_t budget,
                  ResultBatch* result);
+    Status reserve_staging(const WorkContext& context, uint64_t bytes);
     Status measure(const WorkContext& context, std::span<const PickedView> columns, RowChoice choice,
                    uint64_t left, uint64_t budget, uint64_t* rows, uint64_t* needed);
     Status gather(const WorkContext& context, std::span<const PickedView> columns, RowChoice choice,

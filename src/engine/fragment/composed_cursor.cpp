@@ -53,9 +53,10 @@ ComposedCursor::~ComposedCursor() {
 Status ComposedCursor::start(const BatchView& source) {
     GPUJOIN_RETURN_IF_FAILED(fragment_.pipelines.take(fragment_.plan, *fragment_.place, &pipeline_));
     GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->consumer().begin());
+    // First what there is no choice about.
+    GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->take(source, fragment_.plan.source, pipeline_->source));
     const uint64_t rows = fragment_.place->rows_between_stages(source.rows);
     GPUJOIN_RETURN_IF_FAILED(reserve(fragment_.plan, rows, *pipeline_));
-    GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->take(source, fragment_.plan.source, pipeline_->source));
     if (source.rows == 0) return {};
     return stages() > 0 ? start_stage(0, source.rows) : start_sink(source.rows);
 }
