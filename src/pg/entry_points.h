@@ -23,6 +23,9 @@ void install_explain_hook();
 // are loaded only.
 void install_prospects();
 
+// What is planned: nodes below Sort and Limit are told how many rows are wanted.
+void install_top_rows();
+
 // executor/: callbacks that make a node from a plan, whose rows are those of joins, or groups. Registered
 // with RegisterCustomScanMethods under their names.
 extern const CustomScanMethods scan_methods;

@@ -40,6 +40,7 @@ void _PG_init(void) {
     install_noted_join_hook();
     install_join_search();
     install_groups_hook();
+    install_top_rows();
     install_explain_hook();
     install_query_end_hook();
     if (!process_shared_preload_libraries_in_progress) return;

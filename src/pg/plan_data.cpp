@@ -92,11 +92,11 @@ List* node_to_list(const PlanData* data) {
     estimate_places(const_cast<PlanData*>(data), &estimates);
     for (const double* estimate : estimates) list = append_word(list, estimate);
     Assert(list_length(list) == kNodeSlots);
-    return list;
+    return data->top.count > 0 ? append_top_rows(list, data->top) : list;
 }
 
 void node_from_list(const List* list, PlanData* data) {
-    if (list_length(list) != kNodeSlots || integer_at(list, kVersion) != kLayoutVersion)
+    if (!top_rows_behind(list, kNodeSlots, &data->top) || integer_at(list, kVersion) != kLayoutVersion)
         elog(ERROR, "GPU Join plan of an unknown layout");
     data->may_carry = integer_at(list, kMayCarry) != 0;
     data->is_bounded = integer_at(list, kIsBounded) != 0;
@@ -316,6 +316,11 @@ void plan_data_from_list(const List* list, PlanData* data) {
         stage_from_list(static_cast<const List*>(list_nth(list, i + 1)), &data->stages[i]);
     data->groups =
         others > data->stage_count ? groups_from_list(static_cast<const List*>(llast(list))) : nullptr;
+}
+
+void plan_data_note_top_rows(List* list, const TopRowsPlan& top) {
+    auto* node = static_cast<List*>(linitial(list));
+    if (list_length(node) == kNodeSlots) linitial(list) = append_top_rows(node, top);
 }
 
 ChildColumn child_column(const PlanData* data, int entry) {

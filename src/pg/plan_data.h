@@ -26,6 +26,7 @@
 #pragma once
 
 #include "pg/key_encoding.h"
+#include "pg/top_rows.h"
 #include "wire/fragment_spec.h"
 
 extern "C" {
@@ -159,6 +160,9 @@ enum class AboveGroups : int {
     Chooses,   // the same if the groups are complete, or else rows of another plan
 };
 
+// Its custom_private has that, and what top_rows.h appends.
+inline constexpr int kIntegersOfNodeAbove = 1;
+
 // What is made of the rows of the last stage.
 struct GroupsPlan {
     int keys;
@@ -185,6 +189,7 @@ struct PlanData {
     // The node as a whole.
     bool may_carry;   // where they can, probe columns are to go through the engine rather than wait here
     bool is_bounded;  // a few of the join's rows may be all that is wanted
+    TopRowsPlan top;
     CostTerms costs;
     int stage_count;
     StagePlan* stages;
@@ -194,6 +199,8 @@ struct PlanData {
 List* plan_data_to_list(const PlanData* data);
 // Allocates the stages and groups.
 void plan_data_from_list(const List* list, PlanData* data);
+// Once, in a list that has none yet; in place. Others are left alone.
+void plan_data_note_top_rows(List* list, const TopRowsPlan& top);
 
 // The child that an entry of the scan tuple is from: a stage, whose build child it is, or the probe child. Of
 // entries that are no child's the last stage.

@@ -294,6 +294,7 @@ void begin_node(CustomScanState* node, EState* estate, int eflags) {
         if (build->part_count == 1) use_kept_rows(build, node->ss.ps.plan, estate);
         state->stages[i].build_uses_params = build_uses_params(state, i);
     }
+    state->top = make_top_rows(state->plan.top, &node->ss.ps);
     // Append keeps finished children alive: what the server holds is given back after the last row, unless a
     // rescan is likely.
     state->keep_open = (eflags & EXEC_FLAG_REWIND) || !bms_is_empty(node->ss.ps.plan->extParam);

@@ -36,6 +36,8 @@ struct CompleteGroupsState {
     PlanState* other;      // the second plan; nullptr: there is none
     GpuJoinState* groups;
     GroupFinals* finals;
+    TopRowsPlan top_plan;
+    TopRows* top;  // nullptr: all rows are wanted
     Source source;
 };
 
@@ -49,6 +51,7 @@ void begin_node(CustomScanState* node, EState* estate, int eflags) {
     state->combining = ExecInitNode(static_cast<Plan*>(linitial(plan->custom_plans)), estate,
                                     eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
     node->custom_ps = list_make1(state->combining);
+    if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY)) state->top = make_top_rows(state->top_plan, &node->ss.ps);
     if (state->does == AboveGroups::PassesOn) return;
     if (state->does == AboveGroups::Chooses) {
         state->other = ExecInitNode(static_cast<Plan*>(lsecond(plan->custom_plans)), estate,
@@ -114,7 +117,7 @@ TupleTableSlot* next_group(CompleteGroupsState* state) {
 }
 
 // HAVING is tested here.
-TupleTableSlot* exec_node(CustomScanState* node) {
+TupleTableSlot* next_output(CustomScanState* node) {
     PlanState* ps = &node->ss.ps;
     ExprContext* context = ps->ps_ExprContext;
     for (;;) {
@@ -128,6 +131,10 @@ TupleTableSlot* exec_node(CustomScanState* node) {
         }
         return ps->ps_ProjInfo ? ExecProject(ps->ps_ProjInfo) : context->ecxt_scantuple;
     }
+}
+
+TupleTableSlot* exec_node(CustomScanState* node) {
+    return next_among_top(state_of(node)->top, [node] { return next_output(node); });
 }
 
 void end_node(CustomScanState* node) {
@@ -152,6 +159,7 @@ void rescan_children(CompleteGroupsState* state, bool is_changed) {
 
 void rescan_node(CustomScanState* node) {
     auto* state = state_of(node);
+    reset_top_rows(state->top);
     PlanState* combining = state->combining;
     const Bitmapset* changed = node->ss.ps.chgParam;
     ListCell* cell;
@@ -168,6 +176,7 @@ void rescan_node(CustomScanState* node) {
 void explain_node(CustomScanState* node, List*, ExplainState* es) {
     const Source source = state_of(node)->source;
     const AboveGroups does = state_of(node)->does;
+    show_top_rows(state_of(node)->top_plan, &node->ss.ps, es);
     if (!es->analyze || source == Source::Unknown || does == AboveGroups::PassesOn) return;
     const bool is_complete =
         source == Source::Complete || (does == AboveGroups::Chooses && source == Source::Combined);
@@ -196,6 +205,8 @@ Node* create_state(CustomScan* plan) {
     NodeSetTag(state, T_CustomScanState);
     state->css.methods = &exec_methods;
     state->does = static_cast<AboveGroups>(linitial_int(plan->custom_private));
+    if (!top_rows_behind(plan->custom_private, kIntegersOfNodeAbove, &state->top_plan))
+        elog(ERROR, "%s plan of an unknown layout", kCompleteGroupsNodeName);
     if (state->does == AboveGroups::PassesOn) state->source = Source::Combined;
     return reinterpret_cast<Node*>(state);
 }

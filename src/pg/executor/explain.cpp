@@ -348,6 +348,7 @@ void explain_node(CustomScanState* node, List* ancestors, ExplainState* es) {
     if (state->plan.stage_count > 1) show_chain(state, node, ancestors, es);
     if (state->plan.stage_count == 1) show_stage(state->stages, node, ancestors, es);
     if (es->verbose && state->probe.carries) ExplainPropertyText("Result Order", "Any", es);
+    show_top_rows(state->plan.top, &node->ss.ps, es);
     if (es->verbose && es->costs) show_costs(&state->plan.costs, es);
     bool ran = state->plan.stage_count > 0 ? has_run(state->stages) : state->device[0] != '\0';
     if (es->analyze && ran) show_figures(state, es);

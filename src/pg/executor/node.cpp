@@ -139,7 +139,7 @@ TupleTableSlot* filter_and_project(GpuJoinState* state) {
     return ps->ps_ProjInfo ? ExecProject(ps->ps_ProjInfo) : state->emitter.slot;
 }
 
-TupleTableSlot* exec_node(CustomScanState* node) {
+TupleTableSlot* next_output(CustomScanState* node) {
     GpuJoinState* state = state_of(node);
     if (state->direct) return next_row(state) ? state->emitter.slot : ExecClearTuple(state->emitter.slot);
     for (;;) {
@@ -149,6 +149,13 @@ TupleTableSlot* exec_node(CustomScanState* node) {
         TupleTableSlot* slot = filter_and_project(state);
         if (slot) return slot;
     }
+}
+
+TupleTableSlot* exec_node(CustomScanState* node) {
+    return next_among_top(state_of(node)->top, [node] {
+        CHECK_FOR_INTERRUPTS();
+        return next_output(node);
+    });
 }
 
 void end_node(CustomScanState* node) {
@@ -191,6 +198,7 @@ void rescan_node(CustomScanState* node) {
         for (int i = 0; i < state->plan.stage_count; i++) side_rescan(&state->stages[i].build);
     }
     side_rescan(&state->probe.side);
+    reset_top_rows(state->top);
 }
 
 // Called at the end of a run, and also between fetches from a cursor: the join may go on, unless it is

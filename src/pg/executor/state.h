@@ -13,6 +13,7 @@
 #include "pg/executor/row_file.h"
 #include "pg/executor/row_flags.h"
 #include "pg/executor/source.h"
+#include "pg/executor/top_rows.h"
 #include "pg/join_statistics.h"
 #include "pg/plan_data.h"
 #include "pg/running_joins.h"
@@ -158,6 +159,7 @@ struct GpuJoinState {
     Emitter emitter;  // into the scan slot; or, when direct, into the slot that is returned
     bool direct;      // no condition to test and nothing to compute on the scan slot
     bool keep_open;   // the build sides may be wanted again after the last row
+    TopRows* top;     // nullptr: all rows are wanted
 
     // The running join.
     Phase phase;

@@ -1,0 +1,120 @@
+-- ORDER BY ... LIMIT: a node below gives no rows that cannot be among the first ones. The same rows as core's. Sort keys end
+-- with what makes them unique, or the one sort key is all that is looked at.
+\set ECHO none
+\i sql/include/nodes.sql
+\i sql/include/explain.sql
+\set ECHO all
+SET max_parallel_workers_per_gather = 0;
+CREATE SCHEMA top_rows;
+SET search_path = top_rows, public;
+CREATE TABLE facts AS SELECT i AS id, i % 2000 AS k, (i * 7919 % 30011) AS v, CASE WHEN i % 4 <> 0 THEN i * 104729::bigint % 1000 END AS few,
+    CASE WHEN i % 3 <> 0 THEN (i * 15485863::bigint % 999983) / 100.0 END::numeric(10, 2) AS price, 'text ' || i * 31 % 7001 AS t,
+    CASE WHEN i % 5 = 0 THEN repeat('long ', 1000) ELSE '' END || i * 17 % 9973 AS long, md5(i::text)::uuid AS u, i * interval '1 minute' AS span
+FROM generate_series(1, 30000) AS i;
+CREATE TABLE dims AS SELECT i AS k, i % 50 AS g, CASE WHEN i % 7 <> 0 THEN 'dim ' || i END AS name FROM generate_series(0, 2499) AS i;
+CREATE TABLE nothing_here (LIKE facts);
+ANALYZE facts, dims, nothing_here;
+CREATE FUNCTION bounded_nodes(query text) RETURNS bigint LANGUAGE sql AS $$
+SELECT count(*) FROM plan_of(query) AS line WHERE line LIKE '%Top Rows:%'
+$$;
+
+-- How it looks. Rows come in the order of facts.
+SET gpujoin.force = on;
+SELECT explained('SELECT id, name FROM facts JOIN dims USING (k) ORDER BY v DESC NULLS LAST, id LIMIT 10 OFFSET 5');
+SELECT analyzed('SELECT id, name FROM facts JOIN dims USING (k) ORDER BY id LIMIT 10', 'text');
+SELECT line FROM analyzed('SELECT id, name FROM facts JOIN dims USING (k) ORDER BY id LIMIT 10', 'json') AS line WHERE line ~ 'Top Rows|by Limit';
+-- The other way round none is left out, and it is given up.
+SELECT analyzed('SELECT id, name FROM facts JOIN dims USING (k) ORDER BY id DESC LIMIT 10', 'text');
+RESET gpujoin.force;
+
+-- Each type of key, both directions, NULLs at both ends; few values, where all that are as good as the last one are wanted; more rows
+-- wanted than there are; what is computed above the join; conditions that are left to the node.
+CREATE VIEW queries AS SELECT query, n FROM unnest(ARRAY[
+    'SELECT id, name FROM facts JOIN dims USING (k) ORDER BY id DESC LIMIT 20',
+    'SELECT id, v, name FROM facts JOIN dims USING (k) ORDER BY v, id LIMIT 20 OFFSET 100',
+    'SELECT id, few FROM facts JOIN dims USING (k) ORDER BY few DESC NULLS LAST, id LIMIT 100',
+    'SELECT id, few FROM facts JOIN dims USING (k) ORDER BY few DESC, id DESC LIMIT 100',
+    'SELECT id, few FROM facts JOIN dims USING (k) ORDER BY few NULLS FIRST, id LIMIT 9000',
+    'SELECT few FROM facts JOIN dims USING (k) ORDER BY few LIMIT 500',
+    'SELECT few FROM facts JOIN dims USING (k) ORDER BY few DESC LIMIT 8000',
+    'SELECT few FROM facts JOIN dims USING (k) WHERE few < 3 ORDER BY few LIMIT 5000',
+    'SELECT id, price FROM facts JOIN dims USING (k) ORDER BY price DESC NULLS LAST, id LIMIT 50',
+    'SELECT id, t FROM facts JOIN dims USING (k) ORDER BY t COLLATE "C" DESC, id LIMIT 50',
+    'SELECT id, t FROM facts JOIN dims USING (k) ORDER BY t, id LIMIT 50',
+    'SELECT id, md5(long) FROM facts JOIN dims USING (k) ORDER BY long, id LIMIT 50',
+    'SELECT id, md5(long) FROM facts JOIN dims USING (k) ORDER BY long DESC, id LIMIT 50',
+    'SELECT id, u FROM facts JOIN dims USING (k) ORDER BY u LIMIT 50',
+    'SELECT id, span FROM facts JOIN dims USING (k) ORDER BY span USING > LIMIT 50',
+    'SELECT id, v * g AS x FROM facts JOIN dims USING (k) ORDER BY v * g DESC, id LIMIT 50',
+    'SELECT id, name FROM facts JOIN dims USING (k) WHERE v + g > 100 AND v % 7 <> g % 5 ORDER BY v, id LIMIT 50',
+    'SELECT id, name FROM facts JOIN dims ON dims.k = facts.k AND length(name || t) % 3 = 0 ORDER BY v DESC, id LIMIT 50',
+    'SELECT id, name FROM dims LEFT JOIN facts ON facts.k = dims.k AND v < 20000 ORDER BY v DESC NULLS FIRST, id, name LIMIT 700',
+    'SELECT id, name FROM dims LEFT JOIN facts ON facts.k = dims.k AND v < 20000 ORDER BY v DESC NULLS LAST, id, name LIMIT 700',
+    'SELECT id, name FROM facts FULL JOIN dims ON facts.k = dims.k + 100 ORDER BY name DESC NULLS LAST, id LIMIT 100',
+    'SELECT id, name FROM facts RIGHT JOIN dims ON facts.k = dims.k AND g = 3 ORDER BY dims.k DESC, id LIMIT 100',
+    'SELECT id FROM facts WHERE EXISTS (SELECT FROM dims WHERE dims.k = facts.k AND g < 25) ORDER BY v, id LIMIT 100',
+    'SELECT id FROM facts WHERE NOT EXISTS (SELECT FROM dims WHERE dims.k = facts.v) ORDER BY v, id LIMIT 100',
+    'SELECT f.id, d.name, e.name AS other FROM facts AS f JOIN dims AS d USING (k) JOIN dims AS e ON e.k = d.g ORDER BY f.v DESC, f.id LIMIT 30',
+    'SELECT f.id, o.id AS other FROM facts AS f JOIN facts AS o ON f.k = o.k AND f.v < o.v ORDER BY f.v - o.v, f.id, o.id LIMIT 30',
+    'SELECT id FROM nothing_here JOIN dims USING (k) ORDER BY id LIMIT 10',
+    'SELECT id FROM facts JOIN dims USING (k) WHERE g = 7 ORDER BY id LIMIT 9999',
+    'SELECT id FROM facts JOIN dims USING (k) ORDER BY id LIMIT 0',
+    'SELECT * FROM (SELECT id, v FROM facts JOIN dims USING (k) UNION ALL SELECT k, g FROM dims JOIN facts USING (k)) AS s ORDER BY v DESC, id LIMIT 60',
+    'SELECT * FROM (SELECT id, v FROM facts JOIN dims USING (k) ORDER BY v, id LIMIT 40) AS s JOIN dims ON dims.k = s.id % 100',
+    'SELECT g, s.* FROM (SELECT DISTINCT g FROM dims) AS d, LATERAL (SELECT id, v FROM facts JOIN dims USING (k) WHERE dims.g = d.g ORDER BY v DESC, id LIMIT 3) AS s',
+    'SELECT g, (SELECT id FROM facts JOIN dims AS i USING (k) WHERE i.g = dims.g ORDER BY v, id LIMIT 1) FROM dims WHERE k < 40',
+    'SELECT k, sum(v) AS s, count(*) FROM facts JOIN dims USING (k) GROUP BY k ORDER BY s DESC, k LIMIT 20',
+    'SELECT k, name, sum(price) AS s FROM facts JOIN dims USING (k) GROUP BY k, name HAVING count(few) > 5 ORDER BY s DESC NULLS LAST, k LIMIT 20',
+    'SELECT k, avg(price) AS a FROM facts GROUP BY k ORDER BY a, k LIMIT 15 OFFSET 15',
+    'SELECT k, name, count(DISTINCT v % 10) AS n, sum(few) FROM facts JOIN dims USING (k) GROUP BY k, name ORDER BY n DESC, k LIMIT 25',
+    'SELECT k, name, count(*) FROM facts JOIN dims USING (k) GROUP BY ROLLUP (k, name) ORDER BY 3 DESC, 1, 2 LIMIT 25'
+    ]) WITH ORDINALITY AS q (query, n);
+SELECT q.n, c.joins, c.aggregates, c.rows, c.missing, c.extra, c.error, c.other_error FROM queries AS q, compare_nodes(q.query) AS c ORDER BY q.n;
+SET gpujoin.force = on;
+SELECT string_agg(n || ':' || bounded_nodes(query), ' ' ORDER BY n) FROM queries;
+RESET gpujoin.force;
+
+-- What must have all rows: ties of the last one, rows that are counted, numbered, made distinct or joined above, a condition above,
+-- rows that are locked; and what is not known when it is planned.
+SET gpujoin.force = on;
+SELECT n, bounded_nodes(query) FROM unnest(ARRAY[
+    'SELECT id FROM facts JOIN dims USING (k) ORDER BY few FETCH FIRST 10 ROWS WITH TIES',
+    'SELECT count(*) OVER (), id FROM facts JOIN dims USING (k) ORDER BY v LIMIT 10',
+    'SELECT DISTINCT ON (v) v, id FROM facts JOIN dims USING (k) ORDER BY v, id LIMIT 10',
+    'SELECT * FROM (SELECT v, row_number() OVER (ORDER BY v, id) AS r FROM facts JOIN dims USING (k)) AS s WHERE r % 2 = 0 ORDER BY v LIMIT 10',
+    'SELECT id FROM facts JOIN dims USING (k) ORDER BY v',
+    'SELECT id FROM facts JOIN dims USING (k) ORDER BY v LIMIT 10001',
+    'SELECT id FROM facts JOIN dims USING (k) ORDER BY v LIMIT NULL',
+    'SELECT id FROM facts JOIN dims USING (k) ORDER BY v LIMIT (SELECT 10)',
+    'SELECT id FROM facts JOIN dims USING (k) ORDER BY v LIMIT 10 FOR UPDATE OF facts'
+    ]) WITH ORDINALITY AS q (query, n) ORDER BY n;
+PREPARE first_ones(bigint) AS SELECT id FROM facts JOIN dims USING (k) ORDER BY v, id LIMIT $1;
+SET plan_cache_mode = force_custom_plan;
+SELECT count(*) FROM plan_of('EXECUTE first_ones(4)') AS line WHERE line LIKE '%Top Rows: 4';
+EXECUTE first_ones(4);
+SET plan_cache_mode = force_generic_plan;
+SELECT count(*) FROM plan_of('EXECUTE first_ones(4)') AS line WHERE line LIKE '%Top Rows:%';
+EXECUTE first_ones(4);
+EXECUTE first_ones(2);
+RESET plan_cache_mode;
+SELECT id FROM facts JOIN dims USING (k) ORDER BY v LIMIT -1;
+-- A cursor that goes back.
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT id FROM facts JOIN dims USING (k) ORDER BY v, id LIMIT 4;
+FETCH 3 FROM c;
+FETCH BACKWARD 2 FROM c;
+FETCH ALL FROM c;
+COMMIT;
+RESET gpujoin.force;
+
+-- Each participant of a parallel join leaves out what it can, below Gather Merge and below Gather.
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET gpujoin.force = on;
+SELECT explained('SELECT id, name FROM facts JOIN dims USING (k) ORDER BY v DESC, id LIMIT 10');
+RESET gpujoin.force;
+SELECT q.n, c.rows, c.missing, c.extra, c.error, c.other_error FROM queries AS q, compare_nodes(q.query) AS c WHERE c.missing + c.extra > 0 OR c.other_error IS NOT NULL;
+SET client_min_messages = warning;
+DROP SCHEMA top_rows CASCADE;
