@@ -13,7 +13,10 @@ CREATE TABLE facts AS SELECT i AS id, i % 2000 AS k, (i * 7919 % 30011) AS v, CA
 FROM generate_series(1, 30000) AS i;
 CREATE TABLE dims AS SELECT i AS k, i % 50 AS g, CASE WHEN i % 7 <> 0 THEN 'dim ' || i END AS name FROM generate_series(0, 2499) AS i;
 CREATE TABLE nothing_here (LIKE facts);
-ANALYZE facts, dims, nothing_here;
+CREATE SEQUENCE numbers;
+-- Upwards at first, and the least value then.
+CREATE TABLE rising AS SELECT i AS id, i % 2000 AS k, CASE WHEN i <= 9000 THEN i ELSE 0 END AS v FROM generate_series(1, 100000) AS i;
+ANALYZE facts, dims, nothing_here, rising;
 CREATE FUNCTION bounded_nodes(query text) RETURNS bigint LANGUAGE sql AS $$
 SELECT count(*) FROM plan_of(query) AS line WHERE line LIKE '%Top Rows:%'
 $$;
@@ -23,8 +26,8 @@ SET gpujoin.force = on;
 SELECT explained('SELECT id, name FROM facts JOIN dims USING (k) ORDER BY v DESC NULLS LAST, id LIMIT 10 OFFSET 5');
 SELECT analyzed('SELECT id, name FROM facts JOIN dims USING (k) ORDER BY id LIMIT 10', 'text');
 SELECT line FROM analyzed('SELECT id, name FROM facts JOIN dims USING (k) ORDER BY id LIMIT 10', 'json') AS line WHERE line ~ 'Top Rows|by Limit';
--- The other way round none is left out, and it is given up.
-SELECT analyzed('SELECT id, name FROM facts JOIN dims USING (k) ORDER BY id DESC LIMIT 10', 'text');
+-- The other way round none is left out, and it is tried again only after four times as many rows.
+SELECT line FROM analyzed('SELECT id, name FROM rising JOIN dims USING (k) ORDER BY v DESC, id LIMIT 10', 'text') AS line WHERE line ~ 'Top Rows|by Limit|GPU Join';
 RESET gpujoin.force;
 
 -- Each type of key, both directions, NULLs at both ends; few values, where all that are as good as the last one are wanted; more rows
@@ -34,6 +37,11 @@ CREATE VIEW queries AS SELECT query, n FROM unnest(ARRAY[
     'SELECT id, v, name FROM facts JOIN dims USING (k) ORDER BY v, id LIMIT 20 OFFSET 100',
     'SELECT id, few FROM facts JOIN dims USING (k) ORDER BY few DESC NULLS LAST, id LIMIT 100',
     'SELECT id, few FROM facts JOIN dims USING (k) ORDER BY few DESC, id DESC LIMIT 100',
+    'SELECT id, few FROM facts JOIN dims USING (k) ORDER BY few DESC NULLS LAST, id DESC LIMIT 100',
+    'SELECT id, few FROM facts JOIN dims USING (k) ORDER BY few NULLS FIRST, id DESC LIMIT 7600',
+    'SELECT id, v FROM rising JOIN dims USING (k) ORDER BY v DESC, id DESC LIMIT 9500',
+    'SELECT v, id FROM (SELECT id, v FROM facts JOIN dims USING (k) OFFSET 0) AS s ORDER BY v, id LIMIT 10',
+    'SELECT * FROM (SELECT id, v FROM facts JOIN dims USING (k) OFFSET 0) AS s WHERE id % 2 = 0 ORDER BY v, id LIMIT 10',
     'SELECT id, few FROM facts JOIN dims USING (k) ORDER BY few NULLS FIRST, id LIMIT 9000',
     'SELECT few FROM facts JOIN dims USING (k) ORDER BY few LIMIT 500',
     'SELECT few FROM facts JOIN dims USING (k) ORDER BY few DESC LIMIT 8000',
@@ -67,7 +75,8 @@ CREATE VIEW queries AS SELECT query, n FROM unnest(ARRAY[
     'SELECT k, name, sum(price) AS s FROM facts JOIN dims USING (k) GROUP BY k, name HAVING count(few) > 5 ORDER BY s DESC NULLS LAST, k LIMIT 20',
     'SELECT k, avg(price) AS a FROM facts GROUP BY k ORDER BY a, k LIMIT 15 OFFSET 15',
     'SELECT k, name, count(DISTINCT v % 10) AS n, sum(few) FROM facts JOIN dims USING (k) GROUP BY k, name ORDER BY n DESC, k LIMIT 25',
-    'SELECT k, name, count(*) FROM facts JOIN dims USING (k) GROUP BY ROLLUP (k, name) ORDER BY 3 DESC, 1, 2 LIMIT 25'
+    'SELECT k, name, count(*) FROM facts JOIN dims USING (k) GROUP BY ROLLUP (k, name) ORDER BY 3 DESC, 1, 2 LIMIT 25',
+    'SELECT d.x, s.* FROM (VALUES (0), (5), (25)) AS d (x), LATERAL (SELECT v, count(*), sum(few) AS s FROM facts WHERE id > d.x * 1000 GROUP BY v ORDER BY s DESC NULLS LAST, v LIMIT 3) AS s'
     ]) WITH ORDINALITY AS q (query, n);
 SELECT q.n, c.joins, c.aggregates, c.rows, c.missing, c.extra, c.error, c.other_error FROM queries AS q, compare_nodes(q.query) AS c ORDER BY q.n;
 SET gpujoin.force = on;
@@ -86,8 +95,13 @@ SELECT n, bounded_nodes(query) FROM unnest(ARRAY[
     'SELECT id FROM facts JOIN dims USING (k) ORDER BY v LIMIT 10001',
     'SELECT id FROM facts JOIN dims USING (k) ORDER BY v LIMIT NULL',
     'SELECT id FROM facts JOIN dims USING (k) ORDER BY v LIMIT (SELECT 10)',
-    'SELECT id FROM facts JOIN dims USING (k) ORDER BY v LIMIT 10 FOR UPDATE OF facts'
+    'SELECT id FROM facts JOIN dims USING (k) ORDER BY v LIMIT 10 FOR UPDATE OF facts',
+    'SELECT * FROM (SELECT id, v FROM facts JOIN dims USING (k) OFFSET 0) AS s WHERE id % 2 = 0 ORDER BY v, id LIMIT 10',
+    'SELECT * FROM (SELECT v, nextval(''numbers'') AS n FROM (SELECT v FROM facts JOIN dims USING (k) OFFSET 0) AS s) AS t ORDER BY v LIMIT 3'
     ]) WITH ORDINALITY AS q (query, n) ORDER BY n;
+-- Once for each row.
+SELECT count(*) FROM (SELECT * FROM (SELECT v, nextval('numbers') AS n FROM (SELECT v FROM facts JOIN dims USING (k) OFFSET 0) AS s) AS t ORDER BY v LIMIT 3) AS q;
+SELECT last_value FROM numbers;
 PREPARE first_ones(bigint) AS SELECT id FROM facts JOIN dims USING (k) ORDER BY v, id LIMIT $1;
 SET plan_cache_mode = force_custom_plan;
 SELECT count(*) FROM plan_of('EXECUTE first_ones(4)') AS line WHERE line LIKE '%Top Rows: 4';
@@ -98,6 +112,10 @@ EXECUTE first_ones(4);
 EXECUTE first_ones(2);
 RESET plan_cache_mode;
 SELECT id FROM facts JOIN dims USING (k) ORDER BY v LIMIT -1;
+-- Keys for which there is too little memory are let through.
+SET work_mem = '64kB';
+SELECT line FROM analyzed('SELECT id, long FROM facts JOIN dims USING (k) ORDER BY u, id LIMIT 9000', 'text') AS line WHERE line ~ 'Top Rows|by Limit|GPU Join';
+RESET work_mem;
 -- A cursor that goes back.
 BEGIN;
 DECLARE c SCROLL CURSOR FOR SELECT id FROM facts JOIN dims USING (k) ORDER BY v, id LIMIT 4;
@@ -107,13 +125,14 @@ FETCH ALL FROM c;
 COMMIT;
 RESET gpujoin.force;
 
--- Each participant of a parallel join leaves out what it can, below Gather Merge and below Gather.
+-- Each participant of a parallel join leaves out what it can.
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SET gpujoin.force = on;
 SELECT explained('SELECT id, name FROM facts JOIN dims USING (k) ORDER BY v DESC, id LIMIT 10');
+SELECT sum(bounded_nodes(query)) >= 30 AS bounded FROM queries;
 RESET gpujoin.force;
 SELECT q.n, c.rows, c.missing, c.extra, c.error, c.other_error FROM queries AS q, compare_nodes(q.query) AS c WHERE c.missing + c.extra > 0 OR c.other_error IS NOT NULL;
 SET client_min_messages = warning;

@@ -152,10 +152,7 @@ TupleTableSlot* next_output(CustomScanState* node) {
 }
 
 TupleTableSlot* exec_node(CustomScanState* node) {
-    return next_among_top(state_of(node)->top, [node] {
-        CHECK_FOR_INTERRUPTS();
-        return next_output(node);
-    });
+    return next_among_top(state_of(node)->top, [node] { return next_output(node); });
 }
 
 void end_node(CustomScanState* node) {

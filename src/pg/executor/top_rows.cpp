@@ -20,10 +20,12 @@ namespace {
 // Rows with longer keys are let through, and do not count: keys are few, and so is their memory.
 constexpr Size kMostKeyBytes = 1024;
 
-// Where rows come the other way round, each is among the first ones of those before. After some times as
-// many rows as are wanted, and not too few, most must have been left out.
+// Where rows come the other way round, each is among the first ones of those before. Of some times as many
+// rows as are wanted, and not too few, most must be left out; or else some times as many rows are let through
+// before it is tried again, and each time twice as many.
 constexpr uint64 kTrialRows = 8192;
 constexpr uint64 kTrialRounds = 16;
+constexpr uint64 kFirstPause = 4;
 
 int compare_keys(Datum left, Datum right, void* order) {
     return ApplySortComparator(left, false, right, false, static_cast<SortSupport>(order));
@@ -37,12 +39,13 @@ struct TopRows {
     SortSupportData order;
     int16 type_length;
     bool is_by_value;
-    bool is_given_up;
-    binaryheap* best;       // as many keys as rows are wanted, or fewer
-    MemoryContext keys;     // that are not by value
+    MemoryContext memory;   // the heap's, and that of keys which are not by value
     MemoryContext scratch;  // of a comparison
-    uint64 seen;
-    uint64 removed;
+    binaryheap* best;       // as many keys as rows are wanted, or fewer; nullptr: no row has come
+    uint64 seen;            // of this trial
+    uint64 removed;         // of these
+    uint64 unseen;          // rows that are let through before the next trial
+    uint64 pause;           // how many trials' rows they were the last time
 };
 
 namespace {
@@ -57,7 +60,7 @@ bool is_too_long(const TopRows* top, Datum key) {
 
 Datum copy_key(const TopRows* top, Datum key) {
     if (top->is_by_value) return key;
-    MemoryContext caller = MemoryContextSwitchTo(top->keys);
+    MemoryContext caller = MemoryContextSwitchTo(top->memory);
     const Datum copy = top->type_length == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(key))
                                               : datumCopy(key, false, top->type_length);
     MemoryContextSwitchTo(caller);
@@ -71,6 +74,10 @@ void add_key(TopRows* top, Datum key) {
     if (!top->is_by_value) pfree(DatumGetPointer(last));
 }
 
+bool takes_too_much(const TopRows* top) {
+    return MemoryContextMemAllocated(top->memory, false) > static_cast<Size>(work_mem) * 1024;
+}
+
 // Once there are as many better rows as are wanted, core's Sort keeps none that is only as good as their
 // last.
 bool may_be_among(TopRows* top, Datum key, bool is_null) {
@@ -81,19 +88,25 @@ bool may_be_among(TopRows* top, Datum key, bool is_null) {
         if (compared > 0 || (compared == 0 && top->plan.is_all)) return false;
         if (compared == 0) return true;
     }
-    add_key(top, key);
+    if (!takes_too_much(top)) add_key(top, key);
     return true;
 }
 
-void forget_keys(TopRows* top) {
-    binaryheap_reset(top->best);
-    MemoryContextReset(top->keys);
+// Keys are remembered for all that the rows have been given that they are of.
+void pause_if_vain(TopRows* top) {
+    const uint64 trial = kTrialRows + kTrialRounds * static_cast<uint64>(top->plan.count);
+    if (top->seen < trial) return;
+    if (top->removed <= top->seen / 2) {
+        top->pause = Max(kFirstPause, 2 * top->pause);
+        top->unseen = top->pause * trial;
+    }
+    top->seen = top->removed = 0;
 }
 
-void give_up_if_vain(TopRows* top) {
-    if (top->seen != kTrialRows + kTrialRounds * top->plan.count || top->removed > top->seen / 2) return;
-    top->is_given_up = true;
-    forget_keys(top);
+void begin(TopRows* top) {
+    MemoryContext caller = MemoryContextSwitchTo(top->memory);
+    top->best = binaryheap_allocate(top->plan.count, compare_keys, &top->order);
+    MemoryContextSwitchTo(caller);
 }
 
 }  // namespace
@@ -111,15 +124,18 @@ TopRows* make_top_rows(const TopRowsPlan& plan, PlanState* node) {
     top->order.ssup_nulls_first = plan.has_nulls_first;
     top->order.ssup_attno = plan.column;
     PrepareSortSupportFromOrderingOp(plan.ordering, &top->order);
-    top->best = binaryheap_allocate(plan.count, compare_keys, &top->order);
-    top->keys = AllocSetContextCreate(CurrentMemoryContext, "GPU Join top rows", ALLOCSET_SMALL_SIZES);
+    top->memory = AllocSetContextCreate(CurrentMemoryContext, "GPU Join top rows", ALLOCSET_SMALL_SIZES);
     top->scratch =
         AllocSetContextCreate(CurrentMemoryContext, "GPU Join top rows, comparison", ALLOCSET_SMALL_SIZES);
     return top;
 }
 
 bool may_be_among_top(TopRows* top, TupleTableSlot* slot) {
-    if (top->is_given_up) return true;
+    if (top->unseen > 0) {
+        top->unseen--;
+        return true;
+    }
+    if (!top->best) begin(top);
     bool is_null;
     const Datum key = slot_getattr(slot, top->plan.column, &is_null);
     MemoryContext caller = MemoryContextSwitchTo(top->scratch);
@@ -131,15 +147,15 @@ bool may_be_among_top(TopRows* top, TupleTableSlot* slot) {
         top->removed++;
         InstrCountTuples2(top->node, 1);
     }
-    give_up_if_vain(top);
+    pause_if_vain(top);
     return may_be;
 }
 
 void reset_top_rows(TopRows* top) {
     if (!top) return;
-    forget_keys(top);
-    top->is_given_up = false;
-    top->seen = top->removed = 0;
+    MemoryContextReset(top->memory);
+    top->best = nullptr;
+    top->seen = top->removed = top->unseen = top->pause = 0;
 }
 
 void show_top_rows(const TopRowsPlan& plan, const PlanState* node, ExplainState* es) {

@@ -7,6 +7,7 @@
 
 extern "C" {
 #include "commands/explain.h"
+#include "miscadmin.h"
 #include "nodes/execnodes.h"
 }
 
@@ -22,7 +23,7 @@ TopRows* make_top_rows(const TopRowsPlan& plan, PlanState* node);
 // anything of the slot.
 bool may_be_among_top(TopRows* top, TupleTableSlot* slot);
 
-// From now on other rows come. top: may be nullptr.
+// There are no more rows, or other ones come. Gives its memory back. top: may be nullptr.
 void reset_top_rows(TopRows* top);
 
 void show_top_rows(const TopRowsPlan& plan, const PlanState* node, ExplainState* es);
@@ -31,7 +32,11 @@ void show_top_rows(const TopRowsPlan& plan, const PlanState* node, ExplainState*
 template <typename Next>
 TupleTableSlot* next_among_top(TopRows* top, const Next& next) {
     TupleTableSlot* slot = next();
-    while (top && !TupIsNull(slot) && !may_be_among_top(top, slot)) slot = next();
+    while (top && !TupIsNull(slot) && !may_be_among_top(top, slot)) {
+        CHECK_FOR_INTERRUPTS();
+        slot = next();
+    }
+    if (TupIsNull(slot)) reset_top_rows(top);
     return slot;
 }
 
