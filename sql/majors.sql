@@ -65,6 +65,22 @@ SELECT * FROM trouble(17, ARRAY[
 SELECT * FROM trouble_of_writes(17, ARRAY[
     'MERGE INTO c USING b ON c.id = b.id WHEN MATCHED AND b.w > 8 THEN UPDATE SET x = b.w WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (b.id, b.k, b.w) WHEN NOT MATCHED BY SOURCE THEN UPDATE SET x = -1 RETURNING merge_action(), c.*, b.id',
     'MERGE INTO c USING (SELECT * FROM b WHERE id BETWEEN 20 AND 60) b ON c.id = b.id WHEN NOT MATCHED BY SOURCE THEN DELETE', 'MERGE INTO c USING b ON c.id = b.id AND b.w > 3 WHEN NOT MATCHED BY SOURCE AND c.x > 2 THEN UPDATE SET k = 0 WHEN NOT MATCHED BY TARGET AND b.w = 4 THEN INSERT VALUES (b.id + 1000, 0, 0)']);
+-- Into a view whose rows a trigger writes, of which all are looked at.
+CREATE VIEW c_written AS SELECT id, k, x, 'constant' AS said FROM c WHERE id > 5;
+CREATE FUNCTION write_c() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP <> 'INSERT' THEN DELETE FROM c WHERE id = OLD.id; END IF;
+    IF TG_OP = 'DELETE' THEN RETURN OLD; END IF;
+    INSERT INTO c VALUES (NEW.id, NEW.k, NEW.x);
+    RETURN NEW;
+END $$;
+CREATE TRIGGER write_c INSTEAD OF INSERT OR UPDATE OR DELETE ON c_written FOR EACH ROW EXECUTE FUNCTION write_c();
+SELECT * FROM trouble_of_writes(17, ARRAY[
+    'MERGE INTO c_written v USING b ON v.id = b.id WHEN MATCHED AND b.w > 5 THEN UPDATE SET x = b.w WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (b.id + 2000, b.k, b.w)',
+    'MERGE INTO c_written v USING b ON v.id = b.id WHEN MATCHED THEN UPDATE SET x = b.w WHEN NOT MATCHED BY SOURCE THEN DELETE WHEN NOT MATCHED AND b.w = 4 THEN INSERT VALUES (b.id + 3000, b.k, b.w) RETURNING merge_action(), b.*, v.*',
+    'MERGE INTO c_written v USING (SELECT * FROM b WHERE id BETWEEN 20 AND 60) b ON v.id = b.id WHEN NOT MATCHED BY SOURCE AND v.said = ''constant'' THEN UPDATE SET x = -7']);
+DROP VIEW c_written;
+DROP FUNCTION write_c;
 
 -- Old and new rows that are returned, columns that are computed when they are read, NOT NULL that old rows do not keep, joins of a table with itself.
 SELECT * FROM trouble_of_writes(18, ARRAY['UPDATE c SET x = b.w FROM b WHERE c.id = b.id AND b.w > 4 RETURNING old.*, new.x, b.w, c.x', 'DELETE FROM c USING b WHERE c.id = b.id AND b.k < 40 RETURNING old.x, new.x, old', 'MERGE INTO c USING b ON c.id = b.id WHEN MATCHED THEN UPDATE SET x = b.w WHEN NOT MATCHED THEN INSERT VALUES (b.id, b.k, b.w) RETURNING old.x, new, b.id']);

@@ -78,7 +78,7 @@ CREATE VIEW queries AS SELECT query, n FROM unnest(ARRAY[
     'SELECT k, name, count(*) FROM facts JOIN dims USING (k) GROUP BY ROLLUP (k, name) ORDER BY 3 DESC, 1, 2 LIMIT 25',
     'SELECT d.x, s.* FROM (VALUES (0), (5), (25)) AS d (x), LATERAL (SELECT v, count(*), sum(few) AS s FROM facts WHERE id > d.x * 1000 GROUP BY v ORDER BY s DESC NULLS LAST, v LIMIT 3) AS s'
     ]) WITH ORDINALITY AS q (query, n);
-SELECT q.n, c.joins, c.aggregates, c.rows, c.missing, c.extra, c.error, c.other_error FROM queries AS q, compare_nodes(q.query) AS c ORDER BY q.n;
+SELECT q.n, c.joins + c.aggregates AS taken, c.rows, c.missing, c.extra, c.error, c.other_error FROM queries AS q, compare_nodes(q.query) AS c ORDER BY q.n;
 SET gpujoin.force = on;
 SELECT string_agg(n || ':' || bounded_nodes(query), ' ' ORDER BY n) FROM queries WHERE query !~ 'ROLLUP';
 RESET gpujoin.force;

@@ -16,7 +16,7 @@ namespace gpujoin {
 List* with_nulling_of(const List* expressions, const List* reference);
 
 // The same for entries that a node computes its target from: PlaceHolderVars that they lack are computed by
-// the node, from Vars that may be nowhere else in the target.
+// the node, from Vars that may be nowhere else in the target. Of the same one the first in the target counts.
 List* with_nulling_of_target(const List* entries, const List* target);
 
 }  // namespace gpujoin

@@ -204,6 +204,15 @@ PlanData plan_data_of(PlannerInfo* root, const GpuJoinPath* path, const List* ch
     return data;
 }
 
+// What is asked of the node. In MERGE that may come later, as the query's target, in which columns of a view
+// that rows are merged into tell of fewer outer joins than in the join's.
+List* target_of(const PlannerInfo* root, const Path* path, const List* tlist) {
+    List* exprs = path->pathtarget->exprs;
+    const bool comes_later = tlist == NIL && root->parse->commandType == CMD_MERGE &&
+                             bms_is_subset(root->all_baserels, path->parent->relids);
+    return comes_later ? list_concat_copy(root->processed_tlist, exprs) : exprs;
+}
+
 }  // namespace
 
 Plan* make_join_plan(PlannerInfo* root, RelOptInfo*, CustomPath* best_path, List* tlist, List*,
@@ -213,7 +222,7 @@ Plan* make_join_plan(PlannerInfo* root, RelOptInfo*, CustomPath* best_path, List
     PlanData data = plan_data_of(root, path, custom_plans, &parts);
     List* entries = parts.entries;
     use_leaf_row_identities(root, entries);
-    entries = with_nulling_of_target(entries, best_path->path.pathtarget->exprs);
+    entries = with_nulling_of_target(entries, target_of(root, &best_path->path, tlist));
 
     CustomScan* scan = makeNode(CustomScan);
     scan->scan.plan.targetlist = tlist;
