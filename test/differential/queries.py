@@ -368,7 +368,11 @@ class Generator:
             query.select = [f"{s.alias}.{c.name}" for s, c in self._columns(sources) if c.type.family not in AMBIGUOUS][:4]
         elif shape < 0.4:
             query.order_by = [f"{s.alias}.id" for s in sources]
-            query.limit = random_.choice(["LIMIT 1", "LIMIT 10", "LIMIT 10 OFFSET 5", "LIMIT 1000"])
+            if random_.random() < 0.7:
+                source, column = random_.choice(self._columns(sources))
+                how = random_.choice(["", " DESC", " NULLS FIRST", " DESC NULLS LAST"])
+                query.order_by.insert(0, f"{source.alias}.{column.name}{how}")
+            query.limit = random_.choice(["LIMIT 1", "LIMIT 10", "LIMIT 10 OFFSET 5", "LIMIT 100", "LIMIT 1000"])
         elif shape < 0.45:
             query.limit = "LIMIT 0" if random_.random() < 0.3 else "OFFSET 0"
 
