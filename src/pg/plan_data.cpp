@@ -15,7 +15,7 @@ extern "C" {
 namespace gpujoin {
 namespace {
 
-constexpr int kLayoutVersion = 9;
+constexpr int kLayoutVersion = 10;
 
 // What comes before the estimates and costs in the node's list.
 enum NodeSlot {
