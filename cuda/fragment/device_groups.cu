@@ -26,6 +26,9 @@ class FlushCursor final : public Cursor {
             GPUJOIN_RETURN_IF_FAILED(tables_.merge(work_.context()));
             is_complete_ = tables_.is_one();
         }
+        const TopPlan& top = tables_.sink().plan().top;
+        if (is_complete_ && top.count > 0 && tables_.counters().escaped_rows == 0)
+            keys_ = std::make_unique<TopKeys>(top.count, &bound_);
         return seek();
     }
     Status next(const Sink& sink, ResultBatch* result) override {
@@ -38,7 +41,9 @@ class FlushCursor final : public Cursor {
     // Goes on to a table with groups.
     Status seek() {
         table_ = tables_.next_filled();
-        return table_ ? writer_.start(work_.context(), table_) : Status{};
+        if (!table_) return {};
+        return keys_ ? writer_.start_top(work_.context(), table_, tables_.sink().plan().top, *keys_)
+                     : writer_.start(work_.context(), table_);
     }
 
     GroupTables& tables_;
@@ -46,6 +51,8 @@ class FlushCursor final : public Cursor {
     const std::atomic<bool>* const cancel_;
     GroupWriter writer_;
     bool is_complete_ = false;
+    TopBound bound_;
+    std::unique_ptr<TopKeys> keys_;  // nullptr: all groups are given out
     GroupTable* table_ = nullptr;
 };
 

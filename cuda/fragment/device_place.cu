@@ -7,6 +7,7 @@
 #include "cuda/fragment/device_groups.h"
 #include "cuda/fragment/device_rows.h"
 #include "cuda/fragment/device_scratch.h"
+#include "cuda/fragment/device_top.h"
 #include "cuda/fragment/gather_picked.h"
 #include "cuda/fragment/source_columns.h"
 #include "cuda/work/launch.cuh"
@@ -51,6 +52,12 @@ class DeviceWorkspace final : public Workspace {
 
     Status gather(std::span<const PickedColumn> columns, uint64_t rows, Scratch* scratch,
                   std::span<ColumnView> views) override;
+
+    Status select_top(const PickedColumn& key, const TopOrder& order, uint32_t rows, TopKeys& keys,
+                      uint32_t* list, uint32_t* selected) override {
+        GPUJOIN_RETURN_IF_FAILED(work_->use());
+        return select_top_rows(work_->context(), picked_view(key), order, rows, keys, list, selected);
+    }
 
     RowConsumer& consumer() override { return *consumer_; }
 

@@ -57,6 +57,18 @@ template Status sort_pairs(MemoryAccount&, cudaStream_t, DeviceArray<uint64_t>*,
 template Status sort_pairs(MemoryAccount&, cudaStream_t, DeviceArray<uint64_t>*, DeviceArray<uint64_t>*,
                            uint64_t, int);
 
+Status sort_keys(MemoryAccount& account, cudaStream_t stream, DeviceArray<uint64_t>* keys, uint64_t count) {
+    if (count <= 1) return {};
+    DeviceArray<uint64_t> others;
+    GPUJOIN_RETURN_IF_FAILED(others.allocate(account, count, stream));
+    cub::DoubleBuffer<uint64_t> buffer(keys->data(), others.data());
+    GPUJOIN_RETURN_IF_FAILED(with_temporary(account, stream, [&](void* temporary, size_t& bytes) {
+        return cub::DeviceRadixSort::SortKeys(temporary, bytes, buffer, count, 0, 64, stream);
+    }));
+    if (buffer.Current() != keys->data()) *keys = std::move(others);
+    return {};
+}
+
 template <typename Key, typename Value>
 Status sort_pairs_into(MemoryAccount& account, cudaStream_t stream, const Key* keys, const Value* values,
                        uint64_t count, int bits, Key* sorted_keys, Value* sorted_values) {

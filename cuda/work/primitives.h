@@ -26,6 +26,9 @@ template <typename Key, typename Value>
 Status sort_pairs_into(MemoryAccount& account, cudaStream_t stream, const Key* keys, const Value* values,
                        uint64_t count, int bits, Key* sorted_keys, Value* sorted_values);
 
+// Sorts keys of 64 bits. The array is replaced by a sorted one.
+Status sort_keys(MemoryAccount& account, cudaStream_t stream, DeviceArray<uint64_t>* keys, uint64_t count);
+
 // Sets every byte of `count` elements.
 template <typename T>
 Status fill_bytes(cudaStream_t stream, T* values, uint8_t byte, uint64_t count) {

@@ -129,7 +129,34 @@ Status validate_sink(const FragmentView& fragment) {
     return {};
 }
 
+Status validate_top_key(const FragmentView& fragment) {
+    const FragmentSpec& spec = *fragment.spec;
+    if (spec.sink == SinkKind::Rows)
+        return validate_ref(fragment, spec.top.key, static_cast<uint32_t>(fragment.stages.size()));
+    if (!spec.completes_groups) return malformed("The number of groups that come first", spec.top.count);
+    return below("The column that groups are sorted by", spec.top.key.column, group_columns(spec));
+}
+
+Status validate_top(const FragmentView& fragment) {
+    const TopSpec& top = fragment.spec->top;
+    if (top.count == 0) return {};
+    GPUJOIN_RETURN_IF_FAILED(at_most("The number of first rows", top.count, kMaxTopCount));
+    GPUJOIN_RETURN_IF_FAILED(at_most("The is_descending flag", top.is_descending, 1));
+    GPUJOIN_RETURN_IF_FAILED(at_most("The nulls_first flag", top.nulls_first, 1));
+    GPUJOIN_RETURN_IF_FAILED(validate_top_key(fragment));
+    const ColumnSpec key = top_key(fragment);
+    return validate_columns({&key, 1});
+}
+
 }  // namespace
+
+ColumnSpec top_key(const FragmentView& fragment) {
+    const FragmentSpec& spec = *fragment.spec;
+    ColumnSpec column = spec.sink == SinkKind::Rows ? column_of(fragment, spec.top.key)
+                                                    : group_column(fragment, spec.top.key.column);
+    column.order = spec.top.order;
+    return column;
+}
 
 ColumnSpec column_of(const FragmentView& fragment, ColumnRef ref) {
     if (ref.origin == kFromSource) return fragment.spec->source[ref.column];
@@ -155,7 +182,8 @@ Status validate(const FragmentView& fragment) {
     for (uint32_t i = 0; i < fragment.stages.size(); i++)
         GPUJOIN_RETURN_IF_FAILED(validate_stage(fragment, i));
     if (fragment.is_plain_join()) GPUJOIN_RETURN_IF_FAILED(validate_identity(fragment));
-    return validate_sink(fragment);
+    GPUJOIN_RETURN_IF_FAILED(validate_sink(fragment));
+    return validate_top(fragment);
 }
 
 }  // namespace gpujoin

@@ -28,6 +28,7 @@ inline constexpr uint32_t kMaxStages = 16;
 inline constexpr uint32_t kMaxGroupKeys = 64;
 inline constexpr uint32_t kMaxValues = 128;  // programs of the sink
 inline constexpr uint32_t kMaxAggregates = 256;
+inline constexpr uint32_t kMaxTopCount = 10'000;
 inline constexpr uint16_t kFromSource = 0xffff;
 inline constexpr uint16_t kNoNumber = 0xffff;
 
@@ -37,19 +38,19 @@ struct ColumnRef {
     uint16_t column;  // of the source; or which of the stage's outputs
 };
 
-// One join of the chain. Its kind is Inner, Left, Semi or Anti where there is more than one stage or the sink
-// has groups; then results are Ascending, name probe rows, carry nothing, and the client decides nothing.
+// One join of the chain. But in a plain join its kind is Inner, Left, Semi or Anti, its results are
+// Ascending, name probe rows, carry nothing, and the client decides nothing.
 struct StageSpec {
     JoinSpec join;
     ColumnRef probe[kMaxColumns];  // what each of join.probe is
 };
 
 // Rows: for each row of the last stage the number of its source row, which says nothing where that is kept,
-// and the sink's inputs. If there is a single stage the join's own results are the sink's, whatever the kind
-// of join, and there are no inputs. Groups: the rows of the last stage are aggregated; the client gets
-// groups, partial ones: a group may come more than once, each time with what was aggregated since. Complete
-// ones are asked for where each had better come once, when it is flushed; if memory allows that, results say
-// so.
+// and the sink's inputs. If there is a single stage, and all rows are wanted, the join's own results are the
+// sink's, whatever the kind of join, and there are no inputs. Groups: the rows of the last stage are
+// aggregated; the client gets groups, partial ones: a group may come more than once, each time with what was
+// aggregated since. Complete ones are asked for where each had better come once, when it is flushed; if
+// memory allows that, results say so.
 enum class SinkKind : uint8_t { Rows, Groups };
 
 // Aggregates leave out rows whose value is NULL, and those whose filter is not true.
@@ -72,6 +73,17 @@ struct AggregateSpec {
     uint16_t filter;  // number of the program that gives its truth; kNoNumber: none
 };
 
+// Only those rows, or complete groups, are wanted that can be among the first `count` when all of them are
+// sorted by the key. Others may come all the same.
+struct TopSpec {
+    uint32_t count;    // 0: all are wanted
+    ColumnRef key;     // Groups: its column is the group's, and comes from nowhere
+    ValueOrder order;  // of the key's values, whatever the column's is
+    uint8_t is_descending;
+    uint8_t nulls_first;
+    uint8_t reserved[5];
+};
+
 struct FragmentSpec {
     SinkKind sink;
     uint8_t completes_groups;  // 1: complete groups are asked for
@@ -86,6 +98,7 @@ struct FragmentSpec {
     uint8_t reserved[2];
     uint64_t estimated_groups;       // 0: not known
     uint64_t estimated_source_rows;  // 0: not known
+    TopSpec top;
     ColumnSpec source[kMaxColumns];
     ColumnRef input[kMaxColumns];
     uint16_t key[kMaxGroupKeys];  // inputs; rows are of a group if their bytes are the same, or they are NULL
@@ -101,7 +114,9 @@ struct FragmentView {
     std::span<const StageSpec> stages;
 
     // The results of the only join are the sink's.
-    bool is_plain_join() const { return stages.size() == 1 && spec->sink == SinkKind::Rows; }
+    bool is_plain_join() const {
+        return stages.size() == 1 && spec->sink == SinkKind::Rows && spec->top.count == 0;
+    }
 };
 
 // What a column is: nullable also where an outer join makes it so.
@@ -112,6 +127,9 @@ inline uint32_t group_columns(const FragmentSpec& spec) {
     return uint32_t{spec.keys} + spec.aggregates;
 }
 ColumnSpec group_column(const FragmentView& fragment, uint32_t number);
+
+// What rows or groups are sorted by, where only the first ones are wanted.
+ColumnSpec top_key(const FragmentView& fragment);
 
 // Checks every join, and every count, enum, column and program around them (08P01).
 Status validate(const FragmentView& fragment);

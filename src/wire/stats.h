@@ -46,6 +46,7 @@ struct SinkStats {
     uint64_t rows;                       // of the last stage
     uint64_t escaped_rows;               // given back to the client, to aggregate or to fail on
     uint64_t groups;                     // given out so far; the same group may have come several times
+    uint64_t left_out;                   // rows and groups that cannot be among the first ones
     double ms;                           // gathering rows, computing values, aggregating
     uint64_t peak_memory;                // bytes charged for tables of groups at most
     ReplicaStats replica[kMaxReplicas];  // of each device; no rows where there is one

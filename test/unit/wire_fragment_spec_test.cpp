@@ -232,6 +232,41 @@ TEST(FragmentSpec, SpoiledPlainJoinsAreRefused) {
     EXPECT_TRUE(validate(fragment.view()).ok());
 }
 
+TEST(FragmentSpec, SpoiledFirstRowsAreRefused) {
+    using Stages = std::vector<StageSpec>;
+    auto good_rows = [] {
+        OwnedFragment fragment = good_chain();
+        fragment.spec->top = {kMaxTopCount, {1, 0}, ValueOrder::Signed, 1, 1, {}};
+        return fragment;
+    };
+    const std::vector<Spoiler> of_both = {
+        [](FragmentSpec& s, Stages&) { s.top.count = kMaxTopCount + 1; },
+        [](FragmentSpec& s, Stages&) { s.top.is_descending = 2; },
+        [](FragmentSpec& s, Stages&) { s.top.nulls_first = 2; },
+        [](FragmentSpec& s, Stages&) { s.top.order = static_cast<ValueOrder>(4); },
+        [](FragmentSpec& s, Stages&) { s.top.key.column = 50; }};
+    expect_refused(good_rows, of_both);
+    expect_refused(good_rows, {[](FragmentSpec& s, Stages&) { s.top.key.origin = 2; },
+                               [](FragmentSpec& s, Stages&) {
+                                   s.top.key = {0, 1}, s.top.order = ValueOrder::Float;  // of a text
+                               }});
+    auto good_first_groups = [] {
+        OwnedFragment fragment = good_groups();
+        fragment.spec->completes_groups = 1;
+        fragment.spec->top = {1, {50, 2}, ValueOrder::Signed, 0, 0, {}};
+        return fragment;
+    };
+    expect_refused(good_first_groups, of_both);
+    expect_refused(good_first_groups, {[](FragmentSpec& s, Stages&) { s.completes_groups = 0; }});
+    // Of the first rows of a plain join's others do not come: it is none.
+    OwnedFragment fragment = good_plain_join(JoinKind::Right);
+    fragment.spec->top = {1, {kFromSource, 0}, ValueOrder::Signed, 0, 0, {}};
+    EXPECT_FALSE(validate(fragment.view()).ok());
+    fragment.stages[0].join.kind = JoinKind::Anti;
+    EXPECT_TRUE(validate(fragment.view()).ok());
+    EXPECT_FALSE(fragment.view().is_plain_join());
+}
+
 TEST(FragmentSpec, Columns) {
     OwnedFragment fragment = good_groups();
     ColumnSpec text = kText;

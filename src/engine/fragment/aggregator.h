@@ -56,7 +56,7 @@ class Aggregator {
 
 // What a sink counts, from several threads at once.
 struct SinkCounters {
-    std::atomic<uint64_t> rows{0}, escaped_rows{0}, groups{0}, ns{0};
+    std::atomic<uint64_t> rows{0}, escaped_rows{0}, groups{0}, left_out{0}, ns{0};
 };
 
 }  // namespace gpujoin

@@ -28,6 +28,8 @@ class ComposedCursor final : public Cursor {
     Status start_stage(uint32_t stage, uint64_t rows);
     Status start_sink(uint64_t rows);
     Status find_rows(uint32_t origin, uint32_t at, const uint32_t** rows);
+    Status select_top(uint32_t rows, const uint32_t** list, uint32_t* selected);
+    Status find_selected(uint32_t origin, const uint32_t* list, uint32_t selected, const uint32_t** rows);
     void note_result(uint32_t stage);
     const ColumnView& view_of(const LiveColumn& column) const {
         return column.origin == 0 ? pipeline_->source[column.column]
@@ -40,18 +42,22 @@ class ComposedCursor final : public Cursor {
     OpenFragment& fragment_;
     std::unique_ptr<Pipeline> pipeline_;
     uint32_t running_ = 0;   // how many stages, from the first one on, may have rows left to write
+    bool is_done_ = false;   // the batch is
     bool has_rows_ = false;  // the sink has rows of the last stage that are not seen to
 };
 
 ComposedCursor::~ComposedCursor() {
     if (!pipeline_) return;
     for (Level& level : pipeline_->levels) level.cursor.reset();
+    if (pipeline_->top.keys && !is_done_) pipeline_->top.keys->give_up();
     pipeline_->workspace->consumer().end();
     fragment_.pipelines.give_back(std::move(pipeline_));
 }
 
 Status ComposedCursor::start(const BatchView& source) {
-    GPUJOIN_RETURN_IF_FAILED(fragment_.pipelines.take(fragment_.plan, *fragment_.place, &pipeline_));
+    GPUJOIN_RETURN_IF_FAILED(
+        fragment_.pipelines.take(fragment_.plan, *fragment_.place, &fragment_.bound, &pipeline_));
+    if (pipeline_->top.keys) pipeline_->top.keys->begin();
     GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->consumer().begin());
     // First what there is no choice about.
     GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->take(source, fragment_.plan.source, pipeline_->source));
@@ -77,7 +83,7 @@ Status ComposedCursor::pull(const Sink& sink, ResultBatch* result) {
         GPUJOIN_RETURN_IF_FAILED(consumer.next(is_last(), sink, result));
         const bool is_done = result->done;
         if (is_done) has_rows_ = false;
-        result->done = is_done && is_last();
+        result->done = is_done_ = is_done && is_last();
         if (!is_done || result->done || result->rows > 0) return {};
     }
 }
@@ -163,22 +169,59 @@ Status ComposedCursor::start_stage(uint32_t stage, uint64_t rows) {
     return {};
 }
 
-// Hands the rows of the last level to the sink.
+// list: nullptr where all rows go on.
+Status ComposedCursor::select_top(uint32_t rows, const uint32_t** list, uint32_t* selected) {
+    TopLevel& top = pipeline_->top;
+    *list = nullptr;
+    *selected = rows;
+    if (!top.keys) return {};
+    std::fill(top.rows_of.begin(), top.rows_of.end(), nullptr);
+    const TopPlan& plan = fragment_.plan.sink.top;
+    PickedColumn key{plan.key.spec, view_of(plan.key), nullptr};
+    GPUJOIN_RETURN_IF_FAILED(find_rows(plan.key.origin, stages(), &key.rows));
+    GPUJOIN_RETURN_IF_FAILED(top.list->reserve(rows * sizeof(uint32_t)));
+    auto* numbers = reinterpret_cast<uint32_t*>(top.list->data());
+    GPUJOIN_RETURN_IF_FAILED(
+        pipeline_->workspace->select_top(key, plan.order, rows, *top.keys, numbers, selected));
+    if (*selected < rows) *list = numbers;
+    fragment_.counters.left_out += rows - *selected;
+    return {};
+}
+
+// As find_rows(), of the selected rows of the last level.
+Status ComposedCursor::find_selected(uint32_t origin, const uint32_t* list, uint32_t selected,
+                                     const uint32_t** rows) {
+    GPUJOIN_RETURN_IF_FAILED(find_rows(origin, stages(), rows));
+    if (!list) return {};
+    TopLevel& top = pipeline_->top;
+    if (*rows && !top.rows_of[origin]) {
+        GPUJOIN_RETURN_IF_FAILED(top.composed[origin]->reserve(selected * sizeof(uint32_t)));
+        auto* to = reinterpret_cast<uint32_t*>(top.composed[origin]->data());
+        GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->compose(*rows, list, selected, to));
+        top.rows_of[origin] = to;
+    }
+    *rows = *rows ? top.rows_of[origin] : list;
+    return {};
+}
+
+// Hands the rows of the last level to the sink, or those of them that are wanted.
 Status ComposedCursor::start_sink(uint64_t rows) {
     AddTime timer(&fragment_.counters.ns);
+    const uint32_t* list;
+    uint32_t selected;
+    GPUJOIN_RETURN_IF_FAILED(select_top(static_cast<uint32_t>(rows), &list, &selected));
     const std::vector<LiveColumn>& columns = fragment_.plan.sink.inputs;
     for (size_t i = 0; i < columns.size(); i++) {
         PickedColumn& pick = pipeline_->inputs[i];
         pick = {columns[i].spec, view_of(columns[i]), nullptr};
-        GPUJOIN_RETURN_IF_FAILED(find_rows(columns[i].origin, stages(), &pick.rows));
+        GPUJOIN_RETURN_IF_FAILED(find_selected(columns[i].origin, list, selected, &pick.rows));
     }
     const uint32_t* source_rows = nullptr;
     if (fragment_.plan.sink.kind == SinkKind::Rows)
-        GPUJOIN_RETURN_IF_FAILED(find_rows(0, stages(), &source_rows));
+        GPUJOIN_RETURN_IF_FAILED(find_selected(0, list, selected, &source_rows));
     fragment_.counters.rows += rows;
     has_rows_ = true;
-    return pipeline_->workspace->consumer().start(pipeline_->inputs, source_rows,
-                                                  static_cast<uint32_t>(rows));
+    return pipeline_->workspace->consumer().start(pipeline_->inputs, source_rows, selected);
 }
 
 }  // namespace

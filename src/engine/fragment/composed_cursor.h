@@ -16,6 +16,7 @@ struct OpenFragment {
     const std::atomic<bool>* cancel;
     SinkCounters counters;
     std::unique_ptr<FragmentPlace> place;
+    TopBound bound;
     Pipelines pipelines;
 };
 

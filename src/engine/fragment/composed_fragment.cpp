@@ -54,6 +54,7 @@ class ComposedFragment final : public Fragment {
 
     Status rewind() override {
         for (const auto& join : open_.joins) GPUJOIN_RETURN_IF_FAILED(join->rewind());
+        open_.bound.reset();
         if (Aggregator* aggregator = open_.place->aggregator()) aggregator->clear();
         return {};
     }
@@ -64,6 +65,7 @@ class ComposedFragment final : public Fragment {
         return {.rows = counters.rows,
                 .escaped_rows = counters.escaped_rows,
                 .groups = counters.groups,
+                .left_out = counters.left_out,
                 .ms = static_cast<double>(counters.ns) / 1e6,
                 .peak_memory = aggregator ? aggregator->peak_memory() : 0,
                 .replica = {}};

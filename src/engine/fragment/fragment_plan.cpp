@@ -7,6 +7,10 @@ namespace gpujoin {
 
 namespace {
 
+bool has_top_rows(const FragmentSpec& spec) {
+    return spec.sink == SinkKind::Rows && spec.top.count > 0;
+}
+
 // Numbers the columns that are read, of each origin apart, in the order of the spec.
 class LiveColumns {
   public:
@@ -17,6 +21,7 @@ class LiveColumns {
             is_read_[i + 1].resize(fragment.stages[i].join.outputs);
         for (const StageSpec& stage : fragment.stages) read({stage.probe, stage.join.probe_columns});
         read({fragment.spec->input, fragment.spec->inputs});
+        if (has_top_rows(*fragment.spec)) read({&fragment.spec->top.key, 1});
     }
 
     std::vector<uint16_t> of_origin(size_t origin) const {
@@ -45,15 +50,28 @@ class LiveColumns {
     std::vector<std::vector<bool>> is_read_;
 };
 
+TopPlan make_top_plan(const FragmentView& fragment, const LiveColumns& live) {
+    const TopSpec& top = fragment.spec->top;
+    TopPlan plan{top.count, {}, {}};
+    if (top.count == 0) return plan;
+    if (has_top_rows(*fragment.spec))
+        plan.key = live.find(top.key);
+    else
+        plan.key = {0, top.key.column, group_column(fragment, top.key.column)};
+    plan.order = {top_key(fragment), top.is_descending != 0, top.nulls_first != 0};
+    return plan;
+}
+
 SinkPlan make_sink_plan(const FragmentView& fragment, const LiveColumns& live) {
     const FragmentSpec& spec = *fragment.spec;
-    SinkPlan sink{spec.sink, spec.completes_groups != 0, spec.estimated_groups, {}, {}, {}, {}, {}};
+    SinkPlan sink{spec.sink, spec.completes_groups != 0, spec.estimated_groups, {}, {}, {}, {}, {}, {}};
     for (uint32_t i = 0; i < spec.inputs; i++) sink.inputs.push_back(live.find(spec.input[i]));
     sink.keys.assign(spec.key, spec.key + spec.keys);
     sink.values.assign(spec.value, spec.value + spec.values);
     sink.aggregates.assign(spec.aggregate, spec.aggregate + spec.aggregates);
     for (uint32_t i = 0; i < group_columns(spec); i++)
         sink.group_columns.push_back(group_column(fragment, i));
+    sink.top = make_top_plan(fragment, live);
     return sink;
 }
 

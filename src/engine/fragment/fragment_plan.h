@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/fragment/top_keys.h"
 #include "wire/fragment_spec.h"
 
 namespace gpujoin {
@@ -23,16 +24,28 @@ struct StagePlan {
     std::vector<ColumnSpec> columns;  // what these are
 };
 
+// What comes first (TopSpec). Of groups the key is a column of theirs.
+struct TopPlan {
+    uint32_t count;
+    LiveColumn key;
+    TopOrder order;
+};
+
 struct SinkPlan {
     SinkKind kind;
     bool completes_groups;
     uint64_t estimated_groups;
+    TopPlan top;
     std::vector<LiveColumn> inputs;
     std::vector<uint16_t> keys;
     std::vector<FilterProgram> values;
     std::vector<AggregateSpec> aggregates;
     std::vector<ColumnSpec> group_columns;
 };
+
+inline bool has_top_rows(const SinkPlan& sink) {
+    return sink.kind == SinkKind::Rows && sink.top.count > 0;
+}
 
 struct FragmentPlan {
     std::vector<LiveColumn> source;  // the columns that are read

@@ -6,6 +6,7 @@
 
 #include "engine/counters.h"
 #include "engine/fragment/group_merger.h"
+#include "engine/fragment/host_top.h"
 #include "engine/fragment/host_writer.h"
 #include "engine/guard.h"
 
@@ -38,13 +39,24 @@ class GroupWriter {
     void start(GroupTable* table) {
         table->close();
         columns_ = table->columns();
+        groups_ = table->groups();
         written_ = 0;
+    }
+    // The same, but of groups that can be among the first ones; of all where there is no memory for a list.
+    void start_top(GroupTable* table, const TopPlan& top, TopKeys& keys, Ledger* ledger) {
+        start(table);
+        list_.reset();
+        if (!list_.allocate(ledger, groups_ * sizeof(uint32_t)).ok()) return;
+        auto* list = list_.as<uint32_t>();
+        groups_ = select_top_rows(columns_[top.key.column], top.order, groups_, keys, list);
+        for (HostColumn& column : columns_) column.rows = list;
     }
     // True: that was the last of it.
     bool write(GroupTable* table, const Sink& sink, SinkCounters* counters, ResultBatch* result) {
-        writer_.write(columns_, nullptr, &written_, table->groups(), sink, result);
+        if (written_ < groups_) writer_.write(columns_, nullptr, &written_, groups_, sink, result);
         counters->groups += result->rows;
-        if (written_ < table->groups()) return false;
+        if (written_ < groups_) return false;
+        counters->left_out += table->groups() - groups_;
         table->clear();
         return true;
     }
@@ -52,6 +64,8 @@ class GroupWriter {
   private:
     HostWriter writer_;
     std::vector<HostColumn> columns_;
+    cpu::HostArray list_;
+    uint32_t groups_ = 0;
     uint32_t written_ = 0;
 };
 
@@ -192,6 +206,9 @@ class FlushCursor final : public Cursor {
             is_complete_ = filled <= 1;
             if (!is_complete_) GPUJOIN_RETURN_IF_FAILED(start_merging());
         }
+        const TopPlan& top = groups_.plan().top;
+        if (is_complete_ && top.count > 0 && groups_.counters().escaped_rows == 0)
+            keys_ = std::make_unique<TopKeys>(top.count, &bound_);
         seek();
         return {};
     }
@@ -215,7 +232,8 @@ class FlushCursor final : public Cursor {
     // Goes on to a table with groups; nullptr: there is none.
     void seek() {
         table_ = merger_ ? merger_->next() : next_table();
-        if (table_) writer_.start(table_);
+        if (table_ && keys_) writer_.start_top(table_, groups_.plan().top, *keys_, groups_.ledger());
+        if (table_ && !keys_) writer_.start(table_);
         if (!table_ && merger_ && !groups_.is_cancelled()) groups_.clear();
     }
     GroupTable* next_table() {
@@ -228,6 +246,8 @@ class FlushCursor final : public Cursor {
     GroupWriter writer_;
     std::unique_ptr<GroupMerger> merger_;  // nullptr: tables are given out as they are
     bool is_complete_ = false;
+    TopBound bound_;
+    std::unique_ptr<TopKeys> keys_;  // nullptr: all groups are given out
     GroupTable* table_ = nullptr;
     size_t number_ = 0;
 };
@@ -238,10 +258,11 @@ Status FlushCursor::write(const Sink& sink, ResultBatch* result) {
     *result = {};
     if (groups_.is_cancelled()) return cancelled_status();
     result->complete = is_complete_;
-    if (table_) {
+    while (table_ && result->rows == 0 && result->bytes_needed == 0) {
         AddTime timer(&groups_.counters().ns);
         if (writer_.write(table_, sink, &groups_.counters(), result)) seek();
         if (groups_.is_cancelled()) return cancelled_status();  // in the midst of merging, perhaps
+        if (turn_is_over()) break;
     }
     result->done = !table_;
     return {};

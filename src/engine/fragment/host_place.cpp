@@ -7,6 +7,7 @@
 #include "engine/cpu/memory/host_array.h"
 #include "engine/fragment/host_groups.h"
 #include "engine/fragment/host_rows.h"
+#include "engine/fragment/host_top.h"
 
 namespace gpujoin {
 
@@ -102,6 +103,12 @@ class HostWorkspace final : public Workspace {
 
     Status gather(std::span<const PickedColumn> columns, uint64_t rows, Scratch* scratch,
                   std::span<ColumnView> views) override;
+
+    Status select_top(const PickedColumn& key, const TopOrder& order, uint32_t rows, TopKeys& keys,
+                      uint32_t* list, uint32_t* selected) override {
+        *selected = select_top_rows(host_column(key), order, rows, keys, list);
+        return {};
+    }
 
     RowConsumer& consumer() override { return *consumer_; }
 

@@ -42,7 +42,7 @@ Status HostRows::start(std::span<const PickedColumn> inputs, const uint32_t* sou
     source_rows_ = source_rows;
     rows_ = rows;
     written_ = 0;
-    is_settled_ = false;
+    is_settled_ = rows == 0;
     return {};
 }
 

@@ -42,6 +42,7 @@ std::vector<uint32_t> last_levels(const FragmentPlan& plan) {
         for (const LiveColumn& column : plan.stages[i].probe) name(column.origin, i);
     for (const LiveColumn& column : plan.sink.inputs) name(column.origin, stages);
     if (plan.sink.kind == SinkKind::Rows) name(0, stages);
+    if (has_top_rows(plan.sink)) name(plan.sink.top.key.origin, stages);
     return last;
 }
 
@@ -54,6 +55,16 @@ Status reserve_composed(const FragmentPlan& plan, uint64_t rows, Pipeline& pipel
             GPUJOIN_RETURN_IF_FAILED(pipeline.workspace->make_scratch(&composed));
             GPUJOIN_RETURN_IF_FAILED(composed->reserve(rows * sizeof(uint32_t)));
         }
+    return {};
+}
+
+// Numbers of those that are selected, and the same in each origin.
+Status reserve_top(uint64_t rows, Pipeline& pipeline) {
+    TopLevel& top = pipeline.top;
+    if (!top.keys) return {};
+    GPUJOIN_RETURN_IF_FAILED(top.list->reserve(rows * sizeof(uint32_t)));
+    for (const std::unique_ptr<Scratch>& composed : top.composed)
+        GPUJOIN_RETURN_IF_FAILED(composed->reserve(rows * sizeof(uint32_t)));
     return {};
 }
 
@@ -75,6 +86,7 @@ Status reserve_rows(const FragmentPlan& plan, uint64_t rows, Pipeline& pipeline)
         bytes += level.written->bytes() + level.gathered->bytes();
     }
     GPUJOIN_RETURN_IF_FAILED(reserve_composed(plan, rows, pipeline));
+    GPUJOIN_RETURN_IF_FAILED(reserve_top(rows, pipeline));
     return rows > kFewestRows ? leave_room(bytes, rows, pipeline) : Status{};
 }
 
@@ -84,10 +96,14 @@ Status make_scratch(Pipeline& pipeline) {
         GPUJOIN_RETURN_IF_FAILED(pipeline.workspace->make_scratch(&level.written));
         for (std::unique_ptr<Scratch>& composed : level.composed) composed.reset();
     }
-    return {};
+    if (!pipeline.top.keys) return {};
+    for (std::unique_ptr<Scratch>& composed : pipeline.top.composed)
+        GPUJOIN_RETURN_IF_FAILED(pipeline.workspace->make_scratch(&composed));
+    return pipeline.workspace->make_scratch(&pipeline.top.list);
 }
 
-Status make_pipeline(const FragmentPlan& plan, FragmentPlace& place, std::unique_ptr<Pipeline>* pipeline) {
+Status make_pipeline(const FragmentPlan& plan, FragmentPlace& place, TopBound* bound,
+                     std::unique_ptr<Pipeline>* pipeline) {
     auto made = std::make_unique<Pipeline>();
     GPUJOIN_RETURN_IF_FAILED(place.make_workspace(&made->workspace));
     made->source.resize(plan.source_columns);
@@ -100,6 +116,11 @@ Status make_pipeline(const FragmentPlan& plan, FragmentPlace& place, std::unique
         level.columns.resize(plan.stages[i].columns.size());
         level.rows_of.resize(i + 1);
         level.composed.resize(i + 1);
+    }
+    if (has_top_rows(plan.sink)) {
+        made->top.keys = std::make_unique<TopKeys>(plan.sink.top.count, bound);
+        made->top.composed.resize(plan.stages.size() + 1);
+        made->top.rows_of.resize(plan.stages.size() + 1);
     }
     GPUJOIN_RETURN_IF_FAILED(make_scratch(*made));
     *pipeline = std::move(made);
@@ -123,7 +144,8 @@ Status reserve(const FragmentPlan& plan, uint64_t wanted_rows, Pipeline& pipelin
     return status;
 }
 
-Status Pipelines::take(const FragmentPlan& plan, FragmentPlace& place, std::unique_ptr<Pipeline>* pipeline) {
+Status Pipelines::take(const FragmentPlan& plan, FragmentPlace& place, TopBound* bound,
+                       std::unique_ptr<Pipeline>* pipeline) {
     {
         std::lock_guard lock(mutex_);
         free_.reserve(kMostFree);
@@ -133,7 +155,7 @@ Status Pipelines::take(const FragmentPlan& plan, FragmentPlace& place, std::uniq
             return {};
         }
     }
-    return make_pipeline(plan, place, pipeline);
+    return make_pipeline(plan, place, bound, pipeline);
 }
 
 void Pipelines::give_back(std::unique_ptr<Pipeline> pipeline) {

@@ -26,10 +26,19 @@ struct Level {
     std::vector<std::unique_ptr<Scratch>> composed;
 };
 
+// Of the rows of the last level those that can be among the first ones.
+struct TopLevel {
+    std::unique_ptr<TopKeys> keys;  // nullptr: all rows are wanted
+    std::unique_ptr<Scratch> list;
+    std::vector<std::unique_ptr<Scratch>> composed;  // by origin
+    std::vector<const uint32_t*> rows_of;            // by origin; nullptr: not asked for
+};
+
 struct Pipeline {
     std::unique_ptr<Workspace> workspace;
     std::vector<ColumnView> source;
     std::vector<Level> levels;  // by stage
+    TopLevel top;
     std::vector<PickedColumn> inputs;
     uint64_t wanted_rows = 0;  // between stages, when its memory was last set aside
 };
@@ -42,7 +51,9 @@ Status reserve(const FragmentPlan& plan, uint64_t wanted_rows, Pipeline& pipelin
 // Pipelines that wait for the next batch. Any thread, several at once.
 class Pipelines {
   public:
-    Status take(const FragmentPlan& plan, FragmentPlace& place, std::unique_ptr<Pipeline>* pipeline);
+    // The bound outlives the pipelines.
+    Status take(const FragmentPlan& plan, FragmentPlace& place, TopBound* bound,
+                std::unique_ptr<Pipeline>* pipeline);
     // Of no cursor any more.
     void give_back(std::unique_ptr<Pipeline> pipeline);
 

@@ -53,6 +53,12 @@ class Workspace {
     virtual Status gather(std::span<const PickedColumn> columns, uint64_t rows, Scratch* scratch,
                           std::span<ColumnView> views) = 0;
 
+    // Finds which of so many rows can be among the first ones by their key, and adds some of them that make
+    // the bound as low as these can: list, with room for all, has their ascending numbers. Where memory is
+    // short all of them can be.
+    virtual Status select_top(const PickedColumn& key, const TopOrder& order, uint32_t rows, TopKeys& keys,
+                              uint32_t* list, uint32_t* selected) = 0;
+
     // Where the rows of the last stage go. Kept for all batches of this workspace.
     virtual RowConsumer& consumer() = 0;
 };

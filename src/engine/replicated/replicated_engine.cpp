@@ -92,9 +92,13 @@ class ReplicatedEngine final : public Engine {
     std::atomic<uint32_t> next_reader_{0};
 };
 
-Status ReplicatedEngine::open_fragments(const FragmentView& fragment, const Limits& limits,
+// No replica knows of all groups which of them come first.
+Status ReplicatedEngine::open_fragments(const FragmentView& whole, const Limits& limits,
                                         std::unique_ptr<Fragment>* opened) {
-    if (!can_be_replicated(fragment)) return cannot_be_replicated();
+    if (!can_be_replicated(whole)) return cannot_be_replicated();
+    const auto spec = std::make_unique<FragmentSpec>(*whole.spec);
+    if (spec->sink == SinkKind::Groups) spec->top = {};
+    const FragmentView fragment{spec.get(), whole.stages};
     auto limits_of = std::make_unique<ReplicaLimits>(replicas_, limits);
     std::vector<std::unique_ptr<Fragment>> fragments;
     for (size_t i = 0; i < replicas_.size(); i++) {

@@ -85,6 +85,7 @@ SinkStats ReplicatedFragment::sink_stats() const {
         sum.rows += one.rows;
         sum.escaped_rows += one.escaped_rows;
         sum.groups += one.groups;
+        sum.left_out += one.left_out;
         sum.ms += one.ms;
         sum.peak_memory += one.peak_memory;
     }

@@ -9,6 +9,7 @@
 #include "pg/entry_points.h"
 
 #include "pg/allocate.h"
+#include "pg/executor/engine_top.h"
 #include "pg/executor/group_finals.h"
 #include "pg/executor/state.h"
 
@@ -45,6 +46,16 @@ CompleteGroupsState* state_of(CustomScanState* node) {
     return reinterpret_cast<CompleteGroupsState*>(node);
 }
 
+// Of groups that all go on, and are sorted by what they have.
+void tell_engine_top(const CompleteGroupsState* state) {
+    const Plan* plan = state->css.ss.ps.plan;
+    const TopRowsPlan& top = state->top_plan;
+    if (top.count == 0 || plan->qual || top.column > list_length(plan->targetlist)) return;
+    const Expr* expr = list_nth_node(TargetEntry, plan->targetlist, top.column - 1)->expr;
+    if (!IsA(expr, Var) || state->groups->css.ss.ps.plan->parallel_aware) return;
+    use_top_groups(state->groups, top, reinterpret_cast<const Var*>(expr)->varattno - 1);
+}
+
 void begin_node(CustomScanState* node, EState* estate, int eflags) {
     auto* state = state_of(node);
     auto* plan = castNode(CustomScan, node->ss.ps.plan);
@@ -64,6 +75,7 @@ void begin_node(CustomScanState* node, EState* estate, int eflags) {
     state->groups = reinterpret_cast<GpuJoinState*>(below);
     if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) || state->does == AboveGroups::Chooses) return;
     state->finals = make_group_finals(state->groups->plan.groups, &state->groups->groups);
+    tell_engine_top(state);
 }
 
 // Calls the function as ExecProcNode() does the node. Rows that it has brought are counted if they are taken
@@ -176,7 +188,9 @@ void rescan_node(CustomScanState* node) {
 void explain_node(CustomScanState* node, List*, ExplainState* es) {
     const Source source = state_of(node)->source;
     const AboveGroups does = state_of(node)->does;
-    show_top_rows(state_of(node)->top_plan, &node->ss.ps, es);
+    GpuJoinState* groups = state_of(node)->groups;
+    if (es->analyze && groups) snapshot_stats(groups);
+    show_top_rows(state_of(node)->top_plan, &node->ss.ps, groups ? all_of_sink(groups).left_out : 0, es);
     if (!es->analyze || source == Source::Unknown || does == AboveGroups::PassesOn) return;
     const bool is_complete =
         source == Source::Complete || (does == AboveGroups::Chooses && source == Source::Combined);

@@ -191,12 +191,6 @@ void show_stage_figures(const GpuJoinState* state, const JoinStage* stage, Expla
     if (es->costs) show_memory(stage, es);
 }
 
-SinkStats all_of_sink(const GpuJoinState* state) {
-    SinkStats sink = state->finished_sink;
-    add_sink_stats(&sink, &state->current_sink);
-    return sink;
-}
-
 // What each of several devices did.
 void show_shares(const GpuJoinState* state, ExplainState* es) {
     const SinkStats sink = all_of_sink(state);
@@ -348,7 +342,7 @@ void explain_node(CustomScanState* node, List* ancestors, ExplainState* es) {
     if (state->plan.stage_count > 1) show_chain(state, node, ancestors, es);
     if (state->plan.stage_count == 1) show_stage(state->stages, node, ancestors, es);
     if (es->verbose && state->probe.carries) ExplainPropertyText("Result Order", "Any", es);
-    show_top_rows(state->plan.top, &node->ss.ps, es);
+    show_top_rows(state->plan.top, &node->ss.ps, all_of_sink(state).left_out, es);
     if (es->verbose && es->costs) show_costs(&state->plan.costs, es);
     bool ran = state->plan.stage_count > 0 ? has_run(state->stages) : state->device[0] != '\0';
     if (es->analyze && ran) show_figures(state, es);

@@ -441,12 +441,19 @@ void add_sink_stats(SinkStats* sum, const SinkStats* one) {
     sum->rows += one->rows;
     sum->escaped_rows += one->escaped_rows;
     sum->groups += one->groups;
+    sum->left_out += one->left_out;
     sum->ms += one->ms;
     sum->peak_memory = Max(sum->peak_memory, one->peak_memory);
     for (uint32 i = 0; i < kMaxReplicas; i++) {
         sum->replica[i].rows += one->replica[i].rows;
         sum->replica[i].ms += one->replica[i].ms;
     }
+}
+
+SinkStats all_of_sink(const GpuJoinState* state) {
+    SinkStats sink = state->finished_sink;
+    add_sink_stats(&sink, &state->current_sink);
+    return sink;
 }
 
 void add_stats(JoinStats* sum, const JoinStats* one) {

@@ -2,6 +2,7 @@
 #include "pg/executor/spec.h"
 
 #include "pg/allocate.h"
+#include "pg/executor/engine_top.h"
 #include "pg/compat.h"
 #include "pg/settings.h"
 
@@ -280,6 +281,7 @@ void set_result_order(const GpuJoinState* state, JoinSpec* spec, bool is_any) {
 
 void build_fragment(GpuJoinState* state) {
     FragmentParts parts = start_parts(state);
+    TopSpec top = {};
     parts.spec->source_is_kept = state->plan.source_is_kept;
     parts.spec->estimated_source_rows = row_estimate(state->plan.estimated_source_rows);
     for (int i = 0; i < state->plan.stage_count; i++) {
@@ -294,8 +296,10 @@ void build_fragment(GpuJoinState* state) {
         add_results(&parts);
         if (state->probe.carries) add_carried(&parts);
         parts.spec->source_is_unnamed = state->probe.carries;
+        top = find_top_of_rows(&parts);
     }
     count_columns(&parts);
+    use_top_rows(state, top);
 }
 
 }  // namespace gpujoin

@@ -154,6 +154,8 @@ struct GpuJoinState {
     List* group_exprs;  // by GroupExprs
     FragmentSpec* fragment;
     StageSpec* stage_specs;
+    FragmentSpec* top_fragment;  // the same, of which the first rows are wanted alone; nullptr: all are
+    StageSpec* top_stages;
     GroupEmitter groups;  // what emitter does not emit of groups
     EscapedRows escaped;
     Emitter emitter;  // into the scan slot; or, when direct, into the slot that is returned
@@ -197,7 +199,10 @@ inline List* group_exprs_of(const GpuJoinState* state, GroupExprs which) {
 inline FragmentView fragment_of(const GpuJoinState* state) {
     const LoneStage* lone = &state->partitions.lone;
     if (lone->runs) return {lone->fragment, {lone->spec, 1}};
-    return {state->fragment, {state->stage_specs, static_cast<size_t>(state->plan.stage_count)}};
+    const auto stages = static_cast<size_t>(state->plan.stage_count);
+    if (state->top_fragment && !state->partitions.are_used)
+        return {state->top_fragment, {state->top_stages, stages}};
+    return {state->fragment, {state->stage_specs, stages}};
 }
 
 // The stages that run, from the first to before the end.
@@ -258,6 +263,8 @@ void finish_scanning(GpuJoinState* state);
 void snapshot_stats(GpuJoinState* state);
 void add_stats(JoinStats* sum, const JoinStats* one);
 void add_sink_stats(SinkStats* sum, const SinkStats* one);
+// Of all that has run.
+SinkStats all_of_sink(const GpuJoinState* state);
 
 // Gives back everything at the server.
 void close_join(GpuJoinState* state);

@@ -158,13 +158,14 @@ void reset_top_rows(TopRows* top) {
     top->seen = top->removed = top->unseen = top->pause = 0;
 }
 
-void show_top_rows(const TopRowsPlan& plan, const PlanState* node, ExplainState* es) {
+void show_top_rows(const TopRowsPlan& plan, const PlanState* node, uint64 left_out, ExplainState* es) {
     if (plan.count == 0) return;
     ExplainPropertyInteger("Top Rows", nullptr, plan.count, es);
     const Instrumentation* figures = node->instrument;
-    if (!es->analyze || !figures || (figures->ntuples2 == 0 && es->format == EXPLAIN_FORMAT_TEXT)) return;
-    ExplainPropertyFloat("Rows Removed by Limit", nullptr, figures->ntuples2 / Max(figures->nloops, 1), 0,
-                         es);
+    if (!es->analyze || !figures) return;
+    const double removed = figures->ntuples2 + static_cast<double>(left_out);
+    if (removed == 0 && es->format == EXPLAIN_FORMAT_TEXT) return;
+    ExplainPropertyFloat("Rows Removed by Limit", nullptr, removed / Max(figures->nloops, 1), 0, es);
 }
 
 }  // namespace gpujoin

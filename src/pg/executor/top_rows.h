@@ -26,7 +26,8 @@ bool may_be_among_top(TopRows* top, TupleTableSlot* slot);
 // There are no more rows, or other ones come. Gives its memory back. top: may be nullptr.
 void reset_top_rows(TopRows* top);
 
-void show_top_rows(const TopRowsPlan& plan, const PlanState* node, ExplainState* es);
+// left_out: rows that did not come to the node, in all loops.
+void show_top_rows(const TopRowsPlan& plan, const PlanState* node, uint64 left_out, ExplainState* es);
 
 // The next row that may be. next: gives the node's rows one by one, and an empty slot or nullptr at last.
 template <typename Next>

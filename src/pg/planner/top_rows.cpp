@@ -20,7 +20,7 @@ namespace gpujoin {
 namespace {
 
 // More are not worth remembering.
-constexpr int kMostTopRows = 10'000;
+constexpr int kMostTopRows = kMaxTopCount;
 // There are to be so many times as many rows.
 constexpr double kLeastShare = 2;
 
