@@ -64,6 +64,7 @@ Status add_keys(const WorkContext& context, const Selection& selection, TopKeys&
         reinterpret_cast<const std::byte*>(words.data()), least.size() * sizeof(uint64_t), Memory::Host));
     GPUJOIN_RETURN_IF_FAILED(context.stream.synchronize());
     for (uint64_t word : least) keys.add(word);
+    keys.settle();
     return {};
 }
 

@@ -3,6 +3,11 @@
 
 #include <initializer_list>
 
+extern "C" {
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+}
+
 namespace gpujoin {
 
 namespace {
@@ -10,6 +15,12 @@ namespace {
 enum Slot { kCount, kColumn, kOrdering, kCollation, kHasNullsFirst, kIsAll, kSlots };
 
 }  // namespace
+
+// What a finished SubPlan calls is not seen from here.
+bool has_effects_on_rows(List* targetlist) {
+    auto* node = reinterpret_cast<Node*>(targetlist);
+    return contain_volatile_functions(node) || contain_subplans(node);
+}
 
 List* append_top_rows(List* integers, const TopRowsPlan& top) {
     for (int value : {top.count, int{top.column}, static_cast<int>(top.ordering),

@@ -19,6 +19,9 @@ struct TopRowsPlan {
     bool is_all;  // rows are ordered by nothing else
 };
 
+// Whether something in a target list must be computed for every row, so that rows are not left out before.
+bool has_effects_on_rows(List* targetlist);
+
 // Returns the list, longer.
 List* append_top_rows(List* integers, const TopRowsPlan& top);
 // What has been appended behind `fixed` integers; nothing, where the list ends there. False: it is malformed.

@@ -38,7 +38,7 @@ struct ColumnRef {
     uint16_t column;  // of the source; or which of the stage's outputs
 };
 
-// One join of the chain. But in a plain join its kind is Inner, Left, Semi or Anti, its results are
+// One join of the chain. Except in a plain join its kind is Inner, Left, Semi or Anti, its results are
 // Ascending, name probe rows, carry nothing, and the client decides nothing.
 struct StageSpec {
     JoinSpec join;

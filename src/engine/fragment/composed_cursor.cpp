@@ -11,6 +11,10 @@ namespace gpujoin {
 
 namespace {
 
+bool lacks_memory(const Status& status) {
+    return status.fault == Fault::HostMemory || status.fault == Fault::DeviceMemory;
+}
+
 class ComposedCursor final : public Cursor {
   public:
     explicit ComposedCursor(OpenFragment& fragment) : fragment_(fragment) {}
@@ -27,6 +31,7 @@ class ComposedCursor final : public Cursor {
     Status advance(bool* has_moved);
     Status start_stage(uint32_t stage, uint64_t rows);
     Status start_sink(uint64_t rows);
+    Status pick_inputs(const uint32_t* list, uint32_t selected, const uint32_t** source_rows);
     Status find_rows(uint32_t origin, uint32_t at, const uint32_t** rows);
     Status select_top(uint32_t rows, const uint32_t** list, uint32_t* selected);
     Status find_selected(uint32_t origin, const uint32_t* list, uint32_t selected, const uint32_t** rows);
@@ -184,7 +189,6 @@ Status ComposedCursor::select_top(uint32_t rows, const uint32_t** list, uint32_t
     GPUJOIN_RETURN_IF_FAILED(
         pipeline_->workspace->select_top(key, plan.order, rows, *top.keys, numbers, selected));
     if (*selected < rows) *list = numbers;
-    fragment_.counters.left_out += rows - *selected;
     return {};
 }
 
@@ -204,22 +208,35 @@ Status ComposedCursor::find_selected(uint32_t origin, const uint32_t* list, uint
     return {};
 }
 
-// Hands the rows of the last level to the sink, or those of them that are wanted.
-Status ComposedCursor::start_sink(uint64_t rows) {
-    AddTime timer(&fragment_.counters.ns);
-    const uint32_t* list;
-    uint32_t selected;
-    GPUJOIN_RETURN_IF_FAILED(select_top(static_cast<uint32_t>(rows), &list, &selected));
+// list: of the rows of the last level; nullptr: all of them.
+Status ComposedCursor::pick_inputs(const uint32_t* list, uint32_t selected, const uint32_t** source_rows) {
     const std::vector<LiveColumn>& columns = fragment_.plan.sink.inputs;
     for (size_t i = 0; i < columns.size(); i++) {
         PickedColumn& pick = pipeline_->inputs[i];
         pick = {columns[i].spec, view_of(columns[i]), nullptr};
         GPUJOIN_RETURN_IF_FAILED(find_selected(columns[i].origin, list, selected, &pick.rows));
     }
-    const uint32_t* source_rows = nullptr;
-    if (fragment_.plan.sink.kind == SinkKind::Rows)
-        GPUJOIN_RETURN_IF_FAILED(find_selected(0, list, selected, &source_rows));
-    fragment_.counters.rows += rows;
+    *source_rows = nullptr;
+    if (fragment_.plan.sink.kind != SinkKind::Rows) return {};
+    return find_selected(0, list, selected, source_rows);
+}
+
+// Hands the rows of the last level to the sink, or those of them that are wanted: where memory is too short
+// to find these, all.
+Status ComposedCursor::start_sink(uint64_t rows) {
+    AddTime timer(&fragment_.counters.ns);
+    const auto all = static_cast<uint32_t>(rows);
+    const uint32_t *list, *source_rows;
+    uint32_t selected;
+    Status status = select_top(all, &list, &selected);
+    if (status.ok()) status = pick_inputs(list, selected, &source_rows);
+    if (pipeline_->top.keys && lacks_memory(status)) {
+        selected = all;
+        status = pick_inputs(nullptr, all, &source_rows);
+    }
+    GPUJOIN_RETURN_IF_FAILED(status);
+    fragment_.counters.rows += all;
+    fragment_.counters.left_out += all - selected;
     has_rows_ = true;
     return pipeline_->workspace->consumer().start(pipeline_->inputs, source_rows, selected);
 }

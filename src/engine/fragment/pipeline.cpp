@@ -58,16 +58,6 @@ Status reserve_composed(const FragmentPlan& plan, uint64_t rows, Pipeline& pipel
     return {};
 }
 
-// Numbers of those that are selected, and the same in each origin.
-Status reserve_top(uint64_t rows, Pipeline& pipeline) {
-    TopLevel& top = pipeline.top;
-    if (!top.keys) return {};
-    GPUJOIN_RETURN_IF_FAILED(top.list->reserve(rows * sizeof(uint32_t)));
-    for (const std::unique_ptr<Scratch>& composed : top.composed)
-        GPUJOIN_RETURN_IF_FAILED(composed->reserve(rows * sizeof(uint32_t)));
-    return {};
-}
-
 // Leaves as much again, and some for each stage, to what cannot be known: what cursors work with, and values
 // of any length beyond what is set aside for them.
 Status leave_room(uint64_t bytes, uint64_t rows, Pipeline& pipeline) {
@@ -86,7 +76,6 @@ Status reserve_rows(const FragmentPlan& plan, uint64_t rows, Pipeline& pipeline)
         bytes += level.written->bytes() + level.gathered->bytes();
     }
     GPUJOIN_RETURN_IF_FAILED(reserve_composed(plan, rows, pipeline));
-    GPUJOIN_RETURN_IF_FAILED(reserve_top(rows, pipeline));
     return rows > kFewestRows ? leave_room(bytes, rows, pipeline) : Status{};
 }
 

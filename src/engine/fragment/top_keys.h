@@ -74,23 +74,23 @@ class TopKeys {
     uint32_t count() const { return count_; }
     uint64_t bound() const { return bound_.word(); }
 
-    // Of a row that goes on.
+    // Of a row that goes on. The bound is not as low as it can be before settle().
     void add(uint64_t word) {
-        if (least_.size() == count_) {
-            if (word >= least_.front()) return;
-            std::ranges::pop_heap(least_);
-            least_.pop_back();
-        }
         least_.push_back(word);
-        std::ranges::push_heap(least_);
-        if (least_.size() == count_) bound_.lower(least_.front());
+        if (least_.size() >= 2 * size_t{count_}) settle();
+    }
+    void settle() {
+        if (least_.size() < count_) return;
+        std::ranges::nth_element(least_, least_.begin() + (count_ - 1));
+        least_.resize(count_);
+        bound_.lower(least_.back());
     }
 
   private:
     const uint32_t count_;
     TopBound& bound_;
     uint64_t resets_ = 0;
-    std::vector<uint64_t> least_;  // a heap, the greatest in front
+    std::vector<uint64_t> least_;  // the least of those that were added, and some more
 };
 
 }  // namespace gpujoin

@@ -92,13 +92,17 @@ class ReplicatedEngine final : public Engine {
     std::atomic<uint32_t> next_reader_{0};
 };
 
-// No replica knows of all groups which of them come first.
 Status ReplicatedEngine::open_fragments(const FragmentView& whole, const Limits& limits,
                                         std::unique_ptr<Fragment>* opened) {
     if (!can_be_replicated(whole)) return cannot_be_replicated();
-    const auto spec = std::make_unique<FragmentSpec>(*whole.spec);
-    if (spec->sink == SinkKind::Groups) spec->top = {};
-    const FragmentView fragment{spec.get(), whole.stages};
+    FragmentView fragment = whole;
+    std::unique_ptr<FragmentSpec> of_all_groups;
+    if (whole.spec->sink == SinkKind::Groups && whole.spec->top.count > 0) {
+        // No replica has all rows of a group: none knows which come first.
+        of_all_groups = std::make_unique<FragmentSpec>(*whole.spec);
+        of_all_groups->top = {};
+        fragment.spec = of_all_groups.get();
+    }
     auto limits_of = std::make_unique<ReplicaLimits>(replicas_, limits);
     std::vector<std::unique_ptr<Fragment>> fragments;
     for (size_t i = 0; i < replicas_.size(); i++) {

@@ -50,7 +50,7 @@ CompleteGroupsState* state_of(CustomScanState* node) {
 void tell_engine_top(const CompleteGroupsState* state) {
     const Plan* plan = state->css.ss.ps.plan;
     const TopRowsPlan& top = state->top_plan;
-    if (top.count == 0 || plan->qual || top.column > list_length(plan->targetlist)) return;
+    if (top.count == 0 || plan->qual || has_effects_on_rows(plan->targetlist)) return;
     const Expr* expr = list_nth_node(TargetEntry, plan->targetlist, top.column - 1)->expr;
     if (!IsA(expr, Var) || state->groups->css.ss.ps.plan->parallel_aware) return;
     use_top_groups(state->groups, top, reinterpret_cast<const Var*>(expr)->varattno - 1);

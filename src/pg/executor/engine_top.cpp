@@ -44,15 +44,22 @@ bool is_number(const SortedBy& by, int16 length, bool is_by_value) {
            get_typlen(by.found.left_type) == length;
 }
 
-// Rows of the engine's that are all rows of the node.
+// Whether rows of the engine's are all rows of the node, of which nothing is computed that must be for each.
 bool gives_all(const GpuJoinState* state) {
-    if (state->plan.groups || state->css.ss.ps.plan->qual) return false;
+    const Plan* plan = state->css.ss.ps.plan;
+    if (plan->qual || has_effects_on_rows(plan->targetlist)) return false;
     for (int i = 0; i < state->plan.stage_count; i++) {
         const JoinStage* stage = &state->stages[i];
         if (stage->test_count > 0 || rows_of(stage->plan->kind).scans_build() || stage->spec->client_decides)
             return false;
     }
     return true;
+}
+
+bool is_emitted(const GpuJoinState* state, ChildColumn column) {
+    const Bitmapset* emitted =
+        column.child == kProbeChild ? state->probe.emitted : state->stages[column.child].emitted;
+    return bms_is_member(column.attribute, emitted);
 }
 
 // The entry of the scan tuple that a column of the node is; 0: it is computed.
@@ -96,10 +103,7 @@ int column_of_final(const GpuJoinState* state, const EntryState& final, const So
             return is_number(by, attribute->attlen, attribute->attbyval) ? final.column : -1;
         }
         case StateForm::Number:
-            *order = by.column.order;
-            return by.column.order == ValueOrder::Signed || by.column.order == ValueOrder::Float
-                       ? final.column
-                       : -1;
+            return by.column.order == ValueOrder::Signed ? final.column : -1;
         case StateForm::Bigint:
             return by.found.left_type == INT8OID ? final.column : -1;
         case StateForm::NumericState:
@@ -126,12 +130,15 @@ TopSpec find_top_of_rows(FragmentParts* parts) {
     const int entry = entry_of(state, top.column);
     if (entry == 0) return {};
     const ChildColumn column = child_column(&state->plan, entry);
+    if (!is_emitted(state, column)) return {};  // NULL in all rows
     ChildColumns* columns = &parts->children[column.child + 1];
     const Form_pg_attribute attribute =
         TupleDescAttr(ExecGetResultType(columns->side->plan), column.attribute - 1);
     if (!is_number(by, attribute->attlen, attribute->attbyval)) return {};
     if (columns->side->writer.column_count == int{kMaxColumns}) return {};
-    return top_spec(top, by, by.column.order, ref_to(parts, column.child, value_column(columns, attribute)));
+    // Of a build side it is an output already: what is carried is numbered behind the outputs.
+    const ColumnRef key = ref_to(parts, column.child, value_column(columns, attribute));
+    return top_spec(top, by, by.column.order, key);
 }
 
 void use_top_rows(GpuJoinState* state, const TopSpec& top) {
@@ -148,7 +155,7 @@ void use_top_rows(GpuJoinState* state, const TopSpec& top) {
 void use_top_groups(GpuJoinState* state, const TopRowsPlan& top, int final) {
     const GroupsPlan* groups = state->plan.groups;
     SortedBy by;
-    if (top.count == 0 || !groups->completes || final >= groups->states || !find_sorted_by(top, &by)) return;
+    if (!groups->completes || final >= groups->states || !find_sorted_by(top, &by)) return;
     ValueOrder order;
     const int column = column_of_final(state, groups->state[final], by, &order);
     if (column < 0) return;

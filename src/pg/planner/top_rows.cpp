@@ -44,7 +44,7 @@ bool find_count(const Limit* limit, int* count) {
 // The column of what is below that is the plan's; 0: it is computed, or something is that must be for every
 // row.
 AttrNumber column_below(const Plan* plan, int below, AttrNumber column) {
-    if (contain_volatile_functions(reinterpret_cast<Node*>(plan->targetlist))) return 0;
+    if (has_effects_on_rows(plan->targetlist)) return 0;
     const Expr* expr = list_nth_node(TargetEntry, plan->targetlist, column - 1)->expr;
     if (!IsA(expr, Var)) return 0;
     const auto* var = reinterpret_cast<const Var*>(expr);
