@@ -11,23 +11,6 @@ namespace {
 
 class CompleteGroups : public FragmentGroups {
   protected:
-    // Has so many batches at the same time.
-    void run_together(Fragment& opened, const TestGroups& fragment, uint64_t batch_rows, Came* came) {
-        const Table& source = fragment.source();
-        std::vector<std::unique_ptr<OwnedBatch>> batches;
-        std::vector<std::unique_ptr<Cursor>> cursors;
-        for (uint64_t first = 0; first < source.rows(); first += batch_rows) {
-            batches.push_back(
-                std::make_unique<OwnedBatch>(source, first, std::min(batch_rows, source.rows() - first)));
-            ASSERT_OK(opened.run(batches.back()->view(), &cursors.emplace_back()));
-        }
-        for (auto& cursor : cursors) drain_groups(*cursor, fragment, 1u << 16, came);
-        cursors.clear();
-        std::unique_ptr<Cursor> cursor;
-        ASSERT_OK(opened.flush(&cursor));
-        drain_groups(*cursor, fragment, 1u << 16, came);
-    }
-
     void expect_complete(TestGroups& fragment, uint64_t batch_rows, const std::string& what) {
         fragment.spec().completes_groups = 1;
         std::unique_ptr<Fragment> opened;
@@ -35,7 +18,8 @@ class CompleteGroups : public FragmentGroups {
         uint64_t used = 0;
         for (int run = 0; run < (kIsForThreads ? 2 : 3) && !HasFatalFailure(); run++) {
             Came came;
-            run_together(*opened, fragment, batch_rows, &came);
+            run_together(*opened, fragment, batch_rows,
+                         [&](Cursor& cursor) { drain_groups(cursor, fragment, 1u << 16, &came); });
             if (HasFatalFailure()) return;
             expect_same_groups(fragment, came, what);
             EXPECT_EQ(came.complete_results, came.results) << what;
@@ -114,7 +98,8 @@ void CompleteSumsOfFloats::expect_groups(double scale, bool are_complete) {
     std::unique_ptr<Fragment> opened;
     open_fragment(*engine_, fragment, limits(), &opened);
     Came came;
-    run_together(*opened, fragment, 1000, &came);
+    run_together(*opened, fragment, 1000,
+                 [&](Cursor& cursor) { drain_groups(cursor, fragment, 1u << 16, &came); });
     expect_same_groups(fragment, came, "floats");
     EXPECT_EQ(came.complete_results, are_complete ? came.results : 0u);
 }
@@ -144,7 +129,8 @@ void CompleteGroupsInMemory::expect_groups_in(uint64_t most, uint64_t batch_rows
         open_fragment(*engine_, fragment, scarce, &opened);
         if (HasFatalFailure()) return;
         Came came;
-        run_together(*opened, fragment, batch_rows, &came);
+        run_together(*opened, fragment, batch_rows,
+                     [&](Cursor& cursor) { drain_groups(cursor, fragment, 1u << 16, &came); });
         if (HasFatalFailure()) return;
         expect_same_groups(fragment, came, std::to_string(memory) + " bytes");
         (came.complete_results == came.results ? was_complete : was_partial) = true;

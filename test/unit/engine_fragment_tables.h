@@ -192,4 +192,25 @@ inline void run_rows(Fragment& opened, const TestFragment& fragment, const Pacin
     std::sort(rows->begin(), rows->end());
 }
 
+// The same by four threads, each with a quarter of the source.
+inline void run_rows_in_threads(Fragment& opened, const TestFragment& fragment, uint64_t batch_rows,
+                                std::vector<ResultRow>* all) {
+    const JoinSpec reading = TestFragment::reading(fragment.input_columns());
+    const uint64_t quarter = fragment.source().rows() / 4;
+    std::vector<ResultRow> rows[4];
+    std::vector<std::thread> threads;
+    for (uint64_t t = 0; t < 4; t++)
+        threads.emplace_back([&, t] {
+            for (uint64_t first = t * quarter; first < (t + 1) * quarter; first += batch_rows) {
+                OwnedBatch batch(fragment.source(), first, batch_rows);
+                std::unique_ptr<Cursor> cursor;
+                EXPECT_OK(opened.run(batch.view(), &cursor));
+                drain(*cursor, reading, 20'000, first, &rows[t]);
+            }
+        });
+    for (std::thread& thread : threads) thread.join();
+    for (auto& part : rows) all->insert(all->end(), part.begin(), part.end());
+    std::sort(all->begin(), all->end());
+}
+
 }  // namespace gpujoin::test

@@ -301,22 +301,8 @@ TEST_P(Fragments, SeveralThreads) {
         .input({1, 1});
     std::unique_ptr<Fragment> opened;
     open_fragment(*engine_, fragment, limits(), &opened);
-    const JoinSpec reading = TestFragment::reading(fragment.input_columns());
-    std::vector<ResultRow> rows[4];
-    std::vector<std::thread> threads;
-    for (uint64_t t = 0; t < 4; t++)
-        threads.emplace_back([&, t] {
-            for (uint64_t first = t * 2000; first < (t + 1) * 2000; first += 500) {
-                OwnedBatch batch(fragment.source(), first, 500);
-                std::unique_ptr<Cursor> cursor;
-                EXPECT_OK(opened->run(batch.view(), &cursor));
-                drain(*cursor, reading, 20'000, first, &rows[t]);
-            }
-        });
-    for (std::thread& thread : threads) thread.join();
     std::vector<ResultRow> all;
-    for (auto& part : rows) all.insert(all.end(), part.begin(), part.end());
-    std::sort(all.begin(), all.end());
+    run_rows_in_threads(*opened, fragment, 500, &all);
     expect_same(expected_rows(fragment), all, "threads");
 }
 

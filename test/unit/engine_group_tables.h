@@ -266,6 +266,25 @@ inline void run_groups(Fragment& opened, const TestGroups& fragment, const Pacin
     drain_groups(*cursor, fragment, pacing.sink_bytes, came);
 }
 
+// Has so many batches at the same time, so that they have tables of their own. drain: takes what a cursor
+// gives.
+template <typename Drain>
+void run_together(Fragment& opened, const TestGroups& fragment, uint64_t batch_rows, const Drain& drain) {
+    const Table& source = fragment.source();
+    std::vector<std::unique_ptr<OwnedBatch>> batches;
+    std::vector<std::unique_ptr<Cursor>> cursors;
+    for (uint64_t first = 0; first < source.rows(); first += batch_rows) {
+        batches.push_back(
+            std::make_unique<OwnedBatch>(source, first, std::min(batch_rows, source.rows() - first)));
+        ASSERT_OK(opened.run(batches.back()->view(), &cursors.emplace_back()));
+    }
+    for (auto& cursor : cursors) drain(*cursor);
+    cursors.clear();
+    std::unique_ptr<Cursor> cursor;
+    ASSERT_OK(opened.flush(&cursor));
+    drain(*cursor);
+}
+
 // Any value that came is one that there is; all else is the same.
 inline void expect_same_groups(const TestGroups& fragment, const Came& came, const std::string& what) {
     Groups expected;

@@ -244,22 +244,8 @@ TEST_P(TopRows, SeveralThreads) {
     fragment.spec().top = top_spec(100, {kFromSource, 1}, ValueOrder::Unsigned, false, false);
     std::unique_ptr<Fragment> opened;
     open_fragment(*engine_, fragment, limits(), &opened);
-    const JoinSpec reading = TestFragment::reading(fragment.input_columns());
-    std::vector<ResultRow> rows[4];
-    std::vector<std::thread> threads;
-    for (uint64_t t = 0; t < 4; t++)
-        threads.emplace_back([&, t] {
-            for (uint64_t first = t * 10'000; first < (t + 1) * 10'000; first += 1000) {
-                OwnedBatch batch(fragment.source(), first, 1000);
-                std::unique_ptr<Cursor> cursor;
-                EXPECT_OK(opened->run(batch.view(), &cursor));
-                drain(*cursor, reading, 20'000, first, &rows[t]);
-            }
-        });
-    for (std::thread& thread : threads) thread.join();
     std::vector<ResultRow> came;
-    for (auto& part : rows) came.insert(came.end(), part.begin(), part.end());
-    std::sort(came.begin(), came.end());
+    run_rows_in_threads(*opened, fragment, 1000, &came);
     expect_top(fragment, keyed_rows(fragment), came, "threads");
 }
 
@@ -272,19 +258,7 @@ class TopGroups : public FragmentGroups {
     void run_groups(TestGroups& fragment, uint64_t batch_rows, std::vector<KeyedRow>* groups) {
         std::unique_ptr<Fragment> opened;
         open_fragment(*engine_, fragment, limits(), &opened);
-        const Table& source = fragment.source();
-        std::vector<std::unique_ptr<OwnedBatch>> batches;
-        std::vector<std::unique_ptr<Cursor>> cursors;
-        for (uint64_t first = 0; first < source.rows(); first += batch_rows) {
-            batches.push_back(
-                std::make_unique<OwnedBatch>(source, first, std::min(batch_rows, source.rows() - first)));
-            ASSERT_OK(opened->run(batches.back()->view(), &cursors.emplace_back()));
-        }
-        for (auto& cursor : cursors) drain(*cursor, fragment, groups);
-        cursors.clear();
-        std::unique_ptr<Cursor> cursor;
-        ASSERT_OK(opened->flush(&cursor));
-        drain(*cursor, fragment, groups);
+        run_together(*opened, fragment, batch_rows, [&](Cursor& cursor) { drain(cursor, fragment, groups); });
         left_out_ = opened->sink_stats().left_out;
     }
 

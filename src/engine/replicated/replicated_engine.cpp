@@ -85,8 +85,7 @@ class ReplicatedEngine final : public Engine {
     DeviceDescription describe() const override;
 
   private:
-    Status open_fragments(const FragmentView& fragment, const Limits& limits,
-                          std::unique_ptr<Fragment>* opened);
+    Status open_fragments(const FragmentView& whole, const Limits& limits, std::unique_ptr<Fragment>* opened);
 
     const std::vector<Replica> replicas_;
     std::atomic<uint32_t> next_reader_{0};

@@ -9,8 +9,8 @@
 #include "pg/entry_points.h"
 
 #include "pg/allocate.h"
-#include "pg/executor/engine_top.h"
 #include "pg/executor/group_finals.h"
+#include "pg/executor/spec.h"
 #include "pg/executor/state.h"
 
 extern "C" {

@@ -2,7 +2,6 @@
 #include "pg/executor/spec.h"
 
 #include "pg/allocate.h"
-#include "pg/executor/engine_top.h"
 #include "pg/compat.h"
 #include "pg/settings.h"
 

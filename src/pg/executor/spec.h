@@ -33,4 +33,14 @@ void build_fragment(GpuJoinState* state);
 void add_group_keys(FragmentParts* parts);
 void add_group_values(FragmentParts* parts);
 
+// top_spec.cpp: what the engine is told where only the first rows of ORDER BY ... LIMIT are wanted. Before
+// columns are counted: the key of a join's rows, of which the source or a stage then has a column. Its count
+// is 0 where the engine is not to be told.
+TopSpec find_top_of_rows(FragmentParts* parts);
+// Once the spec is made.
+void use_top_rows(GpuJoinState* state, const TopSpec& top);
+// Of groups that the node above finishes by itself: final is the entry of that node's scan tuple, from 0,
+// that it sorts by.
+void use_top_groups(GpuJoinState* state, const TopRowsPlan& top, int final);
+
 }  // namespace gpujoin

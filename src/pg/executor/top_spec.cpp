@@ -1,6 +1,10 @@
-// See engine_top.h. A join whose own results would do is run as a chain of one stage, whose rows the sink
-// sees.
-#include "pg/executor/engine_top.h"
+// What the engine is told where only the first rows of ORDER BY ... LIMIT are wanted: so that others, or
+// groups, are left out where they are made, and need not come here to be looked at (executor/top_rows). It is
+// told of keys that are numbers to it, by which a column of the join, or of complete groups, is sorted. A
+// join whose own results would do is run as a chain of one stage then, whose rows the sink sees.
+//
+// A fragment that is told is another one than that which joins partitions, of which no part knows all rows.
+#include "pg/executor/spec.h"
 
 #include "pg/allocate.h"
 
@@ -97,7 +101,7 @@ int column_of_final(const GpuJoinState* state, const EntryState& final, const So
     *order = ValueOrder::Signed;
     switch (final.form) {
         case StateForm::Column: {
-            const Form_pg_attribute attribute =
+            Form_pg_attribute attribute =
                 TupleDescAttr(state->css.ss.ss_ScanTupleSlot->tts_tupleDescriptor, final.entry - 1);
             *order = by.column.order;
             return is_number(by, attribute->attlen, attribute->attbyval) ? final.column : -1;
@@ -132,8 +136,7 @@ TopSpec find_top_of_rows(FragmentParts* parts) {
     const ChildColumn column = child_column(&state->plan, entry);
     if (!is_emitted(state, column)) return {};  // NULL in all rows
     ChildColumns* columns = &parts->children[column.child + 1];
-    const Form_pg_attribute attribute =
-        TupleDescAttr(ExecGetResultType(columns->side->plan), column.attribute - 1);
+    Form_pg_attribute attribute = TupleDescAttr(ExecGetResultType(columns->side->plan), column.attribute - 1);
     if (!is_number(by, attribute->attlen, attribute->attbyval)) return {};
     if (columns->side->writer.column_count == int{kMaxColumns}) return {};
     // Of a build side it is an output already: what is carried is numbered behind the outputs.
