@@ -208,6 +208,13 @@ SELECT why('SELECT FROM m JOIN o ON m.iv < o.iv WHERE m.i > recovers()');
 SELECT why('SELECT FROM m JOIN o ON m.i = o.i WHERE m.i > 1 / (recovers() - 5)');
 SELECT count(*) FROM m JOIN o USING (i);
 SELECT why('SELECT * FROM gpujoin_why(''SELECT FROM m JOIN o USING (i)'')');
+-- Either side has more columns that are wanted than there is room for beside the keys.
+DO $$ BEGIN EXECUTE (SELECT 'CREATE TABLE wide (' || string_agg('c' || i || ' integer', ', ') || ')' FROM generate_series(1, 1600) AS i); END $$;
+SET gpujoin.force = on;
+SELECT why('SELECT count(*) FROM wide a JOIN wide b ON ' || string_agg('a.c' || i || ' = b.c' || i, ' AND ') FILTER (WHERE i <= 64)
+    || ' AND coalesce(' || string_agg('a.c' || i, ', ') || ') < coalesce(' || string_agg('b.c' || i, ', ') || ')') FROM generate_series(1, 1600) AS i;
+RESET gpujoin.force;
+DROP TABLE wide;
 -- Joins by the thousand, in GEQO's order too.
 SET join_collapse_limit = 12;
 SET from_collapse_limit = 12;
