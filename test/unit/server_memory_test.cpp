@@ -58,6 +58,14 @@ extern "C" int fallocate(int fd, int mode, off_t offset, off_t len) {
 [[gnu::noinline]] void* operator new(size_t bytes) {
     return allocate(bytes);
 }
+// The library's would be paired with the operator delete below: a sanitizer brings its own.
+[[gnu::noinline]] void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+    try {
+        return allocate(bytes);
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
 [[gnu::noinline]] void operator delete(void* memory) noexcept {
     free(memory);
 }
