@@ -26,9 +26,9 @@ class FlushCursor final : public Cursor {
             GPUJOIN_RETURN_IF_FAILED(tables_.merge(work_.context()));
             is_complete_ = tables_.is_one();
         }
-        const TopPlan& top = tables_.sink().plan().top;
-        if (is_complete_ && top.count > 0 && tables_.counters().escaped_rows == 0)
-            keys_ = std::make_unique<TopKeys>(top.count, &bound_);
+        const SinkPlan& plan = tables_.sink().plan();
+        if (cuts_groups(plan, is_complete_, tables_.counters().escaped_rows))
+            keys_ = std::make_unique<TopKeys>(plan.top.count, &bound_);
         return seek();
     }
     Status next(const Sink& sink, ResultBatch* result) override {

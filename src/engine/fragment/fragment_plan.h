@@ -47,6 +47,12 @@ inline bool has_top_rows(const SinkPlan& sink) {
     return sink.kind == SinkKind::Rows && sink.top.count > 0;
 }
 
+// Whether groups are cut to those that can be among the first ones. None may come again, and rows that
+// escaped may belong to any group.
+inline bool cuts_groups(const SinkPlan& sink, bool are_complete, uint64_t escaped_rows) {
+    return are_complete && sink.top.count > 0 && escaped_rows == 0;
+}
+
 struct FragmentPlan {
     std::vector<LiveColumn> source;  // the columns that are read
     uint16_t source_columns;

@@ -206,9 +206,8 @@ class FlushCursor final : public Cursor {
             is_complete_ = filled <= 1;
             if (!is_complete_) GPUJOIN_RETURN_IF_FAILED(start_merging());
         }
-        const TopPlan& top = groups_.plan().top;
-        if (is_complete_ && top.count > 0 && groups_.counters().escaped_rows == 0)
-            keys_ = std::make_unique<TopKeys>(top.count, &bound_);
+        if (cuts_groups(groups_.plan(), is_complete_, groups_.counters().escaped_rows))
+            keys_ = std::make_unique<TopKeys>(groups_.plan().top.count, &bound_);
         seek();
         return {};
     }

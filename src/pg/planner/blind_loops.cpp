@@ -11,9 +11,11 @@
 
 #include "pg/allocate.h"
 #include "pg/compat.h"
+#include "pg/planner/core_alone.h"
 #include "pg/planner/core_calls.h"
 #include "pg/planner/cost.h"
 #include "pg/planner/path_copy.h"
+#include "pg/planner/planned_loops.h"
 #include "pg/planner/relation_notes.h"
 #include "pg/planner/search_bounds.h"
 
@@ -25,11 +27,8 @@ extern "C" {
 namespace gpujoin {
 namespace {
 
-// What takes less is over before it matters, and how it is planned is of less interest than its time.
-constexpr Cost kLeast = 1000;
 // How much the other path may cost beyond the loop.
 constexpr double kHardly = 1.01;
-constexpr double kFewTuples = 20;
 
 bool has_equality(const List* restrictlist) {
     ListCell* cell;
@@ -51,8 +50,9 @@ bool is_blind_loop(const PlannerInfo* root, const Path* path) {
     if (!IsA(path, NestPath) || PATH_REQ_OUTER(path)) return false;
     const auto* loop = reinterpret_cast<const JoinPath*>(path);
     if (is_small(root, loop->innerjoinpath->parent)) return false;
-    return path->total_cost >= kLeast && !is_disabled(path) && !PATH_REQ_OUTER(loop->innerjoinpath) &&
-           has_equality(loop->joinrestrictinfo) && !is_too_dear(root, path->total_cost);
+    return path->total_cost >= kLeastBlindLoop && !is_disabled(path) &&
+           !PATH_REQ_OUTER(loop->innerjoinpath) && has_equality(loop->joinrestrictinfo) &&
+           !is_too_dear(root, path->total_cost);
 }
 
 // Whether rows that nobody asks for are left to be found, by core's estimate.
@@ -153,18 +153,16 @@ const PathLists* noted_hash_joins(RelationNotes* notes, const JoinPair* pair) {
     return &joins->paths;
 }
 
-// Whether there are joins in the list that cost hardly more than the loop, in its order. Copies are added.
-bool add_hash_joins(RelOptInfo* joinrel, const List* paths, bool is_partial, const Path* loop) {
+// Those of the list that cost hardly more than the loop, in its order.
+List* about_as_cheap(const List* paths, const Path* loop) {
     const Cost sorting = loop->pathkeys == NIL ? 0 : sorting_cost(loop->rows);
-    bool has_any = false;
+    List* found = NIL;
     ListCell* cell;
     foreach (cell, paths) {
-        const auto* path = static_cast<const Path*>(lfirst(cell));
-        if (path->total_cost + sorting > kHardly * loop->total_cost) continue;
-        has_any = true;
-        add(joinrel, copy_of(path), is_partial);
+        auto* path = static_cast<Path*>(lfirst(cell));
+        if (path->total_cost + sorting <= kHardly * loop->total_cost) found = lappend(found, path);
     }
-    return has_any;
+    return found;
 }
 
 Path* find_blind_loop(const PlannerInfo* root, const List* paths, const List* but) {
@@ -177,7 +175,8 @@ Path* find_blind_loop(const PlannerInfo* root, const List* paths, const List* bu
 }
 
 // Of the loops of one kind. Adding a path may free others of the list, so that it is searched anew each time.
-// joins_of: hash joins of the pair that a loop is of; nullptr: it stays.
+// A loop that stays is not touched: among paths of about the same cost core takes the one that was there
+// first. joins_of: hash joins of the pair that a loop is of; nullptr: it stays. Copies are added.
 template <typename JoinsOf>
 void replace(const PlannerInfo* root, RelOptInfo* joinrel, bool is_partial, JoinsOf joins_of) {
     List* judged = NIL;
@@ -185,10 +184,12 @@ void replace(const PlannerInfo* root, RelOptInfo* joinrel, bool is_partial, Join
     while (Path* loop = find_blind_loop(root, paths, judged)) {
         judged = lappend(judged, loop);
         const PathLists* joins = joins_of(reinterpret_cast<const JoinPath*>(loop));
-        if (!joins) continue;
+        const List* better = joins ? about_as_cheap(is_partial ? joins->partial : joins->serial, loop) : NIL;
+        if (better == NIL) continue;
+        note_influence();
         paths = list_delete_ptr(paths, loop);
-        if (!add_hash_joins(joinrel, is_partial ? joins->partial : joins->serial, is_partial, loop))
-            add(joinrel, loop, is_partial);
+        ListCell* cell;
+        foreach (cell, better) add(joinrel, copy_of(static_cast<const Path*>(lfirst(cell))), is_partial);
     }
 }
 

@@ -20,6 +20,7 @@
 #include "pg/planner/chains.h"
 #include "pg/planner/complete_groups.h"
 #include "pg/planner/computed_keys.h"
+#include "pg/planner/core_alone.h"
 #include "pg/planner/group_choice.h"
 #include "pg/planner/group_collector.h"
 #include "pg/planner/grouping_sets.h"
@@ -215,7 +216,7 @@ void add_final_paths(const GroupCall& call, Path* partial, bool wins) {
     get_agg_clause_costs(call.root, AGGSPLIT_FINAL_DESERIAL, &costs);
     auto add_made = [&](Path* path) {
         if (call.verdict) note_cost(call.verdict, false, path->startup_cost, path->total_cost);
-        if (wins) add_path(call.grouped, path);
+        if (wins) add_our_path(call.grouped, path);
     };
     if (call.sets) return add_made(make_sets_path(call.root, call.sets, partial, &costs));
     auto add = [&](Path* input, AggStrategy strategy) {
@@ -264,7 +265,7 @@ void add_complete_path(const GroupCall& call, const GpuJoinPath* partial) {
                                 &costs,       call.groups};
     Path* path = make_complete_groups_path(call.root, completing(partial), groups);
     if (call.verdict) note_cost(call.verdict, false, path->startup_cost, path->total_cost);
-    add_path(call.grouped, path);
+    add_our_path(call.grouped, path);
 }
 
 // Distinct values are counted in groups that are complete, or core does it all.
@@ -284,7 +285,7 @@ void add_distinct_path(const GroupCall& call, const GpuJoinPath* partial) {
     Path* path = make_distinct_path(combining, core);
     if (call.verdict) note_cost(call.verdict, false, path->startup_cost, path->total_cost);
     if (setting_force) call.grouped->pathlist = NIL;
-    add_path(call.grouped, path);
+    add_our_path(call.grouped, path);
 }
 
 // Of which few may be left, but that need not be read.
@@ -460,6 +461,7 @@ void add_gpu_aggregates(PlannerInfo* root, UpperRelationKind stage, RelOptInfo* 
                         void* extra) {
     if (previous_hook) previous_hook(root, stage, input, output, extra);
     if (stage != UPPERREL_GROUP_AGG || !setting_enabled || !server_is_ready()) return;
+    if (left_out() != LeftOut::Nothing) return;
     if (IS_OTHER_REL(input) || (!root->parse->hasAggs && root->parse->groupClause == NIL)) return;
     if (!setting_force) charge_for_comparing(root, input, output);
     const auto* grouping = static_cast<const GroupPathExtraData*>(extra);

@@ -17,6 +17,7 @@
 #include "pg/compat.h"
 #include "pg/entry_points.h"
 #include "pg/planner/chains.h"
+#include "pg/planner/core_alone.h"
 #include "pg/planner/core_calls.h"
 #include "pg/planner/core_paths.h"
 #include "pg/planner/cost.h"
@@ -87,8 +88,8 @@ bool is_of_part(const PlannerInfo* root, const List* rels) {
 // something else.
 bool is_worthwhile(const PlannerInfo* root, const List* rels) {
     return setting_enabled && !setting_force && server_is_ready() && !next_search &&
-           list_length(rels) >= kFewestRelations && !is_bounded(root) && root->parse->groupingSets == NIL &&
-           !has_foreign_tables(root);
+           left_out() == LeftOut::Nothing && list_length(rels) >= kFewestRelations && !is_bounded(root) &&
+           root->parse->groupingSets == NIL && !has_foreign_tables(root);
 }
 
 bool has_ours(const List* paths, Cost most) {

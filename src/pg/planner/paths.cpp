@@ -15,6 +15,7 @@
 #include "pg/entry_points.h"
 #include "pg/planner/blind_loops.h"
 #include "pg/planner/chains.h"
+#include "pg/planner/core_alone.h"
 #include "pg/planner/core_calls.h"
 #include "pg/planner/core_paths.h"
 #include "pg/planner/forced_paths.h"
@@ -405,6 +406,8 @@ void add_gpu_joins(PlannerInfo* root, RelOptInfo* joinrel, RelOptInfo* outerrel,
     if (!setting_enabled || !server_is_ready() || are_core_paths_made(root)) return;
     const JoinPair pair = {
         root, joinrel, outerrel, innerrel, jointype, extra->sjinfo, extra->restrictlist, extra->inner_unique};
+    if (left_out() == LeftOut::Everything) return;
+    if (left_out() == LeftOut::OurPaths) return replace_blind_loops(pair);
     if (search_mode(root) != SearchMode::Careful) return add_roughly(pair, extra);
     if (!setting_force) {
         note_pair(pair);
@@ -503,9 +506,9 @@ void add_join_path(const JoinCall& call, const JoinInputs& inputs) {
     if (is_steady_chain) note_steady_path(call.joinrel, path);
     if (!stays) return;
     if (inputs.workers == 0)
-        add_path(call.joinrel, with_row_identities(call.root, path));
+        add_our_path(call.joinrel, with_row_identities(call.root, path));
     else
-        add_partial_path(call.joinrel, path);
+        add_our_partial_path(call.joinrel, path);
 }
 
 void install_join_hook() {

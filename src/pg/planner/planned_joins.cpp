@@ -250,6 +250,18 @@ List* children_of(const Plan* plan) {
     }
 }
 
+bool has_node(const PlannedStmt* statement, bool (*is_so)(const Plan*)) {
+    List* plans = lcons(statement->planTree, list_copy(statement->subplans));
+    while (plans != NIL) {
+        const auto* plan = static_cast<const Plan*>(llast(plans));
+        plans = list_delete_last(plans);
+        if (!plan) continue;
+        if (is_so(plan)) return true;
+        plans = list_concat(plans, children_of(plan));
+    }
+    return false;
+}
+
 bool is_node_of_ours(const Plan* plan) {
     return is_ours(plan) || is_above_groups(plan);
 }

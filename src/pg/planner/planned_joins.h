@@ -1,4 +1,4 @@
-// The joins and aggregates of a statement that has been planned, for gpujoin_why().
+// The joins and aggregates of a statement that has been planned, for gpujoin_why(), and its nodes.
 #pragma once
 
 extern "C" {
@@ -29,6 +29,9 @@ struct PlannedJoins {
 
 // The plans below a node, but for those of its expressions.
 List* children_of(const Plan* plan);
+
+// Whether a node of a statement's plan, or of one of its subplans, is so.
+bool has_node(const PlannedStmt* statement, bool (*is_so)(const Plan*));
 
 // Whatever it does.
 bool is_node_of_ours(const Plan* plan);

@@ -13,9 +13,11 @@
 #include "pg/keeper_processes.h"
 #include "pg/kept_tables.h"
 #include "pg/planner/asked_plans.h"
+#include "pg/planner/core_alone.h"
 #include "pg/planner/decorrelation.h"
 #include "pg/planner/kept_facts.h"
 #include "pg/planner/looping_subplans.h"
+#include "pg/planner/planned_loops.h"
 #include "pg/planner/relation_notes.h"
 #include "pg/planner/verdicts.h"
 #include "pg/server_state.h"
@@ -336,17 +338,68 @@ bool may_join_subqueries(int options) {
            !IsolationIsSerializable();
 }
 
+bool may_be_left_to_core(const Query* query) {
+    return setting_enabled && !setting_force && server_is_ready() && may_be_influenced(query);
+}
+
+// The planner leaves nothing of a statement that it was given.
+struct Attempt {
+    Query* spare;  // a copy; nullptr: it is not to be planned again
+    Planned made;
+    bool is_influenced;
+};
+
+Attempt attempt(Query* query, const char* text, int options, ParamListInfo parameters) {
+    Attempt result = {};
+    if (may_be_left_to_core(query)) result.spare = static_cast<Query*>(copyObjectImpl(query));
+    const Influence outer = set_influence({});
+    PG_TRY();
+    {
+        result.made = plan_once(query, text, options, parameters);
+        result.is_influenced = is_influence_felt();
+    }
+    PG_FINALLY();
+    { set_influence(outer); }
+    PG_END_TRY();
+    return result;
+}
+
+PlannedStmt* plan_without(LeftOut left_out, const Query* query, const char* text, int options,
+                          ParamListInfo parameters) {
+    auto* copy = static_cast<Query*>(copyObjectImpl(query));
+    const Influence outer = set_influence({left_out, false});
+    PlannedStmt* statement = nullptr;
+    PG_TRY();
+    { statement = plan_noting(copy, text, options, parameters, nullptr); }
+    PG_FINALLY();
+    { set_influence(outer); }
+    PG_END_TRY();
+    return statement;
+}
+
+// As core would, but for loops that we replace.
+PlannedStmt* core_or(const Attempt& best, const char* text, int options, ParamListInfo parameters) {
+    PlannedStmt* const made = best.made.statement;
+    if (!best.spare || !best.is_influenced || !is_all_of_core(made)) return made;
+    PlannedStmt* core = plan_without(LeftOut::Everything, best.spare, text, options, parameters);
+    if (has_blind_loop(core)) core = plan_without(LeftOut::OurPaths, best.spare, text, options, parameters);
+    if (!is_about_as_cheap(core, made)) return made;
+    record_also(made, core);
+    return core;
+}
+
 PlannedStmt* plan(Query* query, const char* text, int options, ParamListInfo parameters) {
     Query* joined = may_join_subqueries(options) ? decorrelated(query) : nullptr;
-    Planned best = plan_once(query, text, options, parameters);
-    if (joined && has_dear_subplans(best.statement)) {
+    Attempt best = attempt(query, text, options, parameters);
+    if (joined && has_dear_subplans(best.made.statement)) {
         record_also(query, joined);
-        Planned other = plan_once(joined, text, options, parameters);
-        if (is_clearly_cheaper(other.statement, best.statement)) std::swap(best, other);
-        add_queries(other.queries, &best.queries);
+        Attempt other = attempt(joined, text, options, parameters);
+        if (is_clearly_cheaper(other.made.statement, best.made.statement)) std::swap(best, other);
+        add_queries(other.made.queries, &best.made.queries);
     }
-    note_plan(best.statement, best.queries);
-    return best.statement;
+    PlannedStmt* const statement = core_or(best, text, options, parameters);
+    note_plan(statement, best.made.queries);
+    return statement;
 }
 
 void run(QueryDesc* query, ScanDirection direction, uint64 count RUN_ONCE_PARAMETER) {

@@ -12,6 +12,15 @@ void record_also(const Query* query, const Query* other) {
     if (recorder && recorder->query == query) recorder->query = other;
 }
 
+// Both have the same relations in the same order, since paths make no difference to that.
+void record_also(const PlannedStmt* statement, PlannedStmt* other) {
+    if (!recorder || list_length(statement->rtable) != list_length(other->rtable)) return;
+    ListCell* known;
+    ListCell* cell;
+    forboth(known, statement->rtable, cell, other->rtable) lfirst_node(RangeTblEntry, cell)->eref =
+        lfirst_node(RangeTblEntry, known)->eref;
+}
+
 namespace {
 
 PlannedQuery* known_query(const PlannerInfo* root) {

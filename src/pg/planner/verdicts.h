@@ -12,6 +12,7 @@
 extern "C" {
 #include "postgres.h"
 #include "nodes/pathnodes.h"
+#include "nodes/plannodes.h"
 }
 
 namespace gpujoin {
@@ -69,6 +70,8 @@ extern Recorder* recorder;
 
 // What it is for is planned in another form as well.
 void record_also(const Query* query, const Query* other);
+// Another plan of a statement is known by what was recorded of the first one.
+void record_also(const PlannedStmt* statement, PlannedStmt* other);
 
 bool is_recorded(const PlannerInfo* root);
 inline bool is_recording(const PlannerInfo* root) {

@@ -1,0 +1,41 @@
+-- Where a plan has no node of ours, it is the one that core makes. What is grouped by texts costs more on rows of a GPU
+-- Join, and such a join hides core's own from the groups: a part of a UNION ALL that a worker could run as a whole.
+SET client_min_messages = warning;
+CREATE SCHEMA planning_alone;
+SET search_path = planning_alone, public;
+CREATE TABLE buyers AS SELECT g AS id, ('buyer ' || g) COLLATE "und-x-icu" AS name, md5(g::text) COLLATE "und-x-icu" AS mail, ('town ' || g % 97) COLLATE "und-x-icu" AS town FROM generate_series(1, 20000) AS g;
+CREATE TABLE sales AS SELECT g * 7919 % 20000 + 1 AS buyer, g % 1000 AS day, g % 977 AS price FROM generate_series(1, 200000) AS g;
+CREATE TABLE other_sales AS SELECT * FROM sales;
+ANALYZE buyers, sales, other_sales;
+CREATE FUNCTION plan_of(query text, is_enabled boolean) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+    found text := '';
+BEGIN
+    PERFORM set_config('gpujoin.enabled', is_enabled::text, true);
+    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+        found := found || line || E'\n';
+    END LOOP;
+    RETURN found;
+END $$;
+CREATE VIEW settings AS SELECT tuples, setup, row, page FROM unnest('{0.03, 0.05, 0.1, 0.2}'::text[]) AS tuples, unnest('{0, 1000}'::text[]) AS setup, unnest('{0.01, 0.001}'::text[]) AS row, unnest('{1, 20}'::text[]) AS page;
+-- Which plans have no node of ours, and are not core's.
+CREATE FUNCTION others(query text) RETURNS TABLE (settings text, core text, ours text) LANGUAGE plpgsql AS $$
+DECLARE
+    each record;
+BEGIN
+    FOR each IN SELECT * FROM settings LOOP
+        PERFORM set_config('parallel_tuple_cost', each.tuples, true), set_config('parallel_setup_cost', each.setup, true), set_config('cpu_tuple_cost', each.row, true), set_config('seq_page_cost', each.page, true);
+        core := plan_of(query, false);
+        ours := plan_of(query, true);
+        settings := each::text;
+        IF ours !~ 'GPU' AND ours <> core THEN RETURN NEXT; END IF;
+    END LOOP;
+END $$;
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers_per_gather = 2;
+SET enable_hashagg = off;
+SELECT * FROM others('SELECT name, mail, town, day, sum(price) FROM buyers JOIN sales ON buyer = id GROUP BY name, mail, town, day UNION ALL SELECT name, mail, town, day, sum(price) FROM buyers JOIN other_sales ON buyer = id GROUP BY name, mail, town, day');
+SELECT * FROM others('SELECT name, mail, town, array_agg(price) FROM buyers JOIN sales ON buyer = id GROUP BY name, mail, town UNION ALL SELECT name, mail, town, array_agg(price) FROM buyers JOIN other_sales ON buyer = id GROUP BY name, mail, town');
+SET client_min_messages = error;
+DROP SCHEMA planning_alone CASCADE;

@@ -1,0 +1,46 @@
+// Plans of core alone. PostgreSQL makes what is above a relation of its cheapest path. Where that is a GPU
+// Join, it hides what core would have made of its own, such as a subquery that a worker may run as a whole;
+// and if a third way turns out to be the cheapest, nothing of ours is left in the plan, nor the best of
+// core's. So a statement whose plan has no node of ours, though we had to do with it, is planned a second
+// time as if we had not.
+#pragma once
+
+extern "C" {
+#include "postgres.h"
+#include "nodes/pathnodes.h"
+#include "nodes/plannodes.h"
+}
+
+namespace gpujoin {
+
+enum class LeftOut : uint8 {
+    Nothing,
+    OurPaths,
+    Everything,  // loops are not replaced either
+};
+
+// On the plan of a statement.
+struct Influence {
+    LeftOut left_out;
+    bool is_felt;  // a relation has paths that it would not have without us
+};
+
+// On what is planned from now on; gives what it was before.
+Influence set_influence(Influence influence);
+LeftOut left_out();
+void note_influence();
+bool is_influence_felt();
+
+// add_path() and add_partial_path() for paths of ours, or made of them.
+void add_our_path(RelOptInfo* rel, Path* path);
+void add_our_partial_path(RelOptInfo* rel, Path* path);
+
+// Whether there is anything in a statement that we may have to do with: more than one table, or groups.
+bool may_be_influenced(const Query* query);
+// Whether all nodes of a plan are core's own; foreign scans are not, since planning may ask a foreign server.
+bool is_all_of_core(const PlannedStmt* statement);
+// Whether core's own plan of a statement is to be taken in the other one's place, which has no node of ours:
+// where it is not clearly dearer.
+bool is_about_as_cheap(const PlannedStmt* core, const PlannedStmt* other);
+
+}  // namespace gpujoin
