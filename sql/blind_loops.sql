@@ -60,6 +60,14 @@ ANALYZE tiny;
 SELECT joins_of($$WITH t AS MATERIALIZED (SELECT * FROM halves)
 SELECT * FROM t JOIN tiny USING (k) WHERE t.half = 1 AND t.v = 2$$);
 
+-- Few rows are expected of large tables, too.
+CREATE TABLE large AS SELECT i AS k, i % 20 AS a, i % 20 AS b, i % 20 AS c, i % 20 AS d FROM generate_series(1, 60000) i;
+ANALYZE large;
+SET gpujoin.startup_cost = 1000000;
+SELECT joins_of('SELECT * FROM large x JOIN large y ON x.k = y.k + 1 WHERE x.a = 2 AND x.b = 2 AND x.c = 2 AND x.d = 2 AND y.a = 1 AND y.b = 1 AND y.c = 1 AND y.d = 1');
+RESET gpujoin.startup_cost;
+DROP TABLE large;
+
 -- The same rows as without us.
 SELECT count(*) FROM (
     (SELECT * FROM years EXCEPT ALL

@@ -29,6 +29,7 @@ namespace {
 
 // How much the other path may cost beyond the loop.
 constexpr double kHardly = 1.01;
+constexpr double kFewTuples = 20;
 
 bool has_equality(const List* restrictlist) {
     ListCell* cell;

@@ -16,6 +16,13 @@ constexpr double kFuzz = 1.01;
 
 Influence current;
 
+// Such as a view's, or what a function may turn out to be.
+bool reads_query(const Query* query) {
+    if (query->rtable == NIL) return false;
+    const RTEKind kind = linitial_node(RangeTblEntry, query->rtable)->rtekind;
+    return kind == RTE_SUBQUERY || kind == RTE_FUNCTION;
+}
+
 bool is_not_of_core(const Plan* plan) {
     return IsA(plan, CustomScan) || IsA(plan, ForeignScan);
 }
@@ -36,6 +43,10 @@ void note_influence() {
     current.is_felt = true;
 }
 
+void forget_influence() {
+    current.is_felt = false;
+}
+
 bool is_influence_felt() {
     return current.is_felt;
 }
@@ -51,8 +62,8 @@ void add_our_partial_path(RelOptInfo* rel, Path* path) {
 }
 
 bool may_be_influenced(const Query* query) {
-    return list_length(query->rtable) > 1 || query->hasAggs || query->groupClause != NIL ||
-           query->hasSubLinks || query->cteList != NIL;
+    return list_length(query->rtable) > 1 || reads_query(query) || query->hasAggs ||
+           query->groupClause != NIL || query->hasSubLinks || query->cteList != NIL;
 }
 
 bool is_all_of_core(const PlannedStmt* statement) {

@@ -29,13 +29,14 @@ struct Influence {
 Influence set_influence(Influence influence);
 LeftOut left_out();
 void note_influence();
+void forget_influence();
 bool is_influence_felt();
 
 // add_path() and add_partial_path() for paths of ours, or made of them.
 void add_our_path(RelOptInfo* rel, Path* path);
 void add_our_partial_path(RelOptInfo* rel, Path* path);
 
-// Whether there is anything in a statement that we may have to do with: more than one table, or groups.
+// Whether there may be anything in a statement that we have to do with: more than one table, or groups.
 bool may_be_influenced(const Query* query);
 // Whether all nodes of a plan are core's own; foreign scans are not, since planning may ask a foreign server.
 bool is_all_of_core(const PlannedStmt* statement);

@@ -167,6 +167,7 @@ class Searches {
     RelOptInfo* find() {
         RelOptInfo* core = find_by(is_by_geqo(levels_) ? SearchMode::Geqo : SearchMode::Core);
         const JoinRelations of_core = join_relations_of(root_);
+        const Influence on_core = {left_out(), is_influence_felt()};
         if (search_->mode == SearchMode::Core && !is_of_ours()) search_->core = of_core;
         const bool is_needed = is_disabled(core->cheapest_total_path) || is_better_found(core);
         // Each join is recorded there.
@@ -176,6 +177,7 @@ class Searches {
             return careful_;
         }
         restore_join_relations(root_, of_core);
+        set_influence(on_core);
         return core;
     }
 

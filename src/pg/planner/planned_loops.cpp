@@ -24,10 +24,7 @@ bool has_hashable_equality(const List* conditions) {
 
 bool is_blind_loop(const Plan* plan) {
     if (!IsA(plan, NestLoop) || plan->total_cost < kLeastBlindLoop) return false;
-    const Plan* inner = plan->righttree;
-    if (IsA(inner, Material)) inner = inner->lefttree;
     return reinterpret_cast<const NestLoop*>(plan)->nestParams == NIL &&
-           !(IsA(inner, SeqScan) && inner->plan_rows <= kFewTuples) &&
            has_hashable_equality(reinterpret_cast<const Join*>(plan)->joinqual);
 }
 

@@ -1,4 +1,4 @@
-// Blind loops (see blind_loops.h) of a plan, which tells less of its inputs than paths do.
+// Blind loops (see blind_loops.h) of a plan, which does not tell how small a table is that a loop reads.
 #pragma once
 
 extern "C" {
@@ -10,9 +10,8 @@ namespace gpujoin {
 
 // What takes less is over before it matters, and how it is planned is of less interest than its time.
 inline constexpr Cost kLeastBlindLoop = 1000;
-// To read no more than these, of one page, takes hardly longer than to look in a hash table.
-inline constexpr double kFewTuples = 20;
 
+// Whether a plan has any, or loops that are like them but for how small the inner side is.
 bool has_blind_loop(const PlannedStmt* statement);
 
 }  // namespace gpujoin

@@ -233,6 +233,7 @@ PlannedStmt* plan_noting(Query* query, const char* text, int options, ParamListI
     Queries* const outer = planned;
     PlannedStmt* statement = nullptr;
     planned = queries;
+    forget_influence();
     PG_TRY();
     { statement = plan_as_ever(query, text, options, parameters); }
     PG_FINALLY();
@@ -338,8 +339,10 @@ bool may_join_subqueries(int options) {
            !IsolationIsSerializable();
 }
 
-bool may_be_left_to_core(const Query* query) {
-    return setting_enabled && !setting_force && server_is_ready() && may_be_influenced(query);
+// Of a cursor the plan is the best for the first rows, which costs are not compared for.
+bool may_be_left_to_core(const Query* query, int options) {
+    return setting_enabled && !setting_force && server_is_ready() && !(options & CURSOR_OPT_FAST_PLAN) &&
+           may_be_influenced(query);
 }
 
 // The planner leaves nothing of a statement that it was given.
@@ -351,7 +354,7 @@ struct Attempt {
 
 Attempt attempt(Query* query, const char* text, int options, ParamListInfo parameters) {
     Attempt result = {};
-    if (may_be_left_to_core(query)) result.spare = static_cast<Query*>(copyObjectImpl(query));
+    if (may_be_left_to_core(query, options)) result.spare = static_cast<Query*>(copyObjectImpl(query));
     const Influence outer = set_influence({});
     PG_TRY();
     {
@@ -364,13 +367,16 @@ Attempt attempt(Query* query, const char* text, int options, ParamListInfo param
     return result;
 }
 
-PlannedStmt* plan_without(LeftOut left_out, const Query* query, const char* text, int options,
-                          ParamListInfo parameters) {
+// What the plan could keep is known from the first one, and is none of core's.
+PlannedStmt* plan_leaving_out(LeftOut left_out, const Query* query, const char* text, int options,
+                              ParamListInfo parameters) {
     auto* copy = static_cast<Query*>(copyObjectImpl(query));
     const Influence outer = set_influence({left_out, false});
     PlannedStmt* statement = nullptr;
+    Queries unused = {};
+    unused.is_generic = true;
     PG_TRY();
-    { statement = plan_noting(copy, text, options, parameters, nullptr); }
+    { statement = plan_noting(copy, text, options, parameters, &unused); }
     PG_FINALLY();
     { set_influence(outer); }
     PG_END_TRY();
@@ -381,8 +387,9 @@ PlannedStmt* plan_without(LeftOut left_out, const Query* query, const char* text
 PlannedStmt* core_or(const Attempt& best, const char* text, int options, ParamListInfo parameters) {
     PlannedStmt* const made = best.made.statement;
     if (!best.spare || !best.is_influenced || !is_all_of_core(made)) return made;
-    PlannedStmt* core = plan_without(LeftOut::Everything, best.spare, text, options, parameters);
-    if (has_blind_loop(core)) core = plan_without(LeftOut::OurPaths, best.spare, text, options, parameters);
+    PlannedStmt* core = plan_leaving_out(LeftOut::Everything, best.spare, text, options, parameters);
+    if (has_blind_loop(core))
+        core = plan_leaving_out(LeftOut::OurPaths, best.spare, text, options, parameters);
     if (!is_about_as_cheap(core, made)) return made;
     record_also(made, core);
     return core;
@@ -397,8 +404,9 @@ PlannedStmt* plan(Query* query, const char* text, int options, ParamListInfo par
         if (is_clearly_cheaper(other.made.statement, best.made.statement)) std::swap(best, other);
         add_queries(other.made.queries, &best.made.queries);
     }
+    note_plan(best.made.statement, best.made.queries);
     PlannedStmt* const statement = core_or(best, text, options, parameters);
-    note_plan(statement, best.made.queries);
+    if (statement != best.made.statement) note_plan(statement, best.made.queries);
     return statement;
 }
 

@@ -12,13 +12,36 @@ void record_also(const Query* query, const Query* other) {
     if (recorder && recorder->query == query) recorder->query = other;
 }
 
-// Both have the same relations in the same order, since paths make no difference to that.
-void record_also(const PlannedStmt* statement, PlannedStmt* other) {
-    if (!recorder || list_length(statement->rtable) != list_length(other->rtable)) return;
-    ListCell* known;
+namespace {
+
+bool are_alike(const RangeTblEntry* entry, const RangeTblEntry* other) {
+    return entry->rtekind == other->rtekind && entry->relid == other->relid &&
+           equal(entry->eref, other->eref);
+}
+
+// The entry is the number-th of its own range table. Of several that are alike, the one at its place.
+Alias* known_alias(const List* rtable, const RangeTblEntry* entry, int number) {
+    Alias* found = nullptr;
     ListCell* cell;
-    forboth(known, statement->rtable, cell, other->rtable) lfirst_node(RangeTblEntry, cell)->eref =
-        lfirst_node(RangeTblEntry, known)->eref;
+    foreach (cell, rtable) {
+        const auto* known = lfirst_node(RangeTblEntry, cell);
+        if (!are_alike(known, entry)) continue;
+        if (!found || foreach_current_index(cell) == number) found = known->eref;
+    }
+    return found;
+}
+
+}  // namespace
+
+// Both have the same relations, those of subqueries in the order in which the plan reads them.
+void record_also(const PlannedStmt* statement, PlannedStmt* other) {
+    if (!recorder) return;
+    ListCell* cell;
+    foreach (cell, other->rtable) {
+        auto* entry = lfirst_node(RangeTblEntry, cell);
+        if (Alias* known = known_alias(statement->rtable, entry, foreach_current_index(cell)))
+            entry->eref = known;
+    }
 }
 
 namespace {
