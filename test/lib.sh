@@ -1,7 +1,7 @@
 # Helpers shared by test/check, test/demo, test/bench/run and test/chaos/run: packages, build, and throwaway
 # clusters. Sourced, not run; the caller has `set -u`.
 #
-#   PG_CONFIG    which PostgreSQL to build for and run (default: Debian's 15, else the one on PATH)
+#   PG_CONFIG    which PostgreSQL to build for and run (default: that of this Debian release, else the one on PATH)
 #   CUDA_ARCHS   architectures to build the CUDA engine for, where nvcc is found (default here: those of this
 #                machine's GPUs, or 90; all that are supported take minutes)
 #   NVCC         the CUDA compiler; empty: build without the CUDA engine (default: where one is found)
@@ -22,10 +22,22 @@ JOBS="${JOBS:-$(nproc)}"
 say() { printf '\n\033[1m== %s\033[0m\n' "$*" >&2; }
 die() { echo "$(basename "$0"): $*" >&2; exit 1; }
 
-# What building and running needs on a bare Debian 12; the tests name their own on top. Another PostgreSQL than
-# Debian 12's is for who sets PG_CONFIG to install.
+# Which Debian release ships which PostgreSQL.
+declare -A releases=([15]=bookworm [17]=trixie [18]=sid)
+# The one of this machine's; of the latest where the release is another one, since the next one's name is that of sid.
+own_major() {
+    local major codename
+    codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release 2>/dev/null || true)
+    for major in "${!releases[@]}"; do
+        [ "${releases[$major]}" != "$codename" ] || { echo "$major"; return; }
+    done
+    printf '%s\n' "${!releases[@]}" | sort -n | tail -1
+}
+
+# What building and running needs on a bare Debian 12 or 13; the tests name their own on top. Another PostgreSQL than
+# the release's is for who sets PG_CONFIG to install.
 build_packages=(g++ make procps libicu-dev libtbb-dev)
-[ -n "${PG_CONFIG:-}" ] || build_packages+=(postgresql-15 postgresql-server-dev-15)
+[ -n "${PG_CONFIG:-}" ] || build_packages+=("postgresql-$(own_major)" "postgresql-server-dev-$(own_major)")
 
 # install_packages NAME...: those that are missing, where this is Debian and we are root.
 install_packages() {
@@ -52,7 +64,7 @@ use_ccache() {
 # Sets PG_CONFIG (exported), pg_bin and pg_tests (the folder of pg_regress and isolationtester).
 find_postgres() {
     if [ -z "${PG_CONFIG:-}" ]; then
-        PG_CONFIG=/usr/lib/postgresql/15/bin/pg_config
+        PG_CONFIG=/usr/lib/postgresql/$(own_major)/bin/pg_config
         [ -x "$PG_CONFIG" ] || PG_CONFIG=$(command -v pg_config) || die "no pg_config found"
     fi
     export PG_CONFIG

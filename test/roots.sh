@@ -6,8 +6,6 @@
 
 skip() { echo "$(basename "$0"): skipped: $*"; exit 77; }
 
-# Which Debian release ships which PostgreSQL.
-declare -A releases=([15]=bookworm [17]=trixie [18]=sid)
 CHROOTS=${CHROOTS:-${TMPDIR:-/tmp}/gpujoin-chroots}
 
 # Finds the mirror, or skips.
