@@ -96,6 +96,7 @@ INSERT INTO pt SELECT * FROM rows_of(4, 5000, 2);
 CREATE TABLE dim AS SELECT 't' || i * 3 AS t, 'c' || i * 7 AS c FROM generate_series(0, 60) AS i;
 VACUUM ANALYZE g, h, pt, dim;
 SET client_min_messages = warning;  -- tables may end with empty blocks
+CREATE EXTENSION IF NOT EXISTS gpujoin;
 SELECT gpujoin_keep('h') > 0, gpujoin_keep('pt1') > 0, gpujoin_keep('pt2') > 0;
 RESET client_min_messages;
 SET work_mem = '64kB';

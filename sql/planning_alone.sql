@@ -1,6 +1,7 @@
 -- Where a plan has no node of ours, it is the one that core makes. What is grouped by texts costs more on rows of a GPU
 -- Join, and such a join hides core's own from the groups: a part of a UNION ALL that a worker could run as a whole.
 SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS gpujoin;
 CREATE SCHEMA planning_alone;
 SET search_path = planning_alone, public;
 CREATE TABLE buyers AS SELECT g AS id, ('buyer ' || g) COLLATE "und-x-icu" AS name, md5(g::text) COLLATE "und-x-icu" AS mail, ('town ' || g % 97) COLLATE "und-x-icu" AS town FROM generate_series(1, 20000) AS g;
