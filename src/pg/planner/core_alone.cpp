@@ -3,6 +3,7 @@
 
 #include "pg/compat.h"
 #include "pg/planner/planned_joins.h"
+#include "pg/planner/search_bounds.h"
 
 extern "C" {
 #include "optimizer/pathnode.h"
@@ -13,6 +14,8 @@ namespace {
 
 // As add_path() tells paths apart.
 constexpr double kFuzz = 1.01;
+// What takes so long takes many times as long as to plan it again.
+constexpr Cost kMuch = 100000;
 
 Influence current;
 
@@ -23,8 +26,12 @@ bool reads_query(const Query* query) {
     return kind == RTE_SUBQUERY || kind == RTE_FUNCTION;
 }
 
-bool is_not_of_core(const Plan* plan) {
-    return IsA(plan, CustomScan) || IsA(plan, ForeignScan);
+bool is_of_others(const Plan* plan) {
+    return IsA(plan, ForeignScan) || (IsA(plan, CustomScan) && !is_node_of_ours(plan));
+}
+
+bool has_ours(const PlannedStmt* statement) {
+    return has_node(statement, is_node_of_ours);
 }
 
 }  // namespace
@@ -66,12 +73,14 @@ bool may_be_influenced(const Query* query) {
            query->groupClause != NIL || query->hasSubLinks || query->cteList != NIL;
 }
 
-bool is_all_of_core(const PlannedStmt* statement) {
-    return !has_node(statement, is_not_of_core);
+bool may_be_worse(const PlannedStmt* statement) {
+    if (has_node(statement, is_of_others)) return false;
+    return statement->planTree->total_cost >= kMuch || !has_ours(statement);
 }
 
-bool is_about_as_cheap(const PlannedStmt* core, const PlannedStmt* other) {
-    return core->planTree->total_cost <= kFuzz * other->planTree->total_cost &&
+bool is_better(const PlannedStmt* core, const PlannedStmt* other) {
+    const double share = has_ours(other) ? 1 - kGain : kFuzz;
+    return core->planTree->total_cost <= share * other->planTree->total_cost &&
            disabled_nodes(core->planTree) <= disabled_nodes(other->planTree);
 }
 

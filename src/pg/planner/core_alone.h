@@ -2,7 +2,8 @@
 // Join, it hides what core would have made of its own, such as a subquery that a worker may run as a whole;
 // and if a third way turns out to be the cheapest, nothing of ours is left in the plan, nor the best of
 // core's. So a statement whose plan has no node of ours, though we had to do with it, is planned a second
-// time as if we had not.
+// time as if we had not. So is one whose plan has nodes of ours and takes long: what is ours in it may cost
+// less than core's, and keep all that is around it in one process.
 #pragma once
 
 extern "C" {
@@ -38,10 +39,11 @@ void add_our_partial_path(RelOptInfo* rel, Path* path);
 
 // Whether there may be anything in a statement that we have to do with: more than one table, or groups.
 bool may_be_influenced(const Query* query);
-// Whether all nodes of a plan are core's own; foreign scans are not, since planning may ask a foreign server.
-bool is_all_of_core(const PlannedStmt* statement);
-// Whether core's own plan of a statement is to be taken in the other one's place, which has no node of ours:
-// where it is not clearly dearer.
-bool is_about_as_cheap(const PlannedStmt* core, const PlannedStmt* other);
+// Whether it is worth knowing core's own plan of a statement that has been planned with us. Not where others'
+// nodes are in the plan; to plan foreign scans again may take asking a foreign server.
+bool may_be_worse(const PlannedStmt* statement);
+// Whether core's own plan is to be taken in the other one's place: it costs no more, or less if that has
+// nodes of ours, by more than costs are told apart.
+bool is_better(const PlannedStmt* core, const PlannedStmt* other);
 
 }  // namespace gpujoin

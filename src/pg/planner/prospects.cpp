@@ -386,11 +386,11 @@ PlannedStmt* plan_leaving_out(LeftOut left_out, const Query* query, const char* 
 // As core would, but for loops that we replace.
 PlannedStmt* core_or(const Attempt& best, const char* text, int options, ParamListInfo parameters) {
     PlannedStmt* const made = best.made.statement;
-    if (!best.spare || !best.is_influenced || !is_all_of_core(made)) return made;
+    if (!best.spare || !best.is_influenced || !may_be_worse(made)) return made;
     PlannedStmt* core = plan_leaving_out(LeftOut::Everything, best.spare, text, options, parameters);
     if (has_blind_loop(core))
         core = plan_leaving_out(LeftOut::OurPaths, best.spare, text, options, parameters);
-    if (!is_about_as_cheap(core, made)) return made;
+    if (!is_better(core, made)) return made;
     record_also(made, core);
     return core;
 }
