@@ -30,6 +30,14 @@ bool is_of_others(const Plan* plan) {
     return IsA(plan, ForeignScan) || (IsA(plan, CustomScan) && !is_node_of_ours(plan));
 }
 
+bool is_append(const Plan* plan) {
+    return IsA(plan, Append);
+}
+
+bool is_parallel_append(const Plan* plan) {
+    return is_append(plan) && plan->parallel_aware;
+}
+
 bool has_ours(const PlannedStmt* statement) {
     return has_node(statement, is_node_of_ours);
 }
@@ -75,13 +83,15 @@ bool may_be_influenced(const Query* query) {
 
 bool may_be_worse(const PlannedStmt* statement) {
     if (has_node(statement, is_of_others)) return false;
-    return statement->planTree->total_cost >= kMuch || !has_ours(statement);
+    return !has_ours(statement) ||
+           (statement->planTree->total_cost >= kMuch && has_node(statement, is_append));
 }
 
 bool is_better(const PlannedStmt* core, const PlannedStmt* other) {
-    const double share = has_ours(other) ? 1 - kGain : kFuzz;
-    return core->planTree->total_cost <= share * other->planTree->total_cost &&
-           disabled_nodes(core->planTree) <= disabled_nodes(other->planTree);
+    if (disabled_nodes(core->planTree) > disabled_nodes(other->planTree)) return false;
+    const double share = core->planTree->total_cost / other->planTree->total_cost;
+    if (!has_ours(other)) return share <= kFuzz;
+    return share <= 1 - kGain && has_node(core, is_parallel_append) && !has_node(other, is_parallel_append);
 }
 
 }  // namespace gpujoin

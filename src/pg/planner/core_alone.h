@@ -2,8 +2,8 @@
 // Join, it hides what core would have made of its own, such as a subquery that a worker may run as a whole;
 // and if a third way turns out to be the cheapest, nothing of ours is left in the plan, nor the best of
 // core's. So a statement whose plan has no node of ours, though we had to do with it, is planned a second
-// time as if we had not. So is one whose plan has nodes of ours and takes long: what is ours in it may cost
-// less than core's, and keep all that is around it in one process.
+// time as if we had not. So is one whose plan has nodes of ours and an Append, and takes long: they may cost
+// less than core's, and keep in one process what core would hand out to several, part by part.
 #pragma once
 
 extern "C" {
@@ -42,8 +42,9 @@ bool may_be_influenced(const Query* query);
 // Whether it is worth knowing core's own plan of a statement that has been planned with us. Not where others'
 // nodes are in the plan; to plan foreign scans again may take asking a foreign server.
 bool may_be_worse(const PlannedStmt* statement);
-// Whether core's own plan is to be taken in the other one's place: it costs no more, or less if that has
-// nodes of ours, by more than costs are told apart.
+// Whether core's own plan is to be taken in the other one's place: it costs no more; or, if that has nodes of
+// ours, clearly less and hands out parts of an Append, which the other one does not. Else costs are not
+// compared: ours are charged for what core's are not.
 bool is_better(const PlannedStmt* core, const PlannedStmt* other);
 
 }  // namespace gpujoin
