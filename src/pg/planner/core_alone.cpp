@@ -26,6 +26,12 @@ bool reads_query(const Query* query) {
     return kind == RTE_SUBQUERY || kind == RTE_FUNCTION;
 }
 
+// Of which there may be many: they are not copied for nothing.
+bool inserts_values(const Query* query) {
+    return query->commandType == CMD_INSERT && !query->hasSubLinks && list_length(query->rtable) == 2 &&
+           lsecond_node(RangeTblEntry, query->rtable)->rtekind == RTE_VALUES;
+}
+
 bool is_of_others(const Plan* plan) {
     return IsA(plan, ForeignScan) || (IsA(plan, CustomScan) && !is_node_of_ours(plan));
 }
@@ -77,6 +83,7 @@ void add_our_partial_path(RelOptInfo* rel, Path* path) {
 }
 
 bool may_be_influenced(const Query* query) {
+    if (inserts_values(query)) return false;
     return list_length(query->rtable) > 1 || reads_query(query) || query->hasAggs ||
            query->groupClause != NIL || query->hasSubLinks || query->cteList != NIL;
 }
