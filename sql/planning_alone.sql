@@ -1,5 +1,6 @@
--- Where a plan has no node of ours, it is the one that core makes. Where it has, core may still hand out parts of a UNION ALL for less. What is grouped by texts costs more on rows of a GPU
--- Join, and such a join hides core's own from the groups: a part of a UNION ALL that a worker could run as a whole.
+-- Where a plan has no node of ours, it is the one that core makes. Where it has, core may still hand out parts of a UNION ALL
+-- for less. What is grouped by texts costs more on rows of a GPU Join, and such a join hides core's own from the groups: a part
+-- of a UNION ALL that a worker could run as a whole.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpujoin;
 CREATE SCHEMA planning_alone;
@@ -28,7 +29,8 @@ BEGIN
     RETURN plan -> 0 -> 'Plan' ->> 'Total Cost';
 END $$;
 CREATE VIEW settings AS SELECT tuples, setup, row, page FROM unnest('{0.03, 0.05, 0.1, 0.2}'::text[]) AS tuples, unnest('{0, 1000}'::text[]) AS setup, unnest('{0.01, 0.001}'::text[]) AS row, unnest('{1, 20}'::text[]) AS page;
--- Which plans are not core's and have no node of ours, or cost more than parts that are handed out. What takes no time is not planned twice.
+-- Which plans are not core's and have no node of ours, or cost more than parts that are handed out. What takes no time is not
+-- planned twice.
 CREATE FUNCTION others(query text) RETURNS TABLE (settings text, core text, ours text) LANGUAGE plpgsql AS $$
 DECLARE
     each record;

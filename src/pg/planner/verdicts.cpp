@@ -31,21 +31,6 @@ Alias* known_alias(const List* rtable, const RangeTblEntry* entry, int number) {
     return found;
 }
 
-}  // namespace
-
-// Both have the same relations, those of subqueries in the order in which the plan reads them.
-void record_also(const PlannedStmt* statement, PlannedStmt* other) {
-    if (!recorder) return;
-    ListCell* cell;
-    foreach (cell, other->rtable) {
-        auto* entry = lfirst_node(RangeTblEntry, cell);
-        if (Alias* known = known_alias(statement->rtable, entry, foreach_current_index(cell)))
-            entry->eref = known;
-    }
-}
-
-namespace {
-
 PlannedQuery* known_query(const PlannerInfo* root) {
     ListCell* cell;
     foreach (cell, recorder->queries) {
@@ -97,6 +82,17 @@ Verdict kept(const Verdict& verdict) {
 }
 
 }  // namespace
+
+// Both have the same relations, those of subqueries in the order in which the plan reads them.
+void record_also(const PlannedStmt* statement, PlannedStmt* other) {
+    if (!recorder) return;
+    ListCell* cell;
+    foreach (cell, other->rtable) {
+        auto* entry = lfirst_node(RangeTblEntry, cell);
+        if (Alias* known = known_alias(statement->rtable, entry, foreach_current_index(cell)))
+            entry->eref = known;
+    }
+}
 
 void note_cost(Verdict* verdict, bool is_partial, Cost startup, Cost total) {
     ExpectedCost* cost = &verdict->cost[is_partial];
