@@ -2,6 +2,9 @@
 // memory, against a plain reading of the same rows. And scans that are refused.
 #include <gtest/gtest.h>
 
+#include <numeric>
+
+#include "engine/kept/kept_conditions.h"
 #include "kept_chunks.h"
 
 namespace gpujoin::test {
@@ -95,6 +98,47 @@ TEST(KeptScan, LongValuesMakeShortBatches) {
     EXPECT_TRUE(status.ok());
     EXPECT_LE(most, 1024u);
     EXPECT_EQ(joins.used(), 0u);
+}
+
+// Texts of each length that conditions may have, and those that differ from them in one byte or one more.
+TEST(KeptScan, TellsTextsOfEveryLengthApart) {
+    Ledger ledger(1u << 24);
+    const std::vector<ChunkColumn> columns{kept_column(ColumnType::Bytes, ValueOrder::Bytes)};
+    const std::string text = "0123456789abcdef";
+    ASSERT_EQ(text.size(), kMaxKeptBytes);
+    std::vector<KeptRow> rows{{std::nullopt}};
+    for (size_t length = 0; length <= text.size(); length++) {
+        rows.push_back({text.substr(0, length)});
+        for (size_t i = 0; i < length; i++) {
+            std::string other = text.substr(0, length);
+            other[i] ^= 1;
+            rows.push_back({other});
+        }
+        rows.push_back({text.substr(0, length) + '0'});
+    }
+    KeptChunk chunk(columns, &ledger);
+    const std::vector<uint16_t> counts{static_cast<uint16_t>(rows.size())};
+    ASSERT_TRUE(chunk.append(KeptBatch(columns, rows).view(), 0, counts).ok());
+    chunk.seal();
+    const std::vector<const KeptValues*> values{&chunk.columns()[0]};
+    for (size_t length = 0; length <= text.size(); length++)
+        for (const KeptTest test : {KeptTest::Same, KeptTest::Other}) {
+            KeptCondition condition{};
+            condition.test = test;
+            condition.length = static_cast<uint8_t>(length);
+            memcpy(condition.bytes, text.data(), length);
+            condition.if_passed = kRowIsWanted;
+            condition.if_failed = kRowIsUnwanted;
+            std::vector<uint32_t> selected(rows.size()), expected;
+            std::iota(selected.begin(), selected.end(), 0);
+            std::vector<uint8_t> places(rows.size());
+            selected.resize(select_passing(values, {&condition, 1}, selected.data(),
+                                           static_cast<uint32_t>(rows.size()), places.data()));
+            for (uint32_t i = 0; i < rows.size(); i++)
+                if (rows[i][0] && (*rows[i][0] == text.substr(0, length)) == (test == KeptTest::Same))
+                    expected.push_back(i);
+            EXPECT_EQ(selected, expected) << length;
+        }
 }
 
 // As of a column that is NULL in all rows: nothing is copied, from nowhere to nowhere.

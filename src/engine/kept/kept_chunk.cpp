@@ -179,6 +179,7 @@ Status KeptChunk::append(const BatchView& batch, uint32_t first_block, std::span
         if (!append_column(columns_[i], batch.columns[i], rows)) return out_of_kept_memory();
     while (next_block_ < first_block) first_row_[next_block_++] = static_cast<uint32_t>(rows_so_far_);
     for (uint16_t count : block_rows) {
+        if (count > 0) blocks_with_rows_.add(next_block_);
         first_row_[next_block_++] = static_cast<uint32_t>(rows_so_far_);
         rows_so_far_ += count;
     }

@@ -87,6 +87,7 @@ class KeptChunk {
     uint64_t first_row(uint32_t block) const { return first_row_[block]; }
     std::span<const uint32_t> first_rows() const { return first_row_; }  // of all of these
     uint32_t block_of(uint64_t row) const;                               // that has the row
+    const ChunkMap& blocks_with_rows() const { return blocks_with_rows_; }
     bool has_rows_of(const KeptChunk& other) const { return first_row_ == other.first_row_; }
     uint64_t bytes() const;
     const std::vector<KeptValues>& columns() const { return columns_; }
@@ -98,6 +99,7 @@ class KeptChunk {
     Ledger* const ledger_;
     std::vector<KeptValues> columns_;
     std::vector<uint32_t> first_row_;  // by block, kChunkBlocks + 1 of them
+    ChunkMap blocks_with_rows_{};
     uint32_t next_block_ = 0;
     uint64_t rows_so_far_ = 0;
     bool is_charged_;  // for kFixedBytes

@@ -83,16 +83,16 @@ Status validate_part(const KeptView& view, std::span<const KeptCondition> condit
     return {};
 }
 
-bool wants_all_of(const KeptChunk& chunk, const ChunkMap& map) {
-    for (uint32_t block = 0; block < kChunkBlocks; block++)
-        if (!map.has(block) && chunk.first_row(block) != chunk.first_row(block + 1)) return false;
-    return true;
+bool wants_all_of(const ChunkMap& blocks_with_rows, const ChunkMap& map) {
+    uint8_t unwanted = 0;
+    for (uint32_t i = 0; i < kChunkMapBytes; i++) unwanted |= blocks_with_rows.bits[i] & ~map.bits[i];
+    return unwanted == 0;
 }
 
 }  // namespace
 
 void KeptScan::add(KeptView view, const ChunkMap& map, uint32_t number) {
-    const bool wants_all = wants_all_of(view.rows_of(), map);
+    const bool wants_all = wants_all_of(view.rows_of().blocks_with_rows(), map);
     parts.push_back({std::move(view), map, rows(), number, wants_all});
 }
 
@@ -150,19 +150,30 @@ Status KeptRows::set_aside() {
     const uint32_t most = scan_.rows_within(kMostBytes, source_.size(), most_rows_, kFewestRows);
     auto rows = static_cast<uint32_t>(std::clamp<uint64_t>(scan_.rows(), kFewestRows, most));
     while (rows > kFewestRows && !has_room(rows * row_bytes)) rows /= 2;
-    if (!charge(rows * row_bytes)) return out_of_memory_for_scan();
-    capacity_ = rows;
-    rows_at_a_time_ = std::min(capacity_, kRowsAtATime);
+    rows_at_a_time_ = std::min(rows, kRowsAtATime);
+    if (!charge(rows_at_a_time_ * (sizeof selected_[0] + sizeof places_[0]))) return out_of_memory_for_scan();
     selected_.resize(rows_at_a_time_);
     places_.resize(rows_at_a_time_);
-    for (Output& output : outputs_) {
-        output.validity.resize(validity_bytes(capacity_));
-        if (output.spec.type == ColumnType::Bytes)
-            output.offsets.resize(capacity_ + 1);
-        else
-            output.values.resize(uint64_t{capacity_} * fixed_width(output.spec.type));
+    capacity_ = rows;
+    for (size_t i = 0; i < outputs_.size(); i++) {
+        if (set_aside(i).ok()) continue;
+        for (Output& output : outputs_) output = {output.spec, {}, {}, {}};
+        capacity_ = 0;
+        return out_of_memory_for_scan();
     }
     return {};
+}
+
+// Texts take memory as they come.
+Status KeptRows::set_aside(size_t column) {
+    Output& output = outputs_[column];
+    GPUJOIN_RETURN_IF_FAILED(output.validity.allocate(ledger_, validity_bytes(capacity_)));
+    if (const uint32_t width = fixed_width(output.spec.type))
+        return output.values.allocate(ledger_, uint64_t{capacity_} * width);
+    uint64_t bytes = 0;
+    for (const KeptPart& part : scan_.parts) bytes += part.view.columns[column]->data.bytes();
+    GPUJOIN_RETURN_IF_FAILED(output.data.reserve(ledger_, bytes));
+    return output.values.allocate(ledger_, (uint64_t{capacity_} + 1) * sizeof(uint32_t));
 }
 
 // Numbers of the rows that are of wanted blocks.
@@ -192,32 +203,32 @@ uint32_t KeptRows::select(const KeptPart& part, uint64_t first, uint64_t end) {
 void KeptRows::gather_validity(Output& output, const KeptValues& values, uint32_t count) const {
     const uint8_t* bits = values.validity_bits();
     if (!bits) return;
-    if (!output.has_nulls) std::ranges::fill(output.validity, uint8_t{0xff});
+    auto* validity = output.validity.as<uint8_t>();
+    if (!output.has_nulls) std::fill_n(validity, validity_bytes(capacity_), uint8_t{0xff});
     output.has_nulls = true;
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t from = selected_[i];
         const uint32_t to = rows_ + i;
         if (!(bits[from >> 3] >> (from & 7) & 1))
-            output.validity[to >> 3] &= static_cast<uint8_t>(~(1u << (to & 7)));
+            validity[to >> 3] &= static_cast<uint8_t>(~(1u << (to & 7)));
     }
 }
 
 Status KeptRows::gather_bytes(Output& output, const KeptValues& values, uint32_t count) {
     const auto* ends = values.values.as<uint32_t>();
     auto start = [ends](uint32_t row) { return row > 0 ? ends[row - 1] : 0; };
-    uint64_t bytes = output.offsets[rows_];
+    auto* offsets = output.values.as<uint32_t>();
+    uint64_t bytes = offsets[rows_];
     for (uint32_t i = 0; i < count; i++) bytes += ends[selected_[i]] - start(selected_[i]);
-    if (bytes > output.data.size()) {
-        if (!charge(bytes - output.data.size())) return out_of_memory_for_scan();
-        output.data.resize(bytes);
-    }
-    uint32_t at = output.offsets[rows_];
+    if (!output.data.grow(bytes).ok()) return out_of_memory_for_scan();
+    auto* data = output.data.as<std::byte>();
+    uint32_t at = offsets[rows_];
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t from = start(selected_[i]);
         const uint32_t length = ends[selected_[i]] - from;
-        // Where no value of a column has any bytes, neither side has memory for them.
-        if (length > 0) memcpy(output.data.data() + at, values.data.as<std::byte>() + from, length);
-        output.offsets[rows_ + i + 1] = at += length;
+        // Where no value of a column has any bytes, it has no memory for them.
+        if (length > 0) memcpy(data + at, values.data.as<std::byte>() + from, length);
+        offsets[rows_ + i + 1] = at += length;
     }
     return {};
 }
@@ -229,7 +240,7 @@ Status KeptRows::gather(const KeptPart& part, uint32_t count) {
         gather_validity(output, values, count);
         if (uint32_t width = fixed_width(output.spec.type))
             gather_fixed(values, output.spec, selected_.data(), count,
-                         output.values.data() + uint64_t{rows_} * width);
+                         output.values.as<std::byte>() + uint64_t{rows_} * width);
         else
             GPUJOIN_RETURN_IF_FAILED(gather_bytes(output, values, count));
     }
@@ -266,9 +277,15 @@ Status KeptRows::next(BatchView* batch) {
     while (rows_ + rows_at_a_time_ <= capacity_ && take_rows()) GPUJOIN_RETURN_IF_FAILED(read_some());
     for (size_t i = 0; i < outputs_.size(); i++) {
         const Output& output = outputs_[i];
-        views_[i] = {output.has_nulls ? output.validity.data() : nullptr, output.values.data(),
-                     output.offsets.data(), output.data.data(),
-                     output.offsets.empty() ? 0 : output.offsets[rows_]};
+        ColumnView& view = views_[i] = {};
+        if (output.has_nulls) view.validity = output.validity.as<uint8_t>();
+        if (output.spec.type == ColumnType::Bytes) {
+            view.offsets = output.values.as<uint32_t>();
+            view.data = output.data.as<std::byte>();
+            view.data_bytes = view.offsets[rows_];
+        } else {
+            view.values = output.values.as<std::byte>();
+        }
     }
     *batch = {rows_, views_, Memory::Host};
     return {};

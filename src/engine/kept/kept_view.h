@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "engine/cpu/memory/host_array.h"
 #include "engine/kept/kept_chunk.h"
 
 namespace gpujoin {
@@ -94,15 +95,15 @@ class KeptRows final : public KeptReader {
   private:
     struct Output {
         ColumnSpec spec;
-        std::vector<std::byte> values;
-        std::vector<uint32_t> offsets;  // Bytes
-        std::vector<std::byte> data;    // Bytes
-        std::vector<uint8_t> validity;
+        cpu::HostArray values;  // or offsets
+        cpu::HostArray data;    // Bytes
+        cpu::HostArray validity;
         bool has_nulls = false;
     };
 
     bool has_room(uint64_t bytes) const;
     Status set_aside();
+    Status set_aside(size_t column);
     bool take_rows();
     Status read_some();
     uint32_t select(const KeptPart& part, uint64_t first, uint64_t end);
