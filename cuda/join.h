@@ -22,6 +22,8 @@ class CudaJoin : public Join {
     Status export_build(const BuildConsumer& consumer) override;
     JoinStats stats() const override;
 
+    SealedJoin& sealed() { return join_; }
+
   private:
     Status seal_build_side(const WorkContext& context);
     Status choose_layout(const WorkContext& context);

@@ -107,6 +107,10 @@ bool SealedJoin::merges_unordered() const {
     return plan.merge && gives_any_order(spec) && !plan.tests_candidates();
 }
 
+bool SealedJoin::is_looked_up_by_key() const {
+    return lookup_made && !radix_bits && lookup.by_key() && !lookup.has_bounds() && !plan.tests_candidates();
+}
+
 // Joins that mark build rows, give back some without a partner or test candidates need row numbers.
 PayloadSource SealedJoin::lookup_payload() const {
     if (spec.kind != JoinKind::Inner || spec.client_decides || plan.tests_candidates()) return {};

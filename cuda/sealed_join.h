@@ -43,6 +43,8 @@ struct SealedJoin {
                            uint64_t rows) const;
     // Whether sides are merged and results come as they are found there.
     bool merges_unordered() const;
+    // Whether the candidates of a probe row are those of its key, all of which match.
+    bool is_looked_up_by_key() const;
     // What the lookup structure may have in the place of build row numbers.
     PayloadSource lookup_payload() const;
     ResultOrder result_order() const;

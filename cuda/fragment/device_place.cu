@@ -8,6 +8,7 @@
 #include "cuda/fragment/device_rows.h"
 #include "cuda/fragment/device_scratch.h"
 #include "cuda/fragment/device_top.h"
+#include "cuda/fragment/fused_probe.h"
 #include "cuda/fragment/gather_picked.h"
 #include "cuda/fragment/source_columns.h"
 #include "cuda/work/launch.cuh"
@@ -25,7 +26,8 @@ Status compose_rows(const WorkContext& context, const uint32_t* rows, const uint
 
 class DeviceWorkspace final : public Workspace {
   public:
-    explicit DeviceWorkspace(std::unique_ptr<BatchWork> work) : work_(std::move(work)), source_(*work_) {}
+    DeviceWorkspace(std::unique_ptr<BatchWork> work, FusedChain* chain)
+        : work_(std::move(work)), source_(*work_), fused_(chain, work_.get()) {}
     ~DeviceWorkspace() override { (void)work_->use(); }
 
     void set_consumer(std::unique_ptr<RowConsumer> consumer) { consumer_ = std::move(consumer); }
@@ -42,6 +44,19 @@ class DeviceWorkspace final : public Workspace {
                 std::span<ColumnView> views) override {
         GPUJOIN_RETURN_IF_FAILED(work_->use());
         return source_.upload(source, columns, views);
+    }
+
+    Status start_fused(uint32_t stages, std::span<const ColumnView> source, uint64_t source_rows) override {
+        GPUJOIN_RETURN_IF_FAILED(work_->use());
+        return fused_.start(stages, source, source_rows);
+    }
+    Status probe_fused(uint64_t first, uint64_t rows, FusedRows* passed) override {
+        GPUJOIN_RETURN_IF_FAILED(work_->use());
+        return fused_.probe(first, rows, passed);
+    }
+    void end_fused() override {
+        (void)work_->use();
+        fused_.end();
     }
 
     // What follows on this stream comes after it; other streams see what gather() has waited for.
@@ -69,6 +84,7 @@ class DeviceWorkspace final : public Workspace {
 
     const std::unique_ptr<BatchWork> work_;
     SourceColumns source_;
+    FusedProbe fused_;
     std::unique_ptr<RowConsumer> consumer_;
     std::vector<ColumnBuffers> buffers_;
     DeviceArray<uint64_t> starts_;  // rows + 1 for each Bytes column that is gathered
@@ -182,17 +198,21 @@ class DevicePlace final : public FragmentPlace {
         return std::clamp<uint64_t>(std::bit_ceil(source_rows), kFewestRowsBetweenStages, kMaxBatchRows);
     }
 
-    Status open(const SinkPlan& sink, SinkCounters* counters) override {
-        sink_ = &sink;
-        if (sink.kind != SinkKind::Groups) return {};
-        groups_ = std::make_unique<DeviceGroups>(device_, sink, limits_, counters);
+    Status open(const FragmentPlan& plan, std::span<const std::unique_ptr<Join>> joins,
+                SinkCounters* counters) override {
+        chain_.open(plan, joins);
+        sink_ = &plan.sink;
+        if (sink_->kind != SinkKind::Groups) return {};
+        groups_ = std::make_unique<DeviceGroups>(device_, *sink_, limits_, counters);
         return groups_->open();
     }
+
+    uint32_t fused_stages() const override { return chain_.fused_stages(); }
 
     Status make_workspace(std::unique_ptr<Workspace>* workspace) override {
         auto work = std::make_unique<BatchWork>(device_, &account_, limits_.cancel);
         BatchWork* shared = work.get();
-        auto made = std::make_unique<DeviceWorkspace>(std::move(work));
+        auto made = std::make_unique<DeviceWorkspace>(std::move(work), &chain_);
         made->set_consumer(groups_ ? groups_->make_consumer(shared) : make_device_rows(*sink_, shared));
         *workspace = std::move(made);
         return {};
@@ -204,6 +224,7 @@ class DevicePlace final : public FragmentPlace {
     Device* const device_;
     const Limits limits_;
     MemoryAccount account_;
+    FusedChain chain_;
     const SinkPlan* sink_ = nullptr;
     std::unique_ptr<DeviceGroups> groups_;
 };

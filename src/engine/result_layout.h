@@ -107,6 +107,24 @@ inline void place_result(std::span<const ResultColumn> columns, bool probe_rows,
     result->bytes = next;
 }
 
+// The columns of a result in a sink that begins at `base`; columns: what they are.
+inline void view_result(const ResultBatch& result, std::span<const ColumnSpec> columns, const std::byte* base,
+                        std::span<ColumnView> views) {
+    for (size_t i = 0; i < columns.size(); i++) {
+        const ColumnBuffers& buffers = result.columns[i];
+        ColumnView& view = views[i] = {};
+        if (buffers.validity != kNoBuffer)
+            view.validity = reinterpret_cast<const uint8_t*>(base + buffers.validity);
+        if (columns[i].type == ColumnType::Bytes) {
+            view.offsets = reinterpret_cast<const uint32_t*>(base + buffers.values);
+            view.data = base + buffers.data;
+            view.data_bytes = buffers.data_bytes;
+        } else {
+            view.values = base + buffers.values;
+        }
+    }
+}
+
 // The columns of a join's results, in the order of spec.output.
 inline ResultColumn result_column(const JoinSpec& spec, uint32_t output) {
     const ColumnSpec column = output_column(spec, output);

@@ -29,7 +29,8 @@ struct JoinStats {
     uint64_t peak_seal_memory;  // the same at seal
     Algorithm algorithm;
     uint8_t moved;  // 1: moved to the CPU engine, because the device had no room
-    uint8_t reserved[6];
+    uint8_t fused;  // 1: rows were looked up in one pass with the stages beside it
+    uint8_t reserved[5];
     char device[64];
 };
 

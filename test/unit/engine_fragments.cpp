@@ -9,40 +9,7 @@ namespace {
 
 constexpr auto source_column = TestFragment::of_source;
 
-ColumnPlan integers(uint64_t distinct, double null_share = 0.05) {
-    return {fixed_column(ColumnType::Fixed4), distinct, false, null_share};
-}
-ColumnPlan texts(uint64_t distinct, double null_share = 0.05) {
-    return {bytes_column(), distinct, true, null_share};
-}
-
-Table make_table(const std::vector<ColumnPlan>& plans, uint64_t rows, uint64_t seed) {
-    Random random(seed);
-    Table table;
-    for (const ColumnPlan& plan : plans) table.columns.push_back(make_column(plan, rows, random));
-    return table;
-}
-
-// A build side whose keys are as the plans say, with a column to tell rows by.
-Table make_build(const std::vector<ColumnPlan>& plans, uint64_t rows, uint64_t seed) {
-    Table table = make_table(plans, rows, seed);
-    table.columns.push_back(number_column(rows));
-    return table;
-}
-
-class Fragments : public EngineTest {
-  protected:
-    void expect_rows(const TestFragment& fragment, const Pacing& pacing, const std::string& what) {
-        std::unique_ptr<Fragment> opened;
-        open_fragment(*engine_, fragment, limits(), &opened);
-        if (HasFatalFailure()) return;
-        std::vector<ResultRow> rows;
-        run_rows(*opened, fragment, pacing, &rows);
-        if (HasFatalFailure()) return;
-        expect_same(expected_rows(fragment), rows, what);
-        EXPECT_EQ(opened->sink_stats().rows, rows.size()) << what;
-    }
-};
+class Fragments : public FragmentTest {};
 
 // Where the only join's results are the sink's, they are what they would be without a fragment.
 TEST_P(Fragments, OneStageIsItsJoin) {
@@ -221,53 +188,6 @@ TEST_P(Fragments, CancelStopsThem) {
     SinkMemory memory(4096);
     ResultBatch result;
     EXPECT_EQ(cursor->next(memory.sink(), &result).fault, Fault::Cancelled);
-}
-
-// Whatever the limit, a fragment either works or says 53200, and all is given back.
-// The rows that a fragment gives where its joins and itself may take so much memory, or its failure.
-Status run_within(Engine& engine, const TestFragment& fragment, Ledger* host, Ledger* device,
-                  const std::atomic<bool>* cancel, std::vector<ResultRow>* rows) {
-    std::unique_ptr<Fragment> opened;
-    GPUJOIN_RETURN_IF_FAILED(engine.open_fragment(fragment.view(), {host, device, cancel}, &opened));
-    for (uint32_t i = 0; i < fragment.view().stages.size(); i++) {
-        OwnedBatch build(fragment.build(i), 0, fragment.build(i).rows());
-        SealReport report;
-        GPUJOIN_RETURN_IF_FAILED(opened->join(i).append(build.view(), 0));
-        GPUJOIN_RETURN_IF_FAILED(opened->join(i).seal(&report));
-    }
-    OwnedBatch batch(fragment.source(), 0, fragment.source().rows());
-    std::unique_ptr<Cursor> cursor;
-    GPUJOIN_RETURN_IF_FAILED(opened->run(batch.view(), &cursor));
-    SinkMemory memory(1 << 20);
-    const JoinSpec reading = TestFragment::reading(fragment.input_columns());
-    for (ResultBatch result; !result.done;) {
-        GPUJOIN_RETURN_IF_FAILED(cursor->next(memory.sink(), &result));
-        read_result(reading, memory.data(), result, 0, rows);
-    }
-    std::sort(rows->begin(), rows->end());
-    return {};
-}
-
-// What was enough is enough for all the more memory, since what one step does not take is left to another.
-void expect_enough_from_somewhere(Engine& engine, const TestFragment& fragment,
-                                  const std::atomic<bool>* cancel, uint64_t most) {
-    const auto expected = expected_rows(fragment);
-    bool failed = false, worked = false;
-    for (uint64_t limit = 64 << 10; limit < most; limit += limit / 8) {
-        Ledger host(limit), device(limit);
-        std::vector<ResultRow> rows;
-        const Status status = run_within(engine, fragment, &host, &device, cancel, &rows);
-        if (status.ok()) {
-            worked = true;
-            expect_same(expected, rows, std::to_string(limit) + " bytes");
-        } else {
-            failed = true;
-            EXPECT_STREQ(status.sqlstate, "53200");
-            EXPECT_FALSE(worked) << limit << " bytes are too little where less was enough: " << status.detail;
-        }
-        EXPECT_EQ(host.used() + device.used(), 0u);
-    }
-    EXPECT_TRUE(failed && worked);
 }
 
 // How much is enough depends on who gets which batch, where there are two.

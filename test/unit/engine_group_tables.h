@@ -310,17 +310,6 @@ inline void expect_same_groups(const TestGroups& fragment, const Came& came, con
     }
 }
 
-inline ColumnPlan integers(uint64_t distinct, double null_share = 0.05) {
-    return {fixed_column(ColumnType::Fixed4), distinct, false, null_share};
-}
-
-inline Table make_table(const std::vector<ColumnPlan>& plans, uint64_t rows, uint64_t seed) {
-    Random random(seed);
-    Table table;
-    for (const ColumnPlan& plan : plans) table.columns.push_back(make_column(plan, rows, random));
-    return table;
-}
-
 // A stage that lets all rows through, so that tests may look at the sink alone.
 inline Table nothing() {
     return {{number_column(0)}};

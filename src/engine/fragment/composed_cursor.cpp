@@ -1,11 +1,13 @@
 // Pulling rows through the stages: the last stage whose cursor has rows left goes on, and what it writes goes
-// to the stage behind it, or to the sink.
+// to the stage behind it, or to the sink. Fused stages have no cursors: a piece of the source goes through
+// all of them when nothing is left of the piece before.
 #include "engine/fragment/composed_cursor.h"
 
 #include <algorithm>
 
 #include "engine/counters.h"
 #include "engine/guard.h"
+#include "engine/result_layout.h"
 
 namespace gpujoin {
 
@@ -29,26 +31,38 @@ class ComposedCursor final : public Cursor {
   private:
     Status pull(const Sink& sink, ResultBatch* result);
     Status advance(bool* has_moved);
+    Status start_unfused();
+    Status probe_fused();
+    Status probe_fused_piece();
     Status start_stage(uint32_t stage, uint64_t rows);
     Status start_sink(uint64_t rows);
     Status pick_inputs(const uint32_t* list, uint32_t selected, const uint32_t** source_rows);
     Status find_rows(uint32_t origin, uint32_t at, const uint32_t** rows);
     Status select_top(uint32_t rows, const uint32_t** list, uint32_t* selected);
     Status find_selected(uint32_t origin, const uint32_t* list, uint32_t selected, const uint32_t** rows);
-    void note_result(uint32_t stage);
     const ColumnView& view_of(const LiveColumn& column) const {
         return column.origin == 0 ? pipeline_->source[column.column]
                                   : pipeline_->levels[column.origin - 1].columns[column.column];
     }
     Level& level(uint32_t stage) { return pipeline_->levels[stage]; }
     uint32_t stages() const { return static_cast<uint32_t>(pipeline_->levels.size()); }
-    bool is_last() const { return running_ == 0; }
+    bool has_pieces() const { return fused_ > 0 && probed_rows_ < source_rows_; }
+    bool is_last() const { return running_ == 0 && !has_pieces(); }
+    // Starts what comes after so many stages, with what they have let pass.
+    Status start_after(uint32_t passed, uint64_t rows) {
+        return passed < stages() ? start_stage(passed, rows) : start_sink(rows);
+    }
 
     OpenFragment& fragment_;
     std::unique_ptr<Pipeline> pipeline_;
-    uint32_t running_ = 0;   // how many stages, from the first one on, may have rows left to write
-    bool is_done_ = false;   // the batch is
-    bool has_rows_ = false;  // the sink has rows of the last stage that are not seen to
+    uint64_t source_rows_ = 0;
+    uint32_t fused_ = 0;        // how many stages, from the first one on, are fused
+    uint64_t probed_rows_ = 0;  // of the source, by these
+    uint64_t piece_rows_ = 0;
+    bool has_passed_ = false;  // rows of a piece have passed them
+    uint32_t running_ = 0;     // how many stages, from the first one on, may have rows left to write
+    bool is_done_ = false;     // the batch is
+    bool has_rows_ = false;    // the sink has rows of the last stage that are not seen to
 };
 
 ComposedCursor::~ComposedCursor() {
@@ -66,10 +80,53 @@ Status ComposedCursor::start(const BatchView& source) {
     GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->consumer().begin());
     // First what there is no choice about.
     GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->take(source, fragment_.plan.source, pipeline_->source));
-    const uint64_t rows = fragment_.place->rows_between_stages(source.rows);
-    GPUJOIN_RETURN_IF_FAILED(reserve(fragment_.plan, rows, *pipeline_));
-    if (source.rows == 0) return {};
-    return stages() > 0 ? start_stage(0, source.rows) : start_sink(source.rows);
+    source_rows_ = source.rows;
+    fused_ = fragment_.place->fused_stages();
+    if (has_pieces()) return probe_fused();
+    pipeline_->workspace->end_fused();
+    fused_ = 0;
+    return start_unfused();
+}
+
+Status ComposedCursor::start_unfused() {
+    const uint64_t rows = fragment_.place->rows_between_stages(source_rows_);
+    GPUJOIN_RETURN_IF_FAILED(reserve(fragment_.plan, 0, rows, *pipeline_));
+    return source_rows_ > 0 ? start_after(0, source_rows_) : Status{};
+}
+
+// Sends the next piece of the source through the fused stages. Where they have not the memory for that,
+// stages go one by one; once rows have come out, pieces get smaller instead.
+Status ComposedCursor::probe_fused() {
+    const Status status = probe_fused_piece();
+    if (lacks_memory(status) && !has_passed_) {
+        pipeline_->workspace->end_fused();
+        fused_ = 0;
+        return start_unfused();
+    }
+    if (lacks_memory(status) && piece_rows_ > 1) {
+        piece_rows_ /= 2;
+        return {};
+    }
+    GPUJOIN_RETURN_IF_FAILED(status);
+    probed_rows_ += std::min(piece_rows_, source_rows_ - probed_rows_);
+    if (pipeline_->fused.rows == 0) return {};
+    has_passed_ = true;
+    return start_after(fused_, pipeline_->fused.rows);
+}
+
+Status ComposedCursor::probe_fused_piece() {
+    FusedRows& fused = pipeline_->fused;
+    if (probed_rows_ == 0) {
+        GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->start_fused(fused_, pipeline_->source, source_rows_));
+        const uint64_t wanted = fragment_.place->rows_between_stages(source_rows_);
+        GPUJOIN_RETURN_IF_FAILED(reserve(fragment_.plan, fused_, wanted, *pipeline_));
+        piece_rows_ = std::min<uint64_t>(pipeline_->rows, kMaxBatchRows);
+        fused.rows_of.assign(fused_ + 1, nullptr);
+        fused.columns.clear();
+        for (uint32_t i = 0; i < fused_; i++) fused.columns.emplace_back(level(i).columns);
+    }
+    const uint64_t rows = std::min(piece_rows_, source_rows_ - probed_rows_);
+    return pipeline_->workspace->probe_fused(probed_rows_, rows, &fused);
 }
 
 Status ComposedCursor::pull(const Sink& sink, ResultBatch* result) {
@@ -82,6 +139,10 @@ Status ComposedCursor::pull(const Sink& sink, ResultBatch* result) {
             bool has_moved;
             GPUJOIN_RETURN_IF_FAILED(advance(&has_moved));
             if (!has_moved) return {};
+            continue;
+        }
+        if (!has_rows_ && has_pieces()) {
+            GPUJOIN_RETURN_IF_FAILED(probe_fused());
             continue;
         }
         AddTime timer(&fragment_.counters.ns);
@@ -105,36 +166,16 @@ Status ComposedCursor::advance(bool* has_moved) {
     // So that the last rows of the batch are known to be the last.
     while (running_ > 0 && !level(running_ - 1).cursor) running_--;
     if (now.result.rows == 0) return {};
-    note_result(stage);
-    return stage + 1 < stages() ? start_stage(stage + 1, now.result.rows) : start_sink(now.result.rows);
-}
-
-void ComposedCursor::note_result(uint32_t stage) {
-    Level& now = level(stage);
-    const std::byte* base = now.written->data();
-    const StagePlan& plan = fragment_.plan.stages[stage];
-    for (size_t i = 0; i < now.columns.size(); i++) {
-        const ColumnBuffers& buffers = now.result.columns[i];
-        ColumnView& view = now.columns[i];
-        view = {};
-        if (buffers.validity != kNoBuffer)
-            view.validity = reinterpret_cast<const uint8_t*>(base + buffers.validity);
-        if (plan.columns[i].type == ColumnType::Bytes) {
-            view.offsets = reinterpret_cast<const uint32_t*>(base + buffers.values);
-            view.data = base + buffers.data;
-            view.data_bytes = buffers.data_bytes;
-        } else {
-            view.values = base + buffers.values;
-        }
-    }
+    view_result(now.result, fragment_.plan.stages[stage].columns, now.written->data(), now.columns);
     std::fill(now.rows_of.begin(), now.rows_of.end(), nullptr);
+    return start_after(stage + 1, now.result.rows);
 }
 
 // Which rows of an origin's batch the rows of a level are: of level 0, the source, or those behind stage
-// level - 1. nullptr: they are that batch.
+// level - 1. nullptr: they are that batch. Behind fused stages they are known of all origins.
 Status ComposedCursor::find_rows(uint32_t origin, uint32_t at, const uint32_t** rows) {
-    *rows = nullptr;
-    if (origin == at) return {};
+    *rows = fused_ > 0 && at == fused_ ? pipeline_->fused.rows_of[origin] : nullptr;
+    if (origin == at || (fused_ > 0 && at == fused_)) return {};
     Level& now = level(at - 1);
     if (!now.rows_of[origin]) {
         const auto* through = reinterpret_cast<const uint32_t*>(now.written->data() + now.result.probe_rows);
@@ -142,6 +183,7 @@ Status ComposedCursor::find_rows(uint32_t origin, uint32_t at, const uint32_t** 
         GPUJOIN_RETURN_IF_FAILED(find_rows(origin, at - 1, &before));
         if (before) {
             std::unique_ptr<Scratch>& composed = now.composed[origin];
+            if (!composed) GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->make_scratch(&composed));
             GPUJOIN_RETURN_IF_FAILED(composed->reserve(now.result.rows * sizeof(uint32_t)));
             auto* to = reinterpret_cast<uint32_t*>(composed->data());
             GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->compose(before, through, now.result.rows, to));

@@ -38,7 +38,7 @@ class ComposedFragment final : public Fragment {
             const auto spec = planned_join(fragment.stages[i], open_.plan.stages[i]);
             GPUJOIN_RETURN_IF_FAILED(engine.open(*spec, limits, &open_.joins.emplace_back()));
         }
-        return open_.place->open(open_.plan.sink, &open_.counters);
+        return open_.place->open(open_.plan, open_.joins, &open_.counters);
     }
 
     Join& join(uint32_t stage) override { return *open_.joins[stage]; }

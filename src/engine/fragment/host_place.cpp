@@ -142,9 +142,11 @@ class HostPlace final : public FragmentPlace {
 
     uint64_t rows_between_stages(uint64_t) const override { return kRowsBetweenStages; }
 
-    Status open(const SinkPlan& sink, SinkCounters* counters) override {
-        sink_ = &sink;
-        if (sink.kind == SinkKind::Groups) groups_ = std::make_unique<HostGroups>(sink, limits_, counters);
+    Status open(const FragmentPlan& plan, std::span<const std::unique_ptr<Join>>,
+                SinkCounters* counters) override {
+        sink_ = &plan.sink;
+        if (sink_->kind == SinkKind::Groups)
+            groups_ = std::make_unique<HostGroups>(*sink_, limits_, counters);
         return {};
     }
 

@@ -25,11 +25,20 @@ uint64_t written_bytes(const StagePlan& stage, uint64_t rows) {
     return bytes_of(columns, rows, true);
 }
 
-// Of what a stage reads, that which the stage before has not just written.
-uint64_t gathered_bytes(const FragmentPlan& plan, uint32_t stage, uint64_t rows) {
+// What a stage takes that is fused with others: the numbers of its rows, twice, and its columns where they
+// are written.
+uint64_t fused_bytes(const StagePlan& stage, uint64_t rows) {
+    return written_bytes(stage, rows) + 2 * align_to_buffer(rows * sizeof(uint32_t));
+}
+
+// Of what a stage reads, that which the stage before has not just written; fused stages may have written
+// nothing.
+uint64_t gathered_bytes(const FragmentPlan& plan, uint32_t fused_stages, uint32_t stage, uint64_t rows) {
+    const bool has_written = stage != fused_stages;
     std::vector<ResultColumn> columns;
     for (const LiveColumn& column : plan.stages[stage].probe)
-        if (column.origin != stage) columns.push_back({column.spec.type, column.spec.nullable != 0});
+        if (column.origin != stage || !has_written)
+            columns.push_back({column.spec.type, column.spec.nullable != 0});
     return bytes_of(columns, rows, false);
 }
 
@@ -46,37 +55,42 @@ std::vector<uint32_t> last_levels(const FragmentPlan& plan) {
     return last;
 }
 
-// Numbers of rows are composed at each level between their origin and the last one that names them.
-Status reserve_composed(const FragmentPlan& plan, uint64_t rows, Pipeline& pipeline) {
+// Numbers of rows are composed at each level between their origin and the last one that names them. Those of
+// fused stages and the source are known behind the last of these, and composed from there on.
+Status reserve_composed(const FragmentPlan& plan, uint32_t fused_stages, uint64_t rows, Pipeline& pipeline) {
     const std::vector<uint32_t> last = last_levels(plan);
-    for (uint32_t origin = 0; origin < plan.stages.size(); origin++)
-        for (uint32_t level = origin + 2; level <= last[origin]; level++) {
+    for (uint32_t origin = 0; origin < plan.stages.size(); origin++) {
+        const uint32_t first = fused_stages > 0 && origin <= fused_stages ? fused_stages + 1 : origin + 2;
+        for (uint32_t level = first; level <= last[origin]; level++) {
             std::unique_ptr<Scratch>& composed = pipeline.levels[level - 1].composed[origin];
             GPUJOIN_RETURN_IF_FAILED(pipeline.workspace->make_scratch(&composed));
             GPUJOIN_RETURN_IF_FAILED(composed->reserve(rows * sizeof(uint32_t)));
         }
+    }
     return {};
 }
 
 // Leaves as much again, and some for each stage, to what cannot be known: what cursors work with, and values
 // of any length beyond what is set aside for them.
-Status leave_room(uint64_t bytes, uint64_t rows, Pipeline& pipeline) {
+Status leave_room(uint64_t bytes, uint64_t cursors, uint64_t rows, Pipeline& pipeline) {
     std::unique_ptr<Scratch> spare;
     GPUJOIN_RETURN_IF_FAILED(pipeline.workspace->make_scratch(&spare));
-    return spare->reserve(bytes + pipeline.levels.size() * pipeline.workspace->cursor_bytes(rows));
+    return spare->reserve(bytes + cursors * pipeline.workspace->cursor_bytes(rows));
 }
 
 // All or nothing of use.
-Status reserve_rows(const FragmentPlan& plan, uint64_t rows, Pipeline& pipeline) {
+Status reserve_rows(const FragmentPlan& plan, uint32_t fused_stages, uint64_t rows, Pipeline& pipeline) {
+    const auto stages = static_cast<uint32_t>(plan.stages.size());
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < plan.stages.size(); i++) {
+    for (uint32_t i = 0; i < fused_stages; i++) bytes += 2 * fused_bytes(plan.stages[i], rows);
+    for (uint32_t i = fused_stages; i < stages; i++) {
         Level& level = pipeline.levels[i];
         GPUJOIN_RETURN_IF_FAILED(level.written->reserve(written_bytes(plan.stages[i], rows)));
-        GPUJOIN_RETURN_IF_FAILED(level.gathered->reserve(gathered_bytes(plan, i, rows)));
+        GPUJOIN_RETURN_IF_FAILED(level.gathered->reserve(gathered_bytes(plan, fused_stages, i, rows)));
         bytes += level.written->bytes() + level.gathered->bytes();
     }
-    GPUJOIN_RETURN_IF_FAILED(reserve_composed(plan, rows, pipeline));
-    return rows > kFewestRows ? leave_room(bytes, rows, pipeline) : Status{};
+    GPUJOIN_RETURN_IF_FAILED(reserve_composed(plan, fused_stages, rows, pipeline));
+    return rows > kFewestRows ? leave_room(bytes, stages - fused_stages, rows, pipeline) : Status{};
 }
 
 Status make_scratch(Pipeline& pipeline) {
@@ -119,13 +133,15 @@ Status make_pipeline(const FragmentPlan& plan, FragmentPlace& place, TopBound* b
 }  // namespace
 
 // Later batches keep to what the first one got.
-Status reserve(const FragmentPlan& plan, uint64_t wanted_rows, Pipeline& pipeline) {
-    if (wanted_rows <= pipeline.wanted_rows) return {};
+Status reserve(const FragmentPlan& plan, uint32_t fused_stages, uint64_t wanted_rows, Pipeline& pipeline) {
+    if (wanted_rows <= pipeline.wanted_rows && fused_stages >= pipeline.fused_stages) return {};
     Status status;
     for (uint64_t rows = wanted_rows; rows >= kFewestRows; rows /= 4) {
-        status = reserve_rows(plan, rows, pipeline);
+        status = reserve_rows(plan, fused_stages, rows, pipeline);
         if (status.ok()) {
+            pipeline.fused_stages = fused_stages;
             pipeline.wanted_rows = wanted_rows;
+            pipeline.rows = rows;
             break;
         }
         GPUJOIN_RETURN_IF_FAILED(make_scratch(pipeline));

@@ -38,15 +38,20 @@ struct Pipeline {
     std::unique_ptr<Workspace> workspace;
     std::vector<ColumnView> source;
     std::vector<Level> levels;  // by stage
+    FusedRows fused;
     TopLevel top;
     std::vector<PickedColumn> inputs;
-    uint64_t wanted_rows = 0;  // between stages, when its memory was last set aside
+    // When its memory was last set aside:
+    uint32_t fused_stages = 0;
+    uint64_t wanted_rows = 0;  // between stages
+    uint64_t rows = 0;         // for which there was memory
 };
 
 // Sets memory aside for a pipeline whose consumer has begun: so that its stages can write up to that many
 // rows at a time, with room for what is made of these on their way; fewer, down to some hundred, where there
-// is less memory. 53200 where that is not enough either.
-Status reserve(const FragmentPlan& plan, uint64_t wanted_rows, Pipeline& pipeline);
+// is less memory. Fused stages take theirs when they are probed: it is left to them. 53200 where there is not
+// enough either.
+Status reserve(const FragmentPlan& plan, uint32_t fused_stages, uint64_t wanted_rows, Pipeline& pipeline);
 
 // Pipelines that wait for the next batch. Any thread, several at once.
 class Pipelines {

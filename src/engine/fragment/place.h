@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "engine/fragment/aggregator.h"
 
@@ -29,6 +30,16 @@ class Scratch {
     uint64_t bytes_ = 0;
 };
 
+// The rows of a piece that pass several stages, which are probed in one pass: what they are of, and the
+// columns that these stages put out.
+struct FusedRows {
+    uint32_t rows = 0;
+    // By origin (LiveColumn): the row of the source, ascending, and the row in the columns of each stage;
+    // nullptr: these have just the rows that pass.
+    std::vector<const uint32_t*> rows_of;
+    std::vector<std::span<ColumnView>> columns;  // by stage; those that are read behind them are filled
+};
+
 // What is done for one batch on its way. Used by one thread at a time, for one batch after the other. Calls
 // may return before their work on a device is over, if what follows waits for it.
 class Workspace {
@@ -44,6 +55,17 @@ class Workspace {
     // which the others are left as they are. They stay until the next batch.
     virtual Status take(const BatchView& source, std::span<const LiveColumn> columns,
                         std::span<ColumnView> views) = 0;
+
+    // Makes ready to probe the first stages, as many as that, in one pass with pieces of this batch: no more
+    // than can be fused. What it takes for all pieces it takes now.
+    virtual Status start_fused(uint32_t stages, std::span<const ColumnView> source, uint64_t source_rows);
+
+    // Probes them with rows [first, first + rows) of the batch, at most kMaxBatchRows. What is found stays
+    // until the next piece.
+    virtual Status probe_fused(uint64_t first, uint64_t rows, FusedRows* passed);
+
+    // Gives back all that these took.
+    virtual void end_fused() {}
 
     // to[i] = rows[through[i]]
     virtual Status compose(const uint32_t* rows, const uint32_t* through, uint32_t count, uint32_t* to) = 0;
@@ -63,6 +85,13 @@ class Workspace {
     virtual RowConsumer& consumer() = 0;
 };
 
+inline Status Workspace::start_fused(uint32_t, std::span<const ColumnView>, uint64_t) {
+    return failure(Fault::Error, "XX000", "stages are not fused here");
+}
+inline Status Workspace::probe_fused(uint64_t, uint64_t, FusedRows*) {
+    return failure(Fault::Error, "XX000", "stages are not fused here");
+}
+
 class FragmentPlace {
   public:
     virtual ~FragmentPlace() = default;
@@ -73,8 +102,13 @@ class FragmentPlace {
     // How many rows of a stage there should be room for at a time, in a batch of so many source rows.
     virtual uint64_t rows_between_stages(uint64_t source_rows) const = 0;
 
-    // Once, before all else. The plan and the counters outlive the place.
-    virtual Status open(const SinkPlan& sink, SinkCounters* counters) = 0;
+    // Once, before all else. Plan, joins and counters outlive the place; the joins are the engine's that it
+    // is the place of.
+    virtual Status open(const FragmentPlan& plan, std::span<const std::unique_ptr<Join>> joins,
+                        SinkCounters* counters) = 0;
+
+    // How many stages, from the first one on, workspaces probe in one pass. Once all are sealed.
+    virtual uint32_t fused_stages() const { return 0; }
 
     // For one more batch at the same time. Any thread, several at once.
     virtual Status make_workspace(std::unique_ptr<Workspace>* workspace) = 0;

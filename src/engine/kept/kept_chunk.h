@@ -62,7 +62,8 @@ struct KeptValues {
 
 class KeptChunk {
   public:
-    static constexpr uint64_t kFixedBytes = (uint64_t{kChunkBlocks} + 1) * sizeof(uint32_t);  // without rows
+    static constexpr uint64_t kFixedBytes =
+        (uint64_t{kChunkBlocks} + 1) * sizeof(uint32_t) + sizeof(ChunkMap);  // without rows
 
     // What the chunk has is charged to the ledger, which outlives it. It has failed where that has no room.
     KeptChunk(std::span<const ChunkColumn> columns, Ledger* ledger);

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "engine/kept/kept_conditions.h"
+#include "engine/mapping.h"
 
 namespace gpujoin {
 
@@ -129,12 +131,6 @@ KeptRows::~KeptRows() {
     ledger_->release(charged_);
 }
 
-bool KeptRows::charge(uint64_t bytes) {
-    if (!ledger_->charge(bytes)) return false;
-    charged_ += bytes;
-    return true;
-}
-
 // Whether there is as much again, several times, for what the engine does with a batch.
 bool KeptRows::has_room(uint64_t bytes) const {
     if (!ledger_->charge(kShareOfJoin * bytes)) return false;
@@ -144,24 +140,37 @@ bool KeptRows::has_room(uint64_t bytes) const {
 
 // For as many rows at a time as there is memory for.
 Status KeptRows::set_aside() {
-    uint64_t row_bytes = sizeof(uint32_t) + sizeof(uint8_t);  // numbers and places
-    for (const ColumnSpec& spec : source_)
-        row_bytes += 1 + (spec.type == ColumnType::Bytes ? sizeof(uint32_t) : fixed_width(spec.type));
     const uint32_t most = scan_.rows_within(kMostBytes, source_.size(), most_rows_, kFewestRows);
     auto rows = static_cast<uint32_t>(std::clamp<uint64_t>(scan_.rows(), kFewestRows, most));
-    while (rows > kFewestRows && !has_room(rows * row_bytes)) rows /= 2;
+    while (rows > kFewestRows && !has_room(array_bytes(rows))) rows /= 2;
     rows_at_a_time_ = std::min(rows, kRowsAtATime);
-    if (!charge(rows_at_a_time_ * (sizeof selected_[0] + sizeof places_[0]))) return out_of_memory_for_scan();
-    selected_.resize(rows_at_a_time_);
-    places_.resize(rows_at_a_time_);
+    charged_ = rows_at_a_time_ * (sizeof selected_[0] + sizeof places_[0]);
+    if (!ledger_->charge(charged_)) {
+        charged_ = 0;
+        return out_of_memory_for_scan();
+    }
     capacity_ = rows;
     for (size_t i = 0; i < outputs_.size(); i++) {
         if (set_aside(i).ok()) continue;
         for (Output& output : outputs_) output = {output.spec, {}, {}, {}};
+        ledger_->release(std::exchange(charged_, 0));
         capacity_ = 0;
         return out_of_memory_for_scan();
     }
+    selected_.resize(rows_at_a_time_);
+    places_.resize(rows_at_a_time_);
     return {};
+}
+
+// Of the arrays for so many rows, but for texts: they take whole pages.
+uint64_t KeptRows::array_bytes(uint64_t rows) const {
+    uint64_t bytes = 0;
+    for (const ColumnSpec& spec : source_) {
+        const uint32_t width = fixed_width(spec.type);
+        bytes += round_up(validity_bytes(rows), kPage) +
+                 round_up(width ? rows * width : (rows + 1) * sizeof(uint32_t), kPage);
+    }
+    return bytes;
 }
 
 // Texts take memory as they come.
@@ -172,7 +181,7 @@ Status KeptRows::set_aside(size_t column) {
         return output.values.allocate(ledger_, uint64_t{capacity_} * width);
     uint64_t bytes = 0;
     for (const KeptPart& part : scan_.parts) bytes += part.view.columns[column]->data.bytes();
-    GPUJOIN_RETURN_IF_FAILED(output.data.reserve(ledger_, bytes));
+    GPUJOIN_RETURN_IF_FAILED(output.data.reserve(ledger_, std::min<uint64_t>(bytes, UINT32_MAX)));
     return output.values.allocate(ledger_, (uint64_t{capacity_} + 1) * sizeof(uint32_t));
 }
 

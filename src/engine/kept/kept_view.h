@@ -101,6 +101,7 @@ class KeptRows final : public KeptReader {
         bool has_nulls = false;
     };
 
+    uint64_t array_bytes(uint64_t rows) const;
     bool has_room(uint64_t bytes) const;
     Status set_aside();
     Status set_aside(size_t column);
@@ -111,14 +112,13 @@ class KeptRows final : public KeptReader {
     Status gather(const KeptPart& part, uint32_t count);
     void gather_validity(Output& output, const KeptValues& values, uint32_t count) const;
     Status gather_bytes(Output& output, const KeptValues& values, uint32_t count);
-    bool charge(uint64_t bytes);
 
     const KeptScan& scan_;
     KeptPosition& position_;
     const std::span<const ColumnSpec> source_;
     const uint32_t most_rows_;
     Ledger* const ledger_;
-    uint64_t charged_ = 0;
+    uint64_t charged_ = 0;   // for what is no HostArray
     uint64_t next_ = 0;      // of the scan's rows that were taken from the position
     uint64_t end_ = 0;       // of these
     uint32_t capacity_ = 0;  // of a batch; 0: nothing was set aside

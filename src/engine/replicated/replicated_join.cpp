@@ -52,6 +52,7 @@ JoinStats ReplicatedJoin::stats() const {
         sum.probe_ms += one.probe_ms;
         sum.peak_memory += one.peak_memory;
         sum.peak_seal_memory += one.peak_seal_memory;
+        sum.fused |= one.fused;
     }
     return sum;
 }

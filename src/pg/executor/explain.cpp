@@ -174,6 +174,7 @@ void show_probe(const GpuJoinState* state, const JoinStage* stage, ExplainState*
                      {text ? "probe" : "Probe Time", waited},
                      {before->probe_ms + now->probe_ms, waited_ms}};
     show_traffic(&probe, es);
+    if (before->fused || now->fused) ExplainPropertyBool("Fused", true, es);
 }
 
 // What the server charged to the join, at most: while sealing, and in all.

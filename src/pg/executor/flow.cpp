@@ -468,6 +468,7 @@ void add_stats(JoinStats* sum, const JoinStats* one) {
     sum->probe_ms += one->probe_ms;
     sum->peak_memory = Max(sum->peak_memory, one->peak_memory);
     sum->peak_seal_memory = Max(sum->peak_seal_memory, one->peak_seal_memory);
+    sum->fused |= one->fused;
 }
 
 void close_join(GpuJoinState* state) {
