@@ -100,10 +100,13 @@ def add_times(node, processes, found):
     below = children[0]["Actual Loops"] if node["Node Type"].startswith("Gather") else processes
     whole = node["Actual Total Time"] * node["Actual Loops"] / processes
     of_children = sum(add_times(child, max(below, 1), found) for child in children)
+    # What is never executed passes on its children's rows: a node of ours runs these itself.
+    if node["Actual Loops"] == 0:
+        return of_children
     found[kind_of(node)] += whole - of_children
     if is_ours(node):
         found["nodes"].append(node["Custom Plan Provider"])
-        found["waiting"] += node.get("Probe", {}).get("Wait Time", 0)
+        found["waiting"] += sum(stage.get("Probe", {}).get("Wait Time", 0) for stage in [node, *node.get("Stages", [])])
     return whole
 
 

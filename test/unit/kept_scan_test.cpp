@@ -120,7 +120,7 @@ TEST(KeptScan, TellsTextsOfEveryLengthApart) {
     const std::vector<uint16_t> counts{static_cast<uint16_t>(rows.size())};
     ASSERT_TRUE(chunk.append(KeptBatch(columns, rows).view(), 0, counts).ok());
     chunk.seal();
-    const std::vector<const KeptValues*> values{&chunk.columns()[0]};
+    const std::vector<const KeptValues*> values{chunk.columns().data()};
     for (size_t length = 0; length <= text.size(); length++)
         for (const KeptTest test : {KeptTest::Same, KeptTest::Other}) {
             KeptCondition condition{};
