@@ -174,13 +174,14 @@ void show_probe(const GpuJoinState* state, const JoinStage* stage, ExplainState*
                      {text ? "probe" : "Probe Time", waited},
                      {before->probe_ms + now->probe_ms, waited_ms}};
     show_traffic(&probe, es);
-    if (before->fused || now->fused) ExplainPropertyBool("Fused", true, es);
 }
 
-// What the server charged to the join, at most: while sealing, and in all.
-void show_memory(const JoinStage* stage, ExplainState* es) {
+// What depends on the engine: whether stages were probed together, and what the server charged to the join,
+// at most, while sealing and in all.
+void show_engine_figures(const JoinStage* stage, ExplainState* es) {
     const JoinStats* before = &stage->finished;
     const JoinStats* now = &stage->current;
+    if (before->fused || now->fused) ExplainPropertyBool("Fused", true, es);
     ExplainPropertyUInteger("Peak Seal Memory", "kB",
                             Max(before->peak_seal_memory, now->peak_seal_memory) / 1024, es);
     ExplainPropertyUInteger("Peak Memory", "kB", Max(before->peak_memory, now->peak_memory) / 1024, es);
@@ -189,7 +190,7 @@ void show_memory(const JoinStage* stage, ExplainState* es) {
 void show_stage_figures(const GpuJoinState* state, const JoinStage* stage, ExplainState* es) {
     show_build(stage, es);
     show_probe(state, stage, es);
-    if (es->costs) show_memory(stage, es);
+    if (es->costs) show_engine_figures(stage, es);
 }
 
 // What each of several devices did.
