@@ -34,7 +34,7 @@ uint64_t fused_bytes(const StagePlan& stage, uint64_t rows) {
 // Of what a stage reads, that which the stage before has not just written; fused stages may have written
 // nothing.
 uint64_t gathered_bytes(const FragmentPlan& plan, uint32_t fused_stages, uint32_t stage, uint64_t rows) {
-    const bool has_written = stage != fused_stages;
+    const bool has_written = fused_stages == 0 || stage != fused_stages;
     std::vector<ResultColumn> columns;
     for (const LiveColumn& column : plan.stages[stage].probe)
         if (column.origin != stage || !has_written)
