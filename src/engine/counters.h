@@ -18,7 +18,7 @@ struct JoinCounters {
     std::atomic<uint64_t> append_ns{0}, seal_ns{0}, probe_ns{0};
     std::atomic<uint64_t> peak_seal_memory{0};
     std::atomic<Algorithm> algorithm{Algorithm::Auto};  // once sealed
-    std::atomic<bool> is_fused{false};                  // rows were
+    std::atomic<bool> is_fused{false};                  // probed in one pass with other stages
 
     void add_build(const JoinSpec& spec, const BatchView& batch) {
         build_rows += batch.rows;

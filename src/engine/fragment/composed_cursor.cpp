@@ -174,8 +174,9 @@ Status ComposedCursor::advance(bool* has_moved) {
 // Which rows of an origin's batch the rows of a level are: of level 0, the source, or those behind stage
 // level - 1. nullptr: they are that batch. Behind fused stages they are known of all origins.
 Status ComposedCursor::find_rows(uint32_t origin, uint32_t at, const uint32_t** rows) {
-    *rows = fused_ > 0 && at == fused_ ? pipeline_->fused.rows_of[origin] : nullptr;
-    if (origin == at || (fused_ > 0 && at == fused_)) return {};
+    const bool is_behind_fused = fused_ > 0 && at == fused_;
+    *rows = is_behind_fused ? pipeline_->fused.rows_of[origin] : nullptr;
+    if (origin == at || is_behind_fused) return {};
     Level& now = level(at - 1);
     if (!now.rows_of[origin]) {
         const auto* through = reinterpret_cast<const uint32_t*>(now.written->data() + now.result.probe_rows);
