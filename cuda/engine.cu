@@ -44,6 +44,11 @@ Status count_devices(int* count) {
     return failure(Fault::Error, "58000", "no CUDA device can be used: %s", reason(error).c_str());
 }
 
+KeptMeasure measure_within(uint64_t memory) {
+    const uint64_t rows = memory / kShareOfScan / kReadersOfScan / kBytesOfRow;
+    return {kReadersOfScan, static_cast<uint32_t>(std::clamp(rows, kFewestRows, kMostRows))};
+}
+
 class CudaEngine : public Engine {
   public:
     CudaEngine(int device, uint64_t memory_limit)
@@ -66,15 +71,22 @@ class CudaEngine : public Engine {
         });
     }
 
-    KeptMeasure kept_measure() const override {
-        const uint64_t rows = join_memory_ / kShareOfScan / kReadersOfScan / kBytesOfRow;
-        return {kReadersOfScan, static_cast<uint32_t>(std::clamp(rows, kFewestRows, kMostRows))};
-    }
+    KeptMeasure kept_measure() const override { return measure_within(join_memory_); }
 
     std::unique_ptr<KeptReader> read_kept(const KeptScan& scan, KeptPosition& position,
                                           std::span<const ColumnSpec> source, uint32_t most_rows,
                                           const Limits& limits) override {
         return make_resident_reader(&device_, scan, position, source, most_rows, limits);
+    }
+
+    KeptMeasure kept_build_measure(const Limits& limits) const override {
+        return measure_within(std::min(join_memory_, limits.device_memory->limit()));
+    }
+
+    std::unique_ptr<KeptBuildReader> read_kept_build(const KeptScan& scan, KeptPosition& position,
+                                                     std::span<const ColumnSpec> build, uint32_t most_rows,
+                                                     const Limits& limits) override {
+        return make_resident_reader(&device_, scan, position, build, most_rows, limits);
     }
 
     Status pin(std::byte* memory, uint64_t bytes) override {

@@ -24,7 +24,7 @@ Status BuildSide::append(const UploadContext& context, const BatchView& batch, u
     Piece piece;
     piece.first_row = first_row;
     piece.rows = batch.rows;
-    GPUJOIN_RETURN_IF_FAILED(upload_columns(context, specs_, batch, false, &piece.columns));
+    GPUJOIN_RETURN_IF_FAILED(upload_columns(context, specs_, batch, batch.stays, &piece.columns));
     GPUJOIN_CHECK_CUDA(cudaStreamSynchronize(context.stream));
     if (batch.rows == 0) return {};
     std::lock_guard lock(mutex_);

@@ -32,8 +32,8 @@ Status upload_validity(const UploadContext& context, const ColumnView& column, c
 }
 
 Status upload_fixed(const UploadContext& context, const ColumnView& column, const BatchView& batch,
-                    uint32_t width, OwnedColumn* owned) {
-    if (batch.memory == Memory::Device) {
+                    bool batch_stays, uint32_t width, OwnedColumn* owned) {
+    if (batch.memory == Memory::Device && batch_stays) {
         owned->borrowed = column.values;
         return {};
     }
@@ -91,7 +91,7 @@ Status upload_columns(const UploadContext& context, std::span<const ColumnSpec> 
         const ColumnView& column = batch.columns[i];
         if (column.validity) GPUJOIN_RETURN_IF_FAILED(upload_validity(context, column, batch, &owned.valid));
         uint32_t width = fixed_width(specs[i].type);
-        GPUJOIN_RETURN_IF_FAILED(width ? upload_fixed(context, column, batch, width, &owned)
+        GPUJOIN_RETURN_IF_FAILED(width ? upload_fixed(context, column, batch, batch_stays, width, &owned)
                                        : upload_bytes(context, column, batch, batch_stays, &owned));
     }
     return {};

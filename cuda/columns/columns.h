@@ -20,7 +20,7 @@ struct OwnedColumn {
     DeviceArray<const std::byte*> addresses;
     DeviceArray<uint32_t> lengths;
     DeviceArray<std::byte> data;
-    const std::byte* borrowed = nullptr;
+    const std::byte* borrowed = nullptr;  // of a batch on the device that stays
 
     const std::byte* fixed_values() const { return borrowed ? borrowed : values.data(); }
     DeviceColumn view(const ColumnSpec& spec) const;
@@ -33,8 +33,8 @@ struct UploadContext {
     cudaStream_t stream;
 };
 
-// Uploads every column of a batch, in the stream's order. Fixed columns that already lie on the device stay
-// where they are, and so do the values of others if the batch outlives the columns.
+// Uploads every column of a batch, in the stream's order. Values that already lie on the device stay where
+// they are if the batch outlives the columns, and are copied otherwise.
 Status upload_columns(const UploadContext& context, std::span<const ColumnSpec> specs, const BatchView& batch,
                       bool batch_stays, std::vector<OwnedColumn>* columns);
 

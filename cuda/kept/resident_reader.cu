@@ -29,7 +29,7 @@ KeptColumn column_of(const ResidentColumn& resident, const ColumnSpec& spec) {
     return {resident.values, resident.data, resident.validity, spec.type, spec.order == ValueOrder::Signed};
 }
 
-class ResidentReader final : public KeptReader {
+class ResidentReader final : public KeptBuildReader {
   public:
     ResidentReader(Device* device, const KeptScan& scan, KeptPosition& position,
                    std::span<const ColumnSpec> source, uint32_t most_rows, const Limits& limits)
@@ -43,12 +43,15 @@ class ResidentReader final : public KeptReader {
           rows_at_once_(scan.rows_within(kMostBytes, source.size(), most_rows, kFewestRows)),
           from_host_(scan, nothing_, source, kFewestRows, limits.host_memory) {
         nothing_.next_row = scan.rows();
+        buffers_.outputs.resize(source.size());
     }
     ~ResidentReader() override { (void)device_->use(); }
 
     Status next(BatchView* batch) override {
         return guarded([&] { return find_rows(batch); });
     }
+    bool has_begun() const override { return end_ > 0; }
+    void leave_device(bool again) override;
 
   private:
     struct Output {
@@ -56,10 +59,22 @@ class ResidentReader final : public KeptReader {
         DeviceArray<std::byte> data;
         DeviceArray<uint32_t> validity;
     };
+    // What it has on the device.
+    struct Buffers {
+        DeviceArray<uint32_t> first_rows;
+        DeviceArray<ChunkMap> maps;
+        DeviceArray<KeptStretch> stretches;
+        DeviceArray<KeptColumn> columns;
+        DeviceArray<KeptCondition> conditions;
+        DeviceArray<uint32_t> list;
+        DeviceArray<uint64_t> starts;
+        std::vector<Output> outputs;
+    };
 
     Status find_rows(BatchView* batch);
-    Status read(uint64_t first, uint64_t end, BatchView* batch);
-    Status take_columns(uint64_t first, uint64_t end);
+    Status read_on_device(BatchView* batch);
+    Status read(BatchView* batch);
+    Status take_columns();
     Status hold(const KeptView& view);
     Status upload_maps();
     Status upload_batch();
@@ -90,25 +105,20 @@ class ResidentReader final : public KeptReader {
     BatchWork work_;
     const uint32_t rows_at_once_;
 
-    // Rows that were taken, but that there is no room for.
+    uint64_t first_ = 0, end_ = 0;  // of the scan's rows: those that were taken last
+    // They are read in host memory, since there is no room for them on the device.
     KeptPosition nothing_;
     KeptRows from_host_;
     bool is_on_host_ = false;
+    bool has_left_device_ = false;
 
     // The current rows.
     std::vector<std::shared_ptr<const ResidentColumn>> held_;
     std::vector<const KeptPart*> parts_;
     std::vector<KeptStretch> stretches_;
     std::vector<KeptColumn> columns_;
-    DeviceArray<uint32_t> first_rows_;
-    DeviceArray<ChunkMap> maps_;
-    DeviceArray<KeptStretch> device_stretches_;
-    DeviceArray<KeptColumn> device_columns_;
-    DeviceArray<KeptCondition> device_conditions_;
+    Buffers buffers_;
     KeptBatch batch_{};
-    DeviceArray<uint32_t> list_;
-    DeviceArray<uint64_t> starts_;
-    std::vector<Output> outputs_{source_.size()};
     std::vector<ColumnView> views_{source_.size()};
 };
 
@@ -125,40 +135,59 @@ Status ResidentReader::find_rows(BatchView* batch) {
             *batch = {0, views_, Memory::Host};
             return {};
         }
-        const uint64_t end = std::min(scan_.rows(), first + rows_at_once_);
-        GPUJOIN_RETURN_IF_FAILED(work_.begin());
-        const Status status = read(first, end, batch);
-        work_.end();
-        if (status.ok() && batch->rows > 0) return {};
-        if (!status.ok() && status.fault != Fault::DeviceMemory) return status;
-        is_on_host_ = !status.ok();
-        if (is_on_host_) from_host_.read_first(first, end);
+        first_ = first;
+        end_ = std::min(scan_.rows(), first + rows_at_once_);
+        if (!has_left_device_) {
+            const Status status = read_on_device(batch);
+            if (status.ok() && batch->rows > 0) return {};
+            if (!status.ok() && status.fault != Fault::DeviceMemory) return status;
+            if (status.ok()) continue;
+        }
+        is_on_host_ = true;
+        from_host_.read_first(first_, end_);
     }
 }
 
+void ResidentReader::leave_device(bool again) {
+    (void)device_->use();
+    held_.clear();
+    buffers_ = {};
+    has_left_device_ = true;
+    if (!again) return;
+    is_on_host_ = true;
+    from_host_.read_first(first_, end_);
+}
+
+Status ResidentReader::read_on_device(BatchView* batch) {
+    GPUJOIN_RETURN_IF_FAILED(work_.begin());
+    const Status status = read(batch);
+    work_.end();
+    return status;
+}
+
 // Complete on return.
-Status ResidentReader::read(uint64_t first, uint64_t end, BatchView* batch) {
-    GPUJOIN_RETURN_IF_FAILED(take_columns(first, end));
+Status ResidentReader::read(BatchView* batch) {
+    GPUJOIN_RETURN_IF_FAILED(take_columns());
     GPUJOIN_RETURN_IF_FAILED(upload_maps());
     GPUJOIN_RETURN_IF_FAILED(upload_batch());
     const uint32_t* list;
     uint32_t rows;
-    GPUJOIN_RETURN_IF_FAILED(choose(static_cast<uint32_t>(end - first), &list, &rows));
+    GPUJOIN_RETURN_IF_FAILED(choose(static_cast<uint32_t>(end_ - first_), &list, &rows));
     GPUJOIN_RETURN_IF_FAILED(gather(list, rows));
     *batch = {rows, views_, Memory::Device};
     return work_.synchronize();
 }
 
-Status ResidentReader::take_columns(uint64_t first, uint64_t end) {
+Status ResidentReader::take_columns() {
     held_.clear();
     parts_.clear();
     stretches_.clear();
     columns_.clear();
-    for (uint64_t row = first; row < end;) {
+    for (uint64_t row = first_; row < end_;) {
         const KeptPart& part = scan_.part_of(row);
-        const uint64_t stop = std::min(end, part.end_row());
+        const uint64_t stop = std::min(end_, part.end_row());
         parts_.push_back(&part);
-        stretches_.push_back({static_cast<uint32_t>(stop - first), static_cast<uint32_t>(row - first),
+        stretches_.push_back({static_cast<uint32_t>(stop - first_), static_cast<uint32_t>(row - first_),
                               row - part.first_row, nullptr, nullptr});
         GPUJOIN_RETURN_IF_FAILED(hold(part.view));
         row = stop;
@@ -188,25 +217,25 @@ Status ResidentReader::upload_maps() {
         maps.push_back(part->map);
     }
     if (maps.empty()) return {};
-    GPUJOIN_RETURN_IF_FAILED(bring(first_rows, &first_rows_));
-    GPUJOIN_RETURN_IF_FAILED(bring(maps, &maps_));
+    GPUJOIN_RETURN_IF_FAILED(bring(first_rows, &buffers_.first_rows));
+    GPUJOIN_RETURN_IF_FAILED(bring(maps, &buffers_.maps));
     for (size_t i = 0, partial = 0; i < parts_.size(); i++) {
         if (parts_[i]->wants_all) continue;
-        stretches_[i].first_rows = first_rows_.data() + partial * (kChunkBlocks + 1);
-        stretches_[i].map = maps_.data() + partial++;
+        stretches_[i].first_rows = buffers_.first_rows.data() + partial * (kChunkBlocks + 1);
+        stretches_[i].map = buffers_.maps.data() + partial++;
     }
     return {};
 }
 
 Status ResidentReader::upload_batch() {
-    GPUJOIN_RETURN_IF_FAILED(bring(stretches_, &device_stretches_));
-    GPUJOIN_RETURN_IF_FAILED(bring(columns_, &device_columns_));
-    GPUJOIN_RETURN_IF_FAILED(bring(scan_.conditions, &device_conditions_));
-    batch_ = {device_stretches_.data(),
-              device_columns_.data(),
+    GPUJOIN_RETURN_IF_FAILED(bring(stretches_, &buffers_.stretches));
+    GPUJOIN_RETURN_IF_FAILED(bring(columns_, &buffers_.columns));
+    GPUJOIN_RETURN_IF_FAILED(bring(scan_.conditions, &buffers_.conditions));
+    batch_ = {buffers_.stretches.data(),
+              buffers_.columns.data(),
               static_cast<uint32_t>(stretches_.size()),
               static_cast<uint32_t>(columns_.size() / stretches_.size()),
-              device_conditions_.data(),
+              buffers_.conditions.data(),
               static_cast<uint32_t>(scan_.conditions.size())};
     return {};
 }
@@ -217,9 +246,9 @@ Status ResidentReader::choose(uint32_t rows, const uint32_t** list, uint32_t* ch
     *chosen = rows;
     const bool wants_all = std::ranges::all_of(parts_, [](const KeptPart* part) { return part->wants_all; });
     if (wants_all && scan_.conditions.empty()) return {};
-    GPUJOIN_RETURN_IF_FAILED(reserve(&list_, rows));
-    *list = list_.data();
-    return select_kept(work_.context(), batch_, rows, list_.data(), chosen);
+    GPUJOIN_RETURN_IF_FAILED(reserve(&buffers_.list, rows));
+    *list = buffers_.list.data();
+    return select_kept(work_.context(), batch_, rows, buffers_.list.data(), chosen);
 }
 
 bool ResidentReader::has_nulls(uint16_t number) const {
@@ -231,7 +260,7 @@ bool ResidentReader::has_nulls(uint16_t number) const {
 Status ResidentReader::gather(const uint32_t* list, uint32_t rows) {
     std::vector<KeptTarget> targets;
     for (uint16_t i = 0; i < source_.size() && rows > 0; i++) {
-        Output& output = outputs_[i];
+        Output& output = buffers_.outputs[i];
         KeptTarget target{i, source_[i].type};
         views_[i] = {};
         if (has_nulls(i)) {
@@ -252,11 +281,11 @@ Status ResidentReader::gather(const uint32_t* list, uint32_t rows) {
 
 Status ResidentReader::gather_texts(uint16_t number, const uint32_t* list, uint32_t rows) {
     const WorkContext context = work_.context();
-    Output& output = outputs_[number];
-    GPUJOIN_RETURN_IF_FAILED(reserve(&starts_, rows + 1));
-    GPUJOIN_RETURN_IF_FAILED(find_kept_starts(context, batch_, number, list, rows, starts_.data()));
+    Output& output = buffers_.outputs[number];
+    GPUJOIN_RETURN_IF_FAILED(reserve(&buffers_.starts, rows + 1));
+    GPUJOIN_RETURN_IF_FAILED(find_kept_starts(context, batch_, number, list, rows, buffers_.starts.data()));
     uint64_t bytes;
-    GPUJOIN_RETURN_IF_FAILED(read_back(context, starts_.data() + rows, &bytes));
+    GPUJOIN_RETURN_IF_FAILED(read_back(context, buffers_.starts.data() + rows, &bytes));
     if (bytes > UINT32_MAX) return failure(Fault::DeviceMemory, "53200", "too many bytes in a batch");
     GPUJOIN_RETURN_IF_FAILED(reserve(&output.values, (uint64_t{rows} + 1) * sizeof(uint32_t)));
     GPUJOIN_RETURN_IF_FAILED(reserve(&output.data, std::max<uint64_t>(bytes, 1)));
@@ -264,15 +293,16 @@ Status ResidentReader::gather_texts(uint16_t number, const uint32_t* list, uint3
     views_[number].offsets = offsets;
     views_[number].data = output.data.data();
     views_[number].data_bytes = bytes;
-    return gather_kept_bytes(context, batch_, number, list, rows, starts_.data(), bytes, offsets,
+    return gather_kept_bytes(context, batch_, number, list, rows, buffers_.starts.data(), bytes, offsets,
                              output.data.data());
 }
 
 }  // namespace
 
-std::unique_ptr<KeptReader> make_resident_reader(Device* device, const KeptScan& scan, KeptPosition& position,
-                                                 std::span<const ColumnSpec> source, uint32_t most_rows,
-                                                 const Limits& limits) {
+std::unique_ptr<KeptBuildReader> make_resident_reader(Device* device, const KeptScan& scan,
+                                                      KeptPosition& position,
+                                                      std::span<const ColumnSpec> source, uint32_t most_rows,
+                                                      const Limits& limits) {
     return std::make_unique<ResidentReader>(device, scan, position, source, most_rows, limits);
 }
 

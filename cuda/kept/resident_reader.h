@@ -9,9 +9,10 @@
 
 namespace gpujoin::cuda {
 
-// See Engine::read_kept(). The device outlives the reader.
-std::unique_ptr<KeptReader> make_resident_reader(Device* device, const KeptScan& scan, KeptPosition& position,
-                                                 std::span<const ColumnSpec> source, uint32_t most_rows,
-                                                 const Limits& limits);
+// See Engine::read_kept() and read_kept_build(). The device outlives the reader.
+std::unique_ptr<KeptBuildReader> make_resident_reader(Device* device, const KeptScan& scan,
+                                                      KeptPosition& position,
+                                                      std::span<const ColumnSpec> source, uint32_t most_rows,
+                                                      const Limits& limits);
 
 }  // namespace gpujoin::cuda

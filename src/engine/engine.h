@@ -76,9 +76,9 @@ class Join {
     virtual ~Join() = default;
 
     // Adds build rows, numbered from first_row on. Any thread, several at once, in any order. Batches are
-    // copied before it returns, but for fixed columns in device memory: their values must be there when it is
-    // called, and stay as they are, at multiples of 64 bytes, until the join is destroyed; they are not
-    // charged to it. A batch that fails is left out as a whole.
+    // copied before it returns, but for what lies in device memory and stays: that is at multiples of 64
+    // bytes, and not charged to the join. In device memory the values must be there when it is called. A
+    // batch that fails is left out as a whole.
     virtual Status append(const BatchView& batch, uint64_t first_row) = 0;
 
     // Ends the build side: chooses the algorithm from counted facts and builds. Once, after every append
@@ -124,6 +124,7 @@ struct DeviceDescription {
 class Fragment;       // fragment.h
 struct FragmentView;  // wire/fragment_spec.h
 class KeptReader;     // kept/kept_view.h
+class KeptBuildReader;
 struct KeptPosition;
 struct KeptScan;
 
@@ -151,6 +152,11 @@ class Engine {
     virtual std::unique_ptr<KeptReader> read_kept(const KeptScan& scan, KeptPosition& position,
                                                   std::span<const ColumnSpec> source, uint32_t most_rows,
                                                   const Limits& limits);
+    // The same for rows that are appended to the build side of a join, which has these limits.
+    virtual KeptMeasure kept_build_measure(const Limits&) const { return {UINT64_MAX, kTargetBatchRows}; }
+    virtual std::unique_ptr<KeptBuildReader> read_kept_build(const KeptScan& scan, KeptPosition& position,
+                                                             std::span<const ColumnSpec> build,
+                                                             uint32_t most_rows, const Limits& limits);
     // Pins the staging memory for DMA, once, before the first join. The memory outlives the engine.
     virtual Status pin(std::byte* memory, uint64_t bytes) = 0;
     virtual DeviceDescription describe() const = 0;

@@ -1,12 +1,12 @@
 // KeptBuild: kept rows on their way to a build side. Several workers read and append them at once. Rows get
 // their numbers when they have passed the conditions, batch by batch, and a batch that has its numbers is
-// appended to its end, if need be to the fragment that the session has moved to meanwhile.
+// appended to its end, if need be to the fragment that the session has moved to meanwhile: what lies on the
+// device that it has left is read once more.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "engine/engine.h"
@@ -18,16 +18,18 @@ class KeptBuild {
   public:
     // What one worker has in hand.
     struct Lane {
-        std::unique_ptr<KeptRows> reader;
-        BatchView batch;                    // that is to be appended, where it has a first row
-        std::optional<uint64_t> first_row;  // its number
+        std::unique_ptr<KeptBuildReader> reader;
+        BatchView batch;         // that is to be appended; none where it has no rows
+        uint64_t first_row = 0;  // the next of the numbers that its rows have,
+        uint64_t numbered = 0;   // and how many these are
         uint64_t rows_appended = 0;
         bool is_first = false;
         bool is_done = false;
     };
 
-    // As many lanes as the scan has rows for. The scan, the columns and the ledger outlive it.
-    KeptBuild(const KeptScan& scan, std::span<const ColumnSpec> columns, uint64_t most_lanes, Ledger* ledger);
+    // As many lanes as the scan has rows for, and suit the engine. All that is named outlives it.
+    KeptBuild(const KeptScan& scan, std::span<const ColumnSpec> columns, Engine& engine, const Limits& limits,
+              uint64_t most_lanes);
 
     // Goes on with a lane until its turn is over, or it is done. On a worker; each lane on one at a time.
     // next_row: number of the build row that comes next. 53200 where there is no memory for one lane.
@@ -38,11 +40,15 @@ class KeptBuild {
     bool is_done() const { return std::ranges::all_of(lanes_, &Lane::is_done); }
     // Rows have numbers that are not appended.
     bool has_numbered() const {
-        return std::ranges::any_of(lanes_, [](const Lane& lane) { return lane.first_row.has_value(); });
+        return std::ranges::any_of(lanes_, [](const Lane& lane) { return lane.numbered > 0; });
     }
     uint64_t rows_appended() const;
+    // The join is another one from now on, not on the device that it was on. On a worker.
+    void leave_device();
 
   private:
+    static Status take_batch(Lane& lane, std::atomic<uint64_t>& next_row);
+
     KeptPosition position_;
     std::vector<Lane> lanes_;
 };

@@ -121,7 +121,8 @@ void Session::note_sealed() {
     phase_ = Phase::Sealed;
     // Rows of a batch and their results lie there, too, which main memory has blocks for: without room for
     // these a join would fail that has begun to give results.
-    if (device_memory_ && most_memory_ < device_->memory.limit()) device_memory_->extend(kBatchesOnDevice);
+    if (!device_->is_cpu() && most_memory_ < device_->memory.limit())
+        device_memory_->extend(kBatchesOnDevice);
 }
 
 // Starts whatever can be started. Called after every change; never waits. A session that there is no memory
@@ -254,19 +255,22 @@ void Session::start_move() {
         std::unique_ptr<Fragment> fragment;
         std::vector<std::unique_ptr<Cursor>> cursors;
         std::vector<std::unique_ptr<KeptLanes>> lanes;
+        std::vector<KeptBuild*> builds;  // which go on
     };
     auto old = std::make_shared<Old>();
-    for (const auto& participant : participants_)
-        if (participant->holds_cursor()) {
-            Task& task = *participant->tasks.front();
-            old->cursors.push_back(std::move(task.cursor));
-            old->lanes.push_back(std::move(task.lanes));
-        }
+    for (const auto& participant : participants_) {
+        if (participant->tasks.empty()) continue;
+        Task& task = *participant->tasks.front();
+        old->cursors.push_back(std::move(task.cursor));
+        old->lanes.push_back(std::move(task.lanes));
+        if (task.build) old->builds.push_back(task.build.get());
+    }
     old->fragment = std::move(fragment_);
 
     auto work = [this, old]() -> Status {
         old->cursors.clear();
         old->lanes.clear();
+        for (KeptBuild* build : old->builds) build->leave_device();
         GPUJOIN_RETURN_IF_FAILED(open_fragment(resources_.devices->cpu()));
         GPUJOIN_RETURN_IF_FAILED(move_build_sides(*old->fragment));
         old->fragment.reset();
@@ -319,7 +323,7 @@ void Session::use_device(Device& device) {
     if (device_) device_->sessions--;
     device_ = &device;
     device_->sessions++;
-    device_memory_.reset();
+    // What readers of kept rows had there was charged to its ledger, which they still name.
     if (!device.is_cpu())
         device_memory_ =
             std::make_unique<Ledger>(std::min(device.memory.limit(), most_memory_), &device.memory);

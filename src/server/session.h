@@ -191,7 +191,7 @@ class Session {
     const uint64_t most_memory_;
     Ledger host_memory_;
     Device* device_ = nullptr;
-    std::unique_ptr<Ledger> device_memory_;
+    std::unique_ptr<Ledger> device_memory_;  // of the device, or of the one that was left
     const OwnedFragment spec_;
     std::vector<Stage> stages_;
     std::unique_ptr<Fragment> fragment_;

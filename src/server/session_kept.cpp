@@ -234,8 +234,9 @@ void Session::finish_round(Participant& participant, const Status& status) {
 void Session::start_build(Participant& participant, Task& task) {
     const JoinSpec& spec = spec_.stages[task.stage].join;
     if (!task.build)
-        task.build = std::make_unique<KeptBuild>(*task.scan, std::span(spec.build, spec.build_columns),
-                                                 resources_.workers->places(), &host_memory_);
+        task.build =
+            std::make_unique<KeptBuild>(*task.scan, std::span(spec.build, spec.build_columns),
+                                        *device_->engine, limits_on(*device_), resources_.workers->places());
     std::vector<std::function<Status()>> works;
     for (KeptBuild::Lane& lane : task.build->lanes())
         if (!lane.is_done)

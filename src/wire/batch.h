@@ -64,6 +64,7 @@ struct BatchView {
     std::span<const ColumnView> columns;
     Memory memory = Memory::Host;
     uint32_t replica = 0;  // Device: on which of several devices (engine/replicated)
+    bool stays = false;    // Device, build rows: it stays as it is until the join is destroyed
 };
 
 // Bytes of a batch's buffers, without what aligns them.

@@ -172,6 +172,36 @@ TEST_P(CudaKept, MakesDoWithLittleMemory) {
     EXPECT_LT(some_there, 14);
 }
 
+// After each of its batches, which it gives once more or not.
+TEST_P(CudaKept, LeavesTheDevice) {
+    Kept kept({kept_column(ColumnType::Fixed8), kept_column(ColumnType::Bytes, ValueOrder::Bytes)}, 4000, 225,
+              &kept_memory_, 8);
+    add_condition(kept.conditions, interval_condition(-100, 200, 0, KeptTest::Outside));
+    const std::vector<ColumnSpec> source = kept.source(2);
+    const KeptScan scan = kept.scan();
+    for (int before = 0; before < 5; before++)
+        for (bool again : {false, true}) {
+            KeptPosition position;
+            auto reader = make_resident_reader(device_.get(), scan, position, source, 128u << 10, limits());
+            EXPECT_FALSE(reader->has_begun());
+            std::vector<KeptRow> all;
+            for (int given = 0;; given++) {
+                if (given == before) {
+                    reader->leave_device(again && before > 0);
+                    EXPECT_EQ(device_memory_.used(), 0u);
+                }
+                BatchView batch;
+                ASSERT_OK(reader->next(&batch));
+                if (batch.rows == 0) break;
+                EXPECT_EQ(batch.memory, given < before ? Memory::Device : Memory::Host);
+                if (again && given + 1 == before) continue;
+                const Downloaded some(batch, source);
+                all.insert(all.end(), some.rows.begin(), some.rows.end());
+            }
+            EXPECT_EQ(all, kept.expected(2));
+        }
+}
+
 TEST_P(CudaKept, GivesMemoryUpToJoins) {
     constexpr uint64_t kMemory = 64u << 20;
     make_device(kMemory);

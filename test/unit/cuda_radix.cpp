@@ -97,7 +97,7 @@ class Columns {
             if (!relation.null[i]) bits[i / 8] |= std::byte{1} << (i % 8);
         views_[0].validity = reinterpret_cast<const uint8_t*>(keep(bits));
     }
-    BatchView view() const { return {rows_, views_, memory_}; }
+    BatchView view() const { return {rows_, views_, memory_, 0, true}; }
 
   private:
     void add(uint32_t width, const std::function<uint64_t(uint64_t)>& value) {
@@ -529,7 +529,7 @@ TEST_P(CudaMergeTest, NullsMatchNothing) {
     run_merge(build, probe, 4);
 }
 
-// Batches in device memory are not copied but for being put together.
+// Batches that stay in device memory are not copied but for being put together.
 TEST_P(CudaMergeTest, SeveralBatchesOnTheDevice) {
     Relation build = make_relation(5000, 4, [](uint64_t i) { return i; });
     Relation probe = make_relation(3000, 4, [](uint64_t i) { return 2 * i; });
@@ -543,7 +543,7 @@ TEST_P(CudaMergeTest, SeveralBatchesOnTheDevice) {
         BatchView whole = build_columns.view();
         std::vector<ColumnView> part(whole.columns.begin(), whole.columns.end());
         for (ColumnView& column : part) column.values += first * 4;
-        ASSERT_OK(join->append({rows, part, Memory::Device}, first));
+        ASSERT_OK(join->append({rows, part, Memory::Device, 0, true}, first));
     }
     EXPECT_EQ(device_memory_.used(), before);
     auto expect_export = [&] {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/fragment.h"
+#include "engine/kept/kept_view.h"
 #include "engine/row_numbers.h"
 #include "engine/turn.h"
 
@@ -79,8 +80,8 @@ class FakeCursor : public Cursor {
 
 class FakeJoin : public Join {
   public:
-    FakeJoin(const JoinSpec& spec, const Limits& limits, FakeControls* controls)
-        : spec_(spec), limits_(limits), controls_(controls) {
+    FakeJoin(const JoinSpec& spec, const Limits& limits, FakeControls* controls, bool is_on_device)
+        : spec_(spec), limits_(limits), controls_(controls), is_on_device_(is_on_device) {
         controls_->joins++;
     }
     ~FakeJoin() override {
@@ -91,6 +92,8 @@ class FakeJoin : public Join {
 
     Status append(const BatchView& batch, uint64_t first_row) override {
         GPUJOIN_RETURN_IF_FAILED(interfere(FakeControls::Append));
+        if (batch.memory == Memory::Device && !is_on_device_)
+            return failure(Fault::Error, "XX000", "a batch on a device cannot be read");
         std::vector<Row> rows = read_rows(batch, spec_.build);
         uint64_t bytes = 0;
         for (const Row& row : rows)
@@ -209,6 +212,7 @@ class FakeJoin : public Join {
     const JoinSpec spec_;
     const Limits limits_;
     FakeControls* const controls_;
+    const bool is_on_device_;
     std::mutex mutex_;
     std::vector<Row> build_;  // by their numbers
     std::vector<RowRun> runs_;
@@ -448,6 +452,39 @@ Status FakeFragment::flush(std::unique_ptr<Cursor>* cursor) {
     return {};
 }
 
+// Says of batches of one row that they are on the device.
+class FakeKeptReader final : public KeptBuildReader {
+  public:
+    FakeKeptReader(const KeptScan& scan, KeptPosition& position, std::span<const ColumnSpec> build,
+                   Ledger* ledger)
+        : scan_(scan), position_(position), rows_(scan, nothing_, build, kTargetBatchRows, ledger) {
+        nothing_.next_row = scan.rows();
+    }
+    Status next(BatchView* batch) override {
+        for (;;) {
+            GPUJOIN_RETURN_IF_FAILED(rows_.next(batch));
+            batch->memory = has_left_device_ ? Memory::Host : Memory::Device;
+            if (batch->rows > 0) return {};
+            row_ = position_.next_row.fetch_add(1);
+            if (row_ >= scan_.rows()) return {};
+            rows_.read_first(row_, row_ + 1);
+        }
+    }
+    bool has_begun() const override { return rows_.has_begun(); }
+    void leave_device(bool again) override {
+        has_left_device_ = true;
+        if (again) rows_.read_first(row_, row_ + 1);
+    }
+
+  private:
+    const KeptScan& scan_;
+    KeptPosition& position_;
+    KeptPosition nothing_;
+    KeptRows rows_;
+    uint64_t row_ = 0;
+    bool has_left_device_ = false;
+};
+
 class FakeEngine : public Engine {
   public:
     FakeEngine(int number, FakeControls* controls, uint64_t join_memory)
@@ -467,6 +504,13 @@ class FakeEngine : public Engine {
         *opened = std::make_unique<FakeFragment>(fragment, std::move(joins));
         return {};
     }
+    KeptMeasure kept_build_measure(const Limits&) const override { return {4, 1}; }
+    std::unique_ptr<KeptBuildReader> read_kept_build(const KeptScan& scan, KeptPosition& position,
+                                                     std::span<const ColumnSpec> build, uint32_t most_rows,
+                                                     const Limits& limits) override {
+        if (number_ < 0) return Engine::read_kept_build(scan, position, build, most_rows, limits);
+        return std::make_unique<FakeKeptReader>(scan, position, build, limits.host_memory);
+    }
     Status pin(std::byte*, uint64_t) override { return {}; }
     DeviceDescription describe() const override {
         const char* engine = number_ < 0 ? "cpu" : "cuda";
@@ -475,7 +519,7 @@ class FakeEngine : public Engine {
 
   private:
     Status make(const JoinSpec& spec, const Limits& limits, std::unique_ptr<FakeJoin>* join) {
-        auto made = std::make_unique<FakeJoin>(spec, limits, controls_);
+        auto made = std::make_unique<FakeJoin>(spec, limits, controls_, number_ >= 0);
         GPUJOIN_RETURN_IF_FAILED(made->interfere(FakeControls::Open));
         *join = std::move(made);
         return {};

@@ -51,4 +51,10 @@ std::unique_ptr<KeptReader> Engine::read_kept(const KeptScan& scan, KeptPosition
     return std::make_unique<KeptRows>(scan, position, source, most_rows, limits.host_memory);
 }
 
+std::unique_ptr<KeptBuildReader> Engine::read_kept_build(const KeptScan& scan, KeptPosition& position,
+                                                         std::span<const ColumnSpec> build,
+                                                         uint32_t most_rows, const Limits& limits) {
+    return std::make_unique<KeptRows>(scan, position, build, most_rows, limits.host_memory);
+}
+
 }  // namespace gpujoin

@@ -76,8 +76,19 @@ class KeptReader {
     virtual Status next(BatchView* batch) = 0;
 };
 
+// One whose batches are appended to a join that may have to leave its device meanwhile.
+class KeptBuildReader : public KeptReader {
+  public:
+    // Whether it has had memory for a batch. Before that it takes no rows.
+    virtual bool has_begun() const = 0;
+    // From now on batches are in host memory, and it has nothing on the device any more. A batch in host
+    // memory stays valid. again: what it gave last, in device memory, is given once more, by itself, perhaps
+    // in several batches.
+    virtual void leave_device(bool again) = 0;
+};
+
 // Gives them in host memory that is charged to the ledger.
-class KeptRows final : public KeptReader {
+class KeptRows final : public KeptBuildReader {
   public:
     // The scan is valid, and outlives this, as do the position and the ledger. most_rows: of a batch.
     KeptRows(const KeptScan& scan, KeptPosition& position, std::span<const ColumnSpec> source,
@@ -89,8 +100,8 @@ class KeptRows final : public KeptReader {
     Status next(BatchView* batch) override;
     // From now on, before rows that nobody has had: these, which the caller has taken from the position.
     void read_first(uint64_t first, uint64_t end);
-    // Whether there was memory for a batch, which was set aside.
-    bool has_begun() const { return capacity_ > 0; }
+    bool has_begun() const override { return capacity_ > 0; }
+    void leave_device(bool) override {}
 
   private:
     struct Output {

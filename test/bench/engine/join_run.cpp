@@ -154,7 +154,7 @@ struct Slice {
                 views[i].values += first * fixed_width(specs[i].type);
             }
         }
-        batch = {rows, views, memory};
+        batch = {rows, views, memory, 0, true};
     }
     Slice(const Slice&) = delete;
 };
