@@ -1,6 +1,8 @@
 // See kept_proof.h.
 #include "pg/executor/kept_proof.h"
 
+#include <cstring>
+
 #include "pg/compat.h"
 
 extern "C" {
@@ -9,6 +11,7 @@ extern "C" {
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/catalog.h"
+#include "port/pg_bitutils.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/snapmgr.h"
@@ -22,44 +25,73 @@ constexpr uint32 kBlocksOfByte = BITS_PER_BYTE / BITS_PER_HEAPBLOCK;
 static_assert(BITS_PER_HEAPBLOCK == 2 && VISIBILITYMAP_ALL_VISIBLE == 1);
 static_assert(kChunkBlocks % BITS_PER_BYTE == 0);
 
-// The lower bits of eight pairs, side by side.
-uint8 lower_bits(uint32 pairs) {
-    pairs &= 0x5555;
-    pairs = (pairs | pairs >> 1) & 0x3333;
-    pairs = (pairs | pairs >> 2) & 0x0f0f;
-    return static_cast<uint8>(pairs | pairs >> 4);
+// A scan looks at maps of hundreds of chunks: word by word.
+constexpr uint32 kWordBytes = sizeof(uint64);
+constexpr uint32 kTail = kChunkMapBytes / kWordBytes * kWordBytes;
+
+uint64 load_word(const uint8* bytes, uint32 size) {
+    uint64 word = 0;
+    memcpy(&word, bytes, size);
+    return word;
+}
+
+// each(byte, size): for the words of a map, the last of which has fewer bytes; while it says so.
+template <typename Each>
+bool for_words(const Each& each) {
+    for (uint32 at = 0; at < kTail; at += kWordBytes)
+        if (!each(at, kWordBytes)) return false;
+    return each(kTail, kChunkMapBytes - kTail);
+}
+
+template <typename Combine>
+ChunkMap combine(const ChunkMap& a, const ChunkMap& b, const Combine& combine) {
+    ChunkMap map;
+    for_words([&](uint32 at, uint32 size) {
+        const uint64 word = combine(load_word(a.bits + at, size), load_word(b.bits + at, size));
+        memcpy(map.bits + at, &word, size);
+        return true;
+    });
+    return map;
+}
+
+// The lower bits of 32 pairs, side by side.
+uint32 lower_bits(uint64 pairs) {
+    pairs &= 0x5555555555555555;
+    pairs = (pairs | pairs >> 1) & 0x3333333333333333;
+    pairs = (pairs | pairs >> 2) & 0x0f0f0f0f0f0f0f0f;
+    pairs = (pairs | pairs >> 4) & 0x00ff00ff00ff00ff;
+    pairs = (pairs | pairs >> 8) & 0x0000ffff0000ffff;
+    return static_cast<uint32>(pairs | pairs >> 16);
 }
 
 // One bit of the map's two is wanted.
 void take_bits(const uint8* bytes, ChunkMap* map) {
-    for (uint32 i = 0; i < kChunkMapBytes; i++)
-        map->bits[i] = lower_bits(bytes[2 * i] | static_cast<uint32>(bytes[2 * i + 1]) << 8);
+    constexpr uint32 kHalf = kWordBytes / BITS_PER_HEAPBLOCK;
+    for (uint32 at = 0; at < kChunkMapBytes; at += kHalf) {
+        const uint32 size = Min(kHalf, kChunkMapBytes - at);
+        const uint32 bits = lower_bits(load_word(bytes + 2 * at, 2 * size));
+        memcpy(map->bits + at, &bits, size);
+    }
 }
 
 }  // namespace
 
 uint64 count_blocks(const ChunkMap& map) {
-    uint64 count = 0;
-    for (uint8 bits : map.bits) count += static_cast<uint64>(__builtin_popcount(bits));
-    return count;
+    return pg_popcount(reinterpret_cast<const char*>(map.bits), kChunkMapBytes);
 }
 
 ChunkMap common_blocks(const ChunkMap& a, const ChunkMap& b) {
-    ChunkMap map;
-    for (uint32 i = 0; i < kChunkMapBytes; i++) map.bits[i] = a.bits[i] & b.bits[i];
-    return map;
+    return combine(a, b, [](uint64 x, uint64 y) { return x & y; });
 }
 
 ChunkMap other_blocks(const ChunkMap& a, const ChunkMap& b) {
-    ChunkMap map;
-    for (uint32 i = 0; i < kChunkMapBytes; i++) map.bits[i] = a.bits[i] & static_cast<uint8>(~b.bits[i]);
-    return map;
+    return combine(a, b, [](uint64 x, uint64 y) { return x & ~y; });
 }
 
 bool contains(const ChunkMap& outer, const ChunkMap& inner) {
-    for (uint32 i = 0; i < kChunkMapBytes; i++)
-        if (inner.bits[i] & ~outer.bits[i]) return false;
-    return true;
+    return for_words([&](uint32 at, uint32 size) {
+        return (load_word(inner.bits + at, size) & ~load_word(outer.bits + at, size)) == 0;
+    });
 }
 
 // visibilitymap_pin() would make pages that are missing.
