@@ -16,15 +16,18 @@ namespace gpujoin::cuda {
 namespace {
 
 constexpr uint32_t kUnitRows = Warp::kThreads;
-constexpr uint64_t kUnitsOfWarp = 4;                  // so that few warps add to the same counts
+constexpr uint32_t kWarpsOfBlock = kBlockThreads / kUnitRows;
+constexpr uint64_t kUnitsOfBlock = uint64_t{4} * kWarpsOfBlock;
 constexpr uint64_t kMostWritten = uint64_t{4} << 30;  // bytes of a stage's columns
 
 GPUJOIN_HD uint64_t units_of(uint64_t rows) {
     return (rows + kUnitRows - 1) / kUnitRows;
 }
 
-// By unit: which rows pass all stages, and how many do.
+// By unit: which rows pass all stages, and how many do. A block probes the units of its warps, one by one.
 struct ProbeStages {
+    QuickLookup quick[kMaxStages];
+    FusedOutcome outcomes[kMaxStages];
     const FusedLookup* lookups;
     const DeviceColumn* columns;
     uint32_t stages;
@@ -34,35 +37,45 @@ struct ProbeStages {
     uint32_t* counts;
     PassedRows* passed;
 
-    __device__ void operator()(const Warp& warp, uint64_t group) const {
-        uint32_t passing[kMaxStages] = {};
-        const uint64_t units = units_of(rows);
-        for (uint64_t i = 0; i < kUnitsOfWarp && group * kUnitsOfWarp + i < units; i++)
-            probe(warp, group * kUnitsOfWarp + i, passing);
-        warp.each([&](uint32_t thread) {
-            if (thread < stages && passing[thread] > 0) atomicAdd(&passed->of[thread], passing[thread]);
-        });
+    __device__ void operator()(uint64_t block) const {
+        __shared__ uint32_t passing[kMaxStages];
+        if (threadIdx.x < stages) passing[threadIdx.x] = 0;
+        __syncthreads();
+        const uint64_t end = min(units_of(rows), (block + 1) * kUnitsOfBlock);
+        for (uint64_t unit = block * kUnitsOfBlock + threadIdx.x / kUnitRows; unit < end;
+             unit += kWarpsOfBlock)
+            probe(unit, passing);
+        __syncthreads();
+        if (threadIdx.x < stages) atomicAdd(&passed->of[threadIdx.x], passing[threadIdx.x]);
     }
 
   private:
-    __device__ void probe(const Warp& warp, uint64_t unit, uint32_t* passing) const {
-        const uint64_t begin = unit * kUnitRows;
-        const uint64_t left = rows - begin;
-        uint32_t mask = left < kUnitRows ? (1u << left) - 1 : ~0u;
+    __device__ void probe(uint64_t unit, uint32_t* passing) const {
+        const bool is_first = threadIdx.x % kUnitRows == 0;
+        const uint64_t row = unit * kUnitRows + threadIdx.x % kUnitRows;
+        bool passes = row < rows;
+        uint32_t mask = ~0u;
         for (uint32_t stage = 0; stage < stages && mask; stage++) {
-            const uint32_t before = mask;
-            mask = warp.ballot([&](uint32_t thread) {
-                return (before >> thread & 1) && lookups[stage].passes(columns, first, begin + thread);
-            });
-            passing[stage] += __popc(mask);
+            passes = passes && finds(stage, row);
+            mask = __ballot_sync(~0u, passes);
+            if (is_first) atomicAdd(&passing[stage], __popc(mask));
         }
-        warp.each([&](uint32_t thread) {
-            if (thread > 0) return;
-            masks[unit] = mask;
-            counts[unit] = __popc(mask);
-        });
+        if (!is_first) return;
+        masks[unit] = mask;
+        counts[unit] = __popc(mask);
+    }
+    __device__ bool finds(uint32_t stage, uint64_t row) const {
+        const FusedOutcome& outcome = outcomes[stage];
+        const uint64_t key_row = outcome.key_row(first, row);
+        uint32_t leader = kNoRow;
+        bool is_found = !outcome.key_rows || key_row != kNoRow;
+        if (is_found)
+            is_found = quick[stage].width > 0 ? quick[stage].finds(key_row, &leader)
+                                              : lookups[stage].finds(columns, key_row, &leader);
+        return outcome.note(row, is_found, leader);
     }
 };
+static_assert(sizeof(ProbeStages) <= 4096, "a kernel's parameters");
 
 // What was found by row of the piece, laid side by side.
 struct PartnerColumns {
@@ -106,6 +119,7 @@ Status FusedProbe::prepare(std::span<const ColumnView> source, uint64_t source_r
     partners_.resize(stages_.size());
     found_.resize(stages_.size());
     written_.resize(stages_.size());
+    device_arguments_.reset();
     columns_.clear();
     for (size_t i = 0; i < stages_.size(); i++)
         GPUJOIN_RETURN_IF_FAILED(prepare_stage(i, source, source_rows));
@@ -200,42 +214,55 @@ Status FusedProbe::find_partners(uint64_t first, uint64_t rows) {
     for (size_t i = 0; i < stages_.size(); i++)
         if (stages_[i].is_found)
             GPUJOIN_RETURN_IF_FAILED(partners_[i].reserve(context.account, rows, context.handle()));
-    GPUJOIN_RETURN_IF_FAILED(upload_lookups());
+    ProbeStages probe{};
+    probe.stages = static_cast<uint32_t>(stages_.size());
+    probe.first = first;
+    probe.rows = rows;
+    probe.masks = masks_.data();
+    probe.counts = starts_.data();
+    probe.passed = device_passed_.data();
+    bool are_quick = true;
+    for (size_t i = 0; i < stages_.size(); i++) {
+        probe.quick[i] =
+            make_quick_lookup(chain_.join(i).lookup.view(), columns_.data() + stages_[i].first_column);
+        probe.outcomes[i] = outcome_of(i);
+        are_quick = are_quick && probe.quick[i].width > 0;
+    }
+    if (!are_quick) GPUJOIN_RETURN_IF_FAILED(upload_lookups(&probe.lookups, &probe.columns));
     GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), device_passed_.data(), 0, 1));
-    const auto* lookups = reinterpret_cast<const FusedLookup*>(device_arguments_.data());
-    const ProbeStages probe{lookups,
-                            reinterpret_cast<const DeviceColumn*>(lookups + stages_.size()),
-                            static_cast<uint32_t>(stages_.size()),
-                            first,
-                            rows,
-                            masks_.data(),
-                            starts_.data(),
-                            device_passed_.data()};
     GPUJOIN_RETURN_IF_FAILED(
-        for_each_warp(context.handle(), (units + kUnitsOfWarp - 1) / kUnitsOfWarp, probe));
+        for_each_block(context.handle(), (units + kUnitsOfBlock - 1) / kUnitsOfBlock, probe));
     GPUJOIN_RETURN_IF_FAILED(exclusive_sum(context.account, context.handle(), starts_.data(), units));
     return read_back(context, device_passed_.data(), &passed_);
 }
 
-// The lookups of the stages, and behind them the probe columns of all stages.
-Status FusedProbe::upload_lookups() {
-    std::vector<FusedLookup> lookups;
-    for (size_t i = 0; i < stages_.size(); i++) {
-        const Stage& stage = stages_[i];
-        const SealedJoin& join = chain_.join(i);
-        const uint16_t origin = chain_.origin_of_key(i);
-        const JoinRows gives = rows_of(join.spec.kind);
-        lookups.push_back({join.lookup.view(), join.required_of(false, columns_.data() + stage.first_column),
-                           stage.first_column, gives.pairs || gives.matched_probe_rows,
-                           gives.unmatched_probe_rows, origin > 0 ? partners_[origin - 1].data() : nullptr,
-                           stage.is_found ? partners_[i].data() : nullptr});
+FusedOutcome FusedProbe::outcome_of(size_t stage) const {
+    const SealedJoin& join = chain_.join(stage);
+    const JoinRows gives = rows_of(join.spec.kind);
+    const uint16_t origin = chain_.origin_of_key(stage);
+    return {gives.pairs || gives.matched_probe_rows, gives.unmatched_probe_rows,
+            origin > 0 ? partners_[origin - 1].data() : nullptr, join.lookup.view().rows,
+            stages_[stage].is_found ? partners_[stage].data() : nullptr};
+}
+
+// The lookups of the stages, and behind them the probe columns of all stages: once a batch.
+Status FusedProbe::upload_lookups(const FusedLookup** uploaded, const DeviceColumn** columns) {
+    const uint64_t bytes_of_lookups = stages_.size() * sizeof(FusedLookup);
+    if (!device_arguments_.data()) {
+        std::vector<std::byte> arguments(bytes_of_lookups + columns_.size() * sizeof(DeviceColumn));
+        for (size_t i = 0; i < stages_.size(); i++) {
+            const SealedJoin& join = chain_.join(i);
+            const uint32_t first = stages_[i].first_column;
+            const FusedLookup lookup{join.lookup.view(), join.required_of(false, columns_.data() + first),
+                                     first};
+            memcpy(arguments.data() + i * sizeof lookup, &lookup, sizeof lookup);
+        }
+        memcpy(arguments.data() + bytes_of_lookups, columns_.data(), columns_.size() * sizeof(DeviceColumn));
+        GPUJOIN_RETURN_IF_FAILED(mail_vector(work_.context(), arguments, &device_arguments_));
     }
-    const uint64_t bytes_of_lookups = lookups.size() * sizeof(FusedLookup);
-    const uint64_t bytes_of_columns = columns_.size() * sizeof(DeviceColumn);
-    arguments_.resize(bytes_of_lookups + bytes_of_columns);
-    memcpy(arguments_.data(), lookups.data(), bytes_of_lookups);
-    memcpy(arguments_.data() + bytes_of_lookups, columns_.data(), bytes_of_columns);
-    return mail_vector(work_.context(), arguments_, &device_arguments_);
+    *uploaded = reinterpret_cast<const FusedLookup*>(device_arguments_.data());
+    *columns = reinterpret_cast<const DeviceColumn*>(device_arguments_.data() + bytes_of_lookups);
+    return {};
 }
 
 Status FusedProbe::compact(uint64_t first, uint64_t rows) {

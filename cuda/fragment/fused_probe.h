@@ -35,7 +35,8 @@ class FusedProbe {
     bool is_key_of_later(size_t stage) const;
     Status probe_piece(uint64_t first, uint64_t rows, FusedRows* passed);
     Status find_partners(uint64_t first, uint64_t rows);
-    Status upload_lookups();
+    FusedOutcome outcome_of(size_t stage) const;
+    Status upload_lookups(const FusedLookup** uploaded, const DeviceColumn** columns);
     Status compact(uint64_t first, uint64_t rows);
     Status give_columns(size_t stage, FusedRows* passed);
     Status write(size_t stage, uint32_t rows, std::span<ColumnView> columns);
@@ -65,8 +66,7 @@ class FusedProbe {
     std::vector<DeviceArray<uint32_t>> found_;     // by stage
     std::vector<DeviceArray<std::byte>> written_;  // by stage
 
-    std::vector<std::byte> arguments_;
-    DeviceArray<std::byte> device_arguments_;
+    DeviceArray<std::byte> device_arguments_;  // of the batch, where a kernel's parameters do not do
     DeviceArray<PassedRows> device_passed_;
     PassedRows passed_{};  // by stage, of the piece
 };

@@ -15,9 +15,12 @@ namespace gpujoin::cuda {
 
 namespace {
 
-// A direct array may have this many slots a build row: as much memory as the open-addressing table takes.
+// A direct array may have this many slots a build row: as much memory as the open-addressing table takes; and
+// more where it stays in the device's cache, since it takes one access and no hash.
 constexpr uint64_t kDirectSlotsPerRow = 4;
 constexpr uint64_t kDirectSlotsAtLeast = 1024;
+constexpr uint64_t kCachedSlotsPerRow = 64;
+constexpr uint64_t kCachedSlots = 1u << 20;
 
 // Enters a row into the direct array; returns the leader of its key.
 __device__ uint32_t insert_direct(const LookupView& view, uint32_t row) {
@@ -245,7 +248,8 @@ Status Lookup::make_leaders(const WorkContext& context, const SpanInput& input) 
 
 // An empty direct array where the places of keys are dense, else an empty table, at most half full.
 Status Lookup::make_table(const WorkContext& context, uint64_t rows) {
-    uint64_t most = std::max(kDirectSlotsPerRow * rows, kDirectSlotsAtLeast);
+    const uint64_t cached = std::min(kCachedSlotsPerRow * rows, kCachedSlots);
+    const uint64_t most = std::max({kDirectSlotsPerRow * rows, kDirectSlotsAtLeast, cached});
     if (layout_.places.parts > 0 && layout_.places.last < most) {
         GPUJOIN_RETURN_IF_FAILED(
             direct_.allocate(context.account, layout_.places.last + 1, context.handle()));

@@ -38,32 +38,70 @@ __device__ void write_integer(int64_t value, const KeptTarget& target, uint32_t 
     }
 }
 
-// A warp has 32 rows of a column, whose validity is a word.
+// A warp has some words of 32 rows of a column, whose validity is a word each. Most lie in one stretch, which
+// it asks about once.
 struct GatherKept {
+    static constexpr uint32_t kWords = 4;
+
     KeptBatch batch;
     const uint32_t* list;
     uint32_t rows;
-    uint32_t words;
+    uint32_t units;  // of a column
     KeptTarget targets[kColumnsAtOnce];
 
     __device__ void operator()(const Warp&, uint64_t unit) const {
-        const KeptTarget& target = targets[unit / words];
-        const auto word = static_cast<uint32_t>(unit % words);
-        const uint32_t i = word * Warp::kThreads + (threadIdx.x & 31);
-        bool is_valid = false;
-        if (i < rows) {
-            const uint32_t row = list ? list[i] : i;
-            const uint32_t stretch = batch.stretch_of(row);
-            const uint64_t from = batch.row_of_chunk(stretch, row);
-            const KeptColumn& column = batch.column(stretch, target.column);
-            is_valid = column.is_valid(from);
-            if (target.type == ColumnType::Fixed16)
-                reinterpret_cast<Key16*>(target.values)[i] = column.as<Key16>()[from];
-            else if (target.values)
-                write_integer(column.integer(from), target, i);
+        const KeptTarget& target = targets[unit / units];
+        const auto word = static_cast<uint32_t>(unit % units) * kWords;
+        const uint32_t first = word * Warp::kThreads;
+        const uint32_t last = min(rows, first + kWords * Warp::kThreads) - 1;
+        const uint32_t stretch = batch.stretch_of(row_of(first));
+        if (row_of(last) < batch.stretches[stretch].end)
+            gather(target, word, stretch);
+        else
+            gather(target, word);
+    }
+
+  private:
+    __device__ uint32_t row_of(uint32_t i) const { return list ? list[i] : i; }
+
+    // Rows of one stretch.
+    __device__ void gather(const KeptTarget& target, uint32_t word, uint32_t stretch) const {
+        const KeptColumn column = batch.column(stretch, target.column);
+        // Wraps around where the batch has rows of an earlier stretch.
+        const uint64_t shift = batch.stretches[stretch].row - batch.stretches[stretch].first;
+#pragma unroll
+        for (uint32_t k = 0; k < kWords; k++) {
+            const uint32_t i = (word + k) * Warp::kThreads + (threadIdx.x & 31);
+            const bool is_valid = i < rows && copy(target, column, shift + row_of(i), i);
+            write_validity(target, word + k, is_valid);
         }
+    }
+    __device__ void gather(const KeptTarget& target, uint32_t word) const {
+        for (uint32_t k = 0; k < kWords; k++) {
+            const uint32_t i = (word + k) * Warp::kThreads + (threadIdx.x & 31);
+            bool is_valid = false;
+            if (i < rows) {
+                const uint32_t row = row_of(i);
+                const uint32_t stretch = batch.stretch_of(row);
+                is_valid =
+                    copy(target, batch.column(stretch, target.column), batch.row_of_chunk(stretch, row), i);
+            }
+            write_validity(target, word + k, is_valid);
+        }
+    }
+    // Whether it is no NULL.
+    __device__ static bool copy(const KeptTarget& target, const KeptColumn& column, uint64_t from,
+                                uint32_t to) {
+        if (target.type == ColumnType::Fixed16)
+            reinterpret_cast<Key16*>(target.values)[to] = column.as<Key16>()[from];
+        else if (target.values)
+            write_integer(column.integer(from), target, to);
+        return column.is_valid(from);
+    }
+    __device__ void write_validity(const KeptTarget& target, uint32_t word, bool is_valid) const {
+        if (!target.validity) return;
         const uint32_t bits = __ballot_sync(0xffffffff, is_valid);
-        if (target.validity && (threadIdx.x & 31) == 0) target.validity[word] = bits;
+        if ((threadIdx.x & 31) == 0 && word * Warp::kThreads < rows) target.validity[word] = bits;
     }
 };
 
@@ -85,10 +123,11 @@ Status gather_kept(const WorkContext& context, const KeptBatch& batch, std::span
                    const uint32_t* list, uint32_t rows) {
     if (rows == 0) return {};
     for (size_t first = 0; first < targets.size(); first += kColumnsAtOnce) {
-        GatherKept gather{batch, list, rows, (rows + Warp::kThreads - 1) / Warp::kThreads, {}};
+        constexpr uint32_t kUnitRows = GatherKept::kWords * Warp::kThreads;
+        GatherKept gather{batch, list, rows, (rows + kUnitRows - 1) / kUnitRows, {}};
         const size_t columns = std::min<size_t>(kColumnsAtOnce, targets.size() - first);
         std::copy_n(targets.begin() + static_cast<ptrdiff_t>(first), columns, gather.targets);
-        GPUJOIN_RETURN_IF_FAILED(for_each_warp(context.handle(), columns * gather.words, gather));
+        GPUJOIN_RETURN_IF_FAILED(for_each_warp(context.handle(), columns * gather.units, gather));
     }
     return {};
 }

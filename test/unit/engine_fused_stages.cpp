@@ -170,31 +170,40 @@ TEST_P(FusedStages, SourcesOfEverySize) {
 }
 
 // Rows come in the order of the source, also where it goes through in several pieces.
-TEST_P(FusedStages, MoreRowsThanAPiece) {
+// In one piece where all stages are fused; else what comes between two stages has no more rows than a batch.
+TEST_P(FusedStages, MoreRowsThanABatch) {
     const uint64_t rows = can_fuse() ? kMaxBatchRows + kMaxBatchRows / 4 : 10'000;
     Table source{{number_column(rows)}}, thirds{{number_column(rows / 3)}}, fifths{{number_column(rows / 5)}};
+    Table twice{{number_column(rows / 5 * 2)}};
     for (uint64_t i = 0; i < rows / 3; i++) thirds.columns[0].values[i] = value_of(int64_t(3 * i));
     for (uint64_t i = 0; i < rows / 5; i++) fifths.columns[0].values[i] = value_of(int64_t(5 * i));
-    TestFragment fragment(source);
-    fragment.join(JoinKind::Inner, thirds, {source_column(0)})
-        .join(JoinKind::Anti, fifths, {source_column(0)})
-        .input({0, 0});
-    std::unique_ptr<Fragment> opened;
-    open_fragment(*engine_, fragment, limits(), &opened, rows);
-    OwnedBatch batch(source, 0, rows);
-    std::unique_ptr<Cursor> cursor;
-    ASSERT_OK(opened->run(batch.view(), &cursor));
-    std::vector<ResultRow> found;
-    drain(*cursor, TestFragment::reading(fragment.input_columns()), 1 << 20, 0, &found);
-    std::vector<int64_t> expected, numbers;
-    for (uint64_t i = 0; i / 3 < rows / 3; i += 3)
-        if (i % 5 != 0 || i / 5 >= rows / 5) expected.push_back(static_cast<int64_t>(i));
-    for (const ResultRow& row : found) numbers.push_back(row.probe_row);
-    EXPECT_TRUE(numbers == expected);
-    for (const ResultRow& row : found) {
-        RowValues number;
-        number.push_back(value_of(row.probe_row));
-        ASSERT_EQ(row.values, number);
+    for (uint64_t i = 0; i < rows / 5 * 2; i++) twice.columns[0].values[i] = value_of(int64_t(6 * (i / 2)));
+    for (bool is_behind : {false, true}) {
+        TestFragment fragment(source);
+        fragment.join(JoinKind::Inner, thirds, {source_column(0)})
+            .join(JoinKind::Anti, fifths, {source_column(0)});
+        if (is_behind) fragment.join(JoinKind::Inner, twice, {source_column(0)});
+        fragment.input({0, 0});
+        std::unique_ptr<Fragment> opened;
+        open_fragment(*engine_, fragment, limits(), &opened, rows);
+        OwnedBatch batch(source, 0, rows);
+        std::unique_ptr<Cursor> cursor;
+        ASSERT_OK(opened->run(batch.view(), &cursor));
+        std::vector<ResultRow> found;
+        drain(*cursor, TestFragment::reading(fragment.input_columns()), 1 << 20, 0, &found);
+        std::vector<int64_t> expected, numbers;
+        for (uint64_t i = 0; i / 3 < rows / 3; i += 3) {
+            if (i % 5 == 0 && i / 5 < rows / 5) continue;
+            const int copies = !is_behind ? 1 : i % 6 == 0 && i / 6 < rows / 5 ? 2 : 0;
+            expected.insert(expected.end(), copies, static_cast<int64_t>(i));
+        }
+        for (const ResultRow& row : found) numbers.push_back(row.probe_row);
+        EXPECT_TRUE(numbers == expected);
+        for (const ResultRow& row : found) {
+            RowValues number;
+            number.push_back(value_of(row.probe_row));
+            ASSERT_EQ(row.values, number);
+        }
     }
 }
 

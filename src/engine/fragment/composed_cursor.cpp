@@ -118,9 +118,11 @@ Status ComposedCursor::probe_fused_piece() {
     FusedRows& fused = pipeline_->fused;
     if (probed_rows_ == 0) {
         GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->start_fused(fused_, pipeline_->source, source_rows_));
-        const uint64_t wanted = fragment_.place->rows_between_stages(source_rows_);
+        // Where all stages are fused nothing lies between them.
+        const uint64_t wanted = std::max(fragment_.place->rows_between_stages(source_rows_),
+                                         fused_ == stages() ? source_rows_ : 0);
         GPUJOIN_RETURN_IF_FAILED(reserve(fragment_.plan, fused_, wanted, *pipeline_));
-        piece_rows_ = std::min<uint64_t>(pipeline_->rows, kMaxBatchRows);
+        piece_rows_ = pipeline_->rows;
         fused.rows_of.assign(fused_ + 1, nullptr);
         fused.columns.clear();
         for (uint32_t i = 0; i < fused_; i++) fused.columns.emplace_back(level(i).columns);

@@ -60,8 +60,7 @@ class Workspace {
     // than can be fused. What it takes for all pieces it takes now.
     virtual Status start_fused(uint32_t stages, std::span<const ColumnView> source, uint64_t source_rows);
 
-    // Probes them with rows [first, first + rows) of the batch, at most kMaxBatchRows. What is found stays
-    // until the next piece.
+    // Probes them with rows [first, first + rows) of the batch. What is found stays until the next piece.
     virtual Status probe_fused(uint64_t first, uint64_t rows, FusedRows* passed);
 
     // Gives back all that these took.

@@ -40,8 +40,9 @@ struct UsableChunk {
 // Those that are scanned at once.
 struct UsableChunks {
     uint32 count;
+    uint32 capacity;
     uint64 rows;
-    ScannedChunk chunks[kMaxScannedChunks];
+    ScannedChunk* chunks;
 };
 
 }  // namespace
@@ -282,6 +283,7 @@ void end_chunks(KeptSource* source) {
 
 void add_usable(KeptSource* source, const UsableChunk* chunk, bool is_first_part) {
     UsableChunks* usable = &source->usable;
+    Assert(usable->count < usable->capacity);
     usable->chunks[usable->count++] = {chunk->handle, chunk->map, {}};
     usable->rows += chunk->rows;
     if (is_first_part) pg_atomic_fetch_add_u32(&source->share->used, 1);
@@ -296,11 +298,20 @@ uint32 chunks_at_once(const KeptSource* source) {
     return Min(1 + kept_share_left(source->share) / kShareOfChunks, kMaxScannedChunks);
 }
 
+// For as many as may be handed out: most tables have few.
+void make_room(UsableChunks* usable, uint32 chunks) {
+    if (chunks <= usable->capacity) return;
+    if (usable->chunks) pfree(usable->chunks);
+    usable->chunks = unset<ScannedChunk>(chunks);
+    usable->capacity = chunks;
+}
+
 // Finds the chunks that are scanned next. Those that are there are scanned together, those that have to be
 // made one by one.
 KeptProbe next_usable(KeptSource* source, Client* client, bool may_make) {
     KeptShare* share = source->share;
     uint32 most = chunks_at_once(source);
+    if (share) make_room(&source->usable, Min(share->count * share->parts, kMaxScannedChunks));
     while (source->usable.count < most) {
         SharedPart part = {source->taken, 0};
         if (!part.chunk && share && share->is_decided) part = kept_share_take(share);
