@@ -140,8 +140,8 @@ class Session {
     uint32_t hold(const ChunkKey& chunk, KeptView view);
     KeptHandle* find_making(const Participant& participant, uint32_t handle);
     void give_up_making(const Participant& participant);
-    void send_found(Participant& participant, uint64_t sequence, const FoundKeptBody& body,
-                    const ChunkMap* map);
+    FoundChunk find_chunk(const ChunkKey& key, std::span<const ChunkColumn> columns);
+    void send_found(Participant& participant, uint64_t sequence, const FoundKeptBody& body);
 
     // session_tasks.cpp: executing tasks.
     Status check_phase(const Task& task) const;

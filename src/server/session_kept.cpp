@@ -31,11 +31,8 @@ Status Session::receive_kept(Participant& participant, const Message& message) {
     }
 }
 
-void Session::send_found(Participant& participant, uint64_t sequence, const FoundKeptBody& body,
-                         const ChunkMap* map) {
-    std::span<const std::byte> tail;
-    if (body.exists) tail = std::as_bytes(std::span(map, 1));
-    participant.connection.send(MessageType::FoundKept, id_, sequence, &body, tail);
+void Session::send_found(Participant& participant, uint64_t sequence, const FoundKeptBody& body) {
+    participant.connection.send(MessageType::FoundKept, id_, sequence, &body);
 }
 
 // A scan that starts again and again finds the same.
@@ -46,21 +43,33 @@ uint32_t Session::hold(const ChunkKey& chunk, KeptView view) {
     return static_cast<uint32_t>(held - kept_.begin()) + 1;
 }
 
-Status Session::find_kept(Participant& participant, const Message& message) {
-    const auto& body = message.as<ChunkBody>();
-    if (kept_.size() >= kMostHandles) return unexpected("The session holds too many chunks.");
-    KeptStore::Found found = resources_.kept->find(body.chunk, message.kept_columns);
-    FoundKeptBody answer{};
+FoundChunk Session::find_chunk(const ChunkKey& key, std::span<const ChunkColumn> columns) {
+    KeptStore::Found found = resources_.kept->find(key, columns);
+    FoundChunk answer{};
     answer.exists = found.exists;
     answer.is_whole = found.is_whole;
     answer.proof = found.proof;
+    if (found.map) answer.map = *found.map;
     for (size_t i = 0; i < found.has.size(); i++)
         if (found.has[i]) answer.has[i / 8] |= static_cast<uint8_t>(1u << (i % 8));
     if (!found.view.chunks.empty()) {
         answer.rows = found.view.rows_of().rows();
-        answer.handle = hold(body.chunk, std::move(found.view));
+        answer.handle = hold(key, std::move(found.view));
     }
-    send_found(participant, message.header->sequence, answer, found.map);
+    return answer;
+}
+
+Status Session::find_kept(Participant& participant, const Message& message) {
+    const auto& body = message.as<ChunkBody>();
+    if (body.chunks == 0 || body.chunks > kMaxFoundChunks)
+        return unexpected("The number of chunks is out of range.");
+    if (kept_.size() + body.chunks > kMostHandles) return unexpected("The session holds too many chunks.");
+    std::vector<FoundChunk> found;
+    ChunkKey key = body.chunk;
+    for (; found.size() < body.chunks; key.number++) found.push_back(find_chunk(key, message.kept_columns));
+    const FoundChunksBody answer{body.chunks, 0};
+    participant.connection.send(MessageType::FoundChunks, id_, message.header->sequence, &answer,
+                                std::as_bytes(std::span(found)));
     return {};
 }
 
@@ -76,7 +85,7 @@ Status Session::make_kept(Participant& participant, const Message& message) {
         kept_.push_back({body.chunk, {}, std::move(chunk), &participant, false});
         answer.handle = static_cast<uint32_t>(kept_.size());
     }
-    send_found(participant, message.header->sequence, answer, nullptr);
+    send_found(participant, message.header->sequence, answer);
     return {};
 }
 
@@ -135,7 +144,7 @@ void Session::answer_seal_kept(Participant& participant, const Task& task) {
         resources_.kept->give_up(kept.key);
     }
     kept.making.reset();
-    send_found(participant, task.sequence, answer, nullptr);
+    send_found(participant, task.sequence, answer);
 }
 
 namespace {
@@ -174,7 +183,7 @@ Status Session::scan_kept(Participant& participant, const Message& message) {
 void Session::answer_build_kept(Participant& participant, const Task& task) {
     FoundKeptBody answer{};
     answer.rows = task.build->rows_appended();
-    send_found(participant, task.sequence, answer, nullptr);
+    send_found(participant, task.sequence, answer);
 }
 
 // A round: each of the works is done once, several at a time; then() gets the first failure.

@@ -17,6 +17,7 @@ inline constexpr uint32_t kChunkMapBytes = kChunkBlocks / 8;
 inline constexpr uint32_t kMaxKeptColumns = 256;  // that one message names
 inline constexpr uint32_t kMaxKeptConditions = 64;
 inline constexpr uint32_t kMaxScannedChunks = 144;  // in one message
+inline constexpr uint32_t kMaxFoundChunks = 128;    // in one message
 
 // A chunk of a table, by what names a relation's files.
 struct ChunkKey {
@@ -85,6 +86,19 @@ struct ChunkMap {
     bool has(uint32_t block) const { return bits[block >> 3] >> (block & 7) & 1; }
     void add(uint32_t block) { bits[block >> 3] |= static_cast<uint8_t>(1u << (block & 7)); }
 };
+
+// What there is of a chunk that was asked for.
+struct FoundChunk {
+    ChunkProof proof;
+    uint64_t rows;
+    uint32_t handle;  // from 1 on; 0: not all of the columns are there
+    uint8_t exists;
+    uint8_t is_whole;  // the map has all blocks whose rows are there: more columns of them can join it
+    uint8_t has[kMaxKeptColumns / 8];  // of the columns that were asked for: one bit each
+    ChunkMap map;                      // empty where there is no chunk
+    uint8_t reserved[5];
+};
+static_assert(sizeof(FoundChunk) % 8 == 0);
 
 // A chunk that is scanned, by the handle it was found under, and the blocks whose rows are wanted.
 struct ScannedChunk {

@@ -19,6 +19,8 @@ static_assert(sizeof(MessageHeader) + sizeof(KeptTablesBody) <= kMaxMessageBytes
 static_assert(sizeof(MessageHeader) + sizeof(ScanKeptBody) + kMaxKeptConditions * sizeof(KeptCondition) +
                   kMaxScannedChunks * sizeof(ScannedChunk) <=
               kMaxMessageBytes);
+static_assert(sizeof(MessageHeader) + sizeof(FoundChunksBody) + kMaxFoundChunks * sizeof(FoundChunk) <=
+              kMaxMessageBytes);
 static_assert(sizeof(MessageHeader) % 8 == 0 && sizeof(BatchBody) % 8 == 0, "bodies and columns are aligned");
 
 Status malformed(const char* what, uint64_t value) {
@@ -40,12 +42,13 @@ struct TailCounts {
     uint64_t kept_columns = 0;
     uint64_t conditions = 0;
     uint64_t scanned = 0;
+    uint64_t found = 0;
     bool has_map = false;
 
     uint64_t bytes() const {
         return columns * sizeof(ColumnBuffers) + kept_columns * sizeof(ChunkColumn) +
                conditions * sizeof(KeptCondition) + scanned * sizeof(ScannedChunk) +
-               (has_map ? sizeof(ChunkMap) : 0);
+               found * sizeof(FoundChunk) + (has_map ? sizeof(ChunkMap) : 0);
     }
 };
 
@@ -64,8 +67,8 @@ TailCounts tail_counts(const Message& message) {
         case MessageType::MakeKept:
             counts.kept_columns = message.as<ChunkBody>().columns;
             break;
-        case MessageType::FoundKept:
-            counts.has_map = message.as<FoundKeptBody>().exists != 0;
+        case MessageType::FoundChunks:
+            counts.found = message.as<FoundChunksBody>().chunks;
             break;
         case MessageType::SealKept:
             counts.has_map = message.as<SealKeptBody>().keep != 0;
@@ -127,11 +130,13 @@ Status take_tail(std::span<const std::byte> tail, Message* message) {
     if (counts.conditions > kMaxKeptConditions)
         return malformed("The number of conditions", counts.conditions);
     if (counts.scanned > kMaxScannedChunks) return malformed("The number of chunks", counts.scanned);
+    if (counts.found > kMaxFoundChunks) return malformed("The number of chunks", counts.found);
     if (tail.size() != counts.bytes()) return malformed("The size of the packet", message->header->bytes);
     message->columns = take_tail<ColumnBuffers>(&tail, counts.columns);
     message->kept_columns = take_tail<ChunkColumn>(&tail, counts.kept_columns);
     message->conditions = take_tail<KeptCondition>(&tail, counts.conditions);
     message->scanned = take_tail<ScannedChunk>(&tail, counts.scanned);
+    message->found = take_tail<FoundChunk>(&tail, counts.found);
     if (counts.has_map) message->map = reinterpret_cast<const ChunkMap*>(tail.data());
     return {};
 }
@@ -223,6 +228,8 @@ uint32_t body_bytes(MessageType type) {
             return sizeof(ForgetKeptBody);
         case MessageType::KeptTables:
             return sizeof(KeptTablesBody);
+        case MessageType::FoundChunks:
+            return sizeof(FoundChunksBody);
         case MessageType::Failed:
             return sizeof(Status);
         case MessageType::GetKept:

@@ -40,7 +40,7 @@
 //   Cancel: close the socket       Failed with sequence 0: a Status; the session is over
 //
 //   Kept columns (kept.h), within a session:
-//   FindKept (chunk, columns)      FoundKept: a handle for the session, and what proves the chunk; or none
+//   FindKept (chunks, columns)     FoundChunks: of each a handle for the session, and what proves it; or none
 //   MakeKept (chunk, columns)      FoundKept: a handle to be filled; or none, when there is no room for more
 //   AppendKept (a block, rows)     Appended: the block is the client's again
 //   SealKept (map of the blocks)   FoundKept: the handle if all can find it now; or none: it was given up
@@ -118,6 +118,7 @@ enum class MessageType : uint16_t {
     GetKept,
     ForgetKept,
     KeptTables,
+    FoundChunks,
     Failed,
 };
 
@@ -256,17 +257,20 @@ struct ChunkBody {
     uint64_t bytes;    // MakeKept: about how many the chunk will take
     uint32_t columns;  // KeptColumns that follow
     uint32_t rows;     // MakeKept: about how many the chunk will have
+    uint32_t chunks;   // FindKept: how many, from this one on; 1 to kMaxFoundChunks
+    uint32_t reserved;
 };
 
-// Followed by the chunk's map where there is a chunk, be it without some of the columns.
 struct FoundKeptBody {
-    ChunkProof proof;
     uint64_t rows;
     uint32_t handle;  // from 1 on; 0: none
-    uint32_t exists;
-    uint32_t is_whole;  // the map has all blocks whose rows are there: more columns of them can join it
     uint32_t reserved;
-    uint8_t has[kMaxKeptColumns / 8];  // of a FindKept's columns: one bit each
+};
+
+// Followed by the chunks that were asked for, in their order.
+struct FoundChunksBody {
+    uint32_t chunks;
+    uint32_t reserved;
 };
 
 // Like an Append. The rows are those of `blocks` blocks of the chunk, from first_block on; how many each has
@@ -338,7 +342,8 @@ struct Message {
     std::span<const ChunkColumn> kept_columns;  // FindKept, MakeKept
     std::span<const KeptCondition> conditions;  // ProbeKept, BuildKept
     std::span<const ScannedChunk> scanned;      // ProbeKept, BuildKept
-    const ChunkMap* map = nullptr;              // FoundKept, SealKept; nullptr: there is none
+    std::span<const FoundChunk> found;          // FoundChunks
+    const ChunkMap* map = nullptr;              // SealKept; nullptr: there is none
 
     template <typename Body>
     const Body& as() const {

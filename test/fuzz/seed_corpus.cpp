@@ -78,14 +78,15 @@ void write_kept(const std::string& folder) {
     const ChunkColumn columns[] = {{{1}, {ColumnType::Fixed4, ValueOrder::Signed, 1, 0}, 0},
                                    {{2}, {ColumnType::Bytes, ValueOrder::Bytes, 1, 0}, 0}};
     const std::span<const std::byte> named = std::as_bytes(std::span(columns));
-    const ChunkBody chunk{{1, 2, 3, 0}, 4096, 2, 0};
+    const ChunkBody chunk{{1, 2, 3, 0}, 4096, 2, 0, 1, 0};
     write_packet(folder, MessageType::FindKept, &chunk, named, "-columns");
     write_packet(folder, MessageType::MakeKept, &chunk, named, "-columns");
     std::vector<std::byte> tail(sizeof(KeptCondition) + 2 * sizeof(ScannedChunk), std::byte{1});
     const std::span<const std::byte> map(tail.data(), sizeof(ChunkMap));
     const std::span<const std::byte> scanned(tail.data(), sizeof(ScannedChunk));
-    const FoundKeptBody found{{4, 3}, 100, 1, 1, 1, 0, {3}};
-    write_packet(folder, MessageType::FoundKept, &found, map, "-map");
+    const FoundChunk chunks[2] = {{{4, 3}, 100, 1, 1, 1, {3}, {}, {}}, {}};
+    const FoundChunksBody found{2, 0};
+    write_packet(folder, MessageType::FoundChunks, &found, std::as_bytes(std::span(chunks)), "-chunks");
     const SealKeptBody seal{{4, 3}, 1, 1};
     write_packet(folder, MessageType::SealKept, &seal, map, "-map");
     const RenewKeptBody renewal{{1, 2, 3, 0}, 4, 5, {}, {}};

@@ -11,7 +11,7 @@ namespace gpujoin::test {
 
 namespace {
 
-constexpr ChunkKey kKey = {1, 2, 3, 0};
+constexpr ChunkKey kKey = {1, 2, 3, 4};
 const ChunkColumn kColumn = {{7}, {ColumnType::Fixed8, ValueOrder::Signed, 1, 0}, 0};
 const TestClient::Counts kAllCounts = {{100, 1}, {101, 1}, {200, 2}};
 
@@ -38,17 +38,26 @@ ChunkMap map_of(const std::vector<uint32_t>& blocks) {
 const ChunkMap kMap = map_of({3, 5});
 
 FoundKeptBody ask(TestClient& client, MessageType question, const ChunkKey& key = kKey, uint64_t bytes = 0) {
-    const ChunkBody body{key, bytes, 1, 0};
+    const ChunkBody body{key, bytes, 1, 0, 0, 0};
     client.send(question, 0, &body, std::as_bytes(std::span(&kColumn, 1)));
     return client.expect(MessageType::FoundKept).message.as<FoundKeptBody>();
+}
+
+std::vector<FoundChunk> find(TestClient& client, std::span<const ChunkColumn> columns, const ChunkKey& first,
+                             uint32_t chunks) {
+    const ChunkBody body{first, 0, static_cast<uint32_t>(columns.size()), 0, chunks, 0};
+    client.send(MessageType::FindKept, 0, &body, std::as_bytes(columns));
+    const Received received = client.expect(MessageType::FoundChunks);
+    return {received.message.found.begin(), received.message.found.end()};
+}
+FoundChunk find(TestClient& client, const ChunkKey& key = kKey) {
+    return find(client, {&kColumn, 1}, key, 1).at(0);
 }
 
 // The column twice, as key and as value of a build side.
 uint32_t find_pairs(TestClient& client) {
     const ChunkColumn columns[] = {kColumn, kColumn};
-    const ChunkBody body{kKey, 0, 2, 0};
-    client.send(MessageType::FindKept, 0, &body, std::as_bytes(std::span(columns)));
-    return client.expect(MessageType::FoundKept).message.as<FoundKeptBody>().handle;
+    return find(client, columns, kKey, 1).at(0).handle;
 }
 
 void send_rows(TestClient& client, uint32_t handle, uint32_t first_block,
@@ -164,14 +173,38 @@ TEST(ServerKept, ItSaysHowMuchItMayKeep) {
     EXPECT_EQ(TestServer(keeps(0)).connect().devices().keep_bytes, 0u);
 }
 
+TEST(ServerKept, SeveralChunksAreFoundAtOnce) {
+    TestServer server(keeps());
+    TestClient client = open_groups(&server);
+    keep_rows(client);
+    ChunkKey before = kKey;
+    before.number -= 2;
+    for (uint32_t count : {1u, 2u, 3u, 4u, kMaxFoundChunks}) {
+        const std::vector<FoundChunk> found = find(client, {&kColumn, 1}, before, count);
+        ASSERT_EQ(found.size(), count);
+        for (uint32_t i = 0; i < count; i++) {
+            EXPECT_EQ(found[i].exists, i == 2);
+            EXPECT_EQ(found[i].rows, i == 2 ? 4u : 0u);
+            EXPECT_EQ(found[i].handle != 0, i == 2);
+            EXPECT_EQ(found[i].map.has(3), i == 2);
+        }
+    }
+    for (uint32_t count : {0u, kMaxFoundChunks + 1}) {
+        TestClient wrong = open_groups(&server);
+        const ChunkBody body{kKey, 0, 1, 0, count, 0};
+        wrong.send(MessageType::FindKept, 0, &body, std::as_bytes(std::span(&kColumn, 1)));
+        expect_refused(wrong);
+    }
+}
+
 TEST(ServerKept, RowsThatAreKeptArePiped) {
     for (bool real : {false, true}) {
         TestServer server({.keep_memory = 16u << 20, .real = real});
         TestClient maker = open_groups(&server);
-        EXPECT_FALSE(ask(maker, MessageType::FindKept).exists);
+        EXPECT_FALSE(find(maker).exists);
         keep_rows(maker);
         TestClient client = open_groups(&server);
-        const FoundKeptBody found = ask(client, MessageType::FindKept);
+        const FoundChunk found = find(client);
         EXPECT_EQ(found.proof.version, 77u);
         EXPECT_EQ(found.proof.since, 70u);
         EXPECT_EQ(found.rows, 4u);
@@ -189,7 +222,7 @@ TEST(ServerKept, RowsThatAreKeptArePiped) {
         // Proven anew, it keeps the rows of all blocks for who holds it.
         const RenewKeptBody renewal{kKey, 77, 78, map_of({5, 9}), {}};
         client.send(MessageType::RenewKept, 0, &renewal);
-        const FoundKeptBody renewed = ask(client, MessageType::FindKept);
+        const FoundChunk renewed = find(client);
         EXPECT_EQ(renewed.handle, found.handle);
         EXPECT_EQ(renewed.proof.version, 78u);
         EXPECT_EQ(renewed.proof.since, 70u);
@@ -216,15 +249,15 @@ TEST(ServerKept, WhatIsFoundAgainHasTheSameHandle) {
     TestServer server(keeps());
     TestClient client = open_groups(&server);
     keep_rows(client);
-    const uint32_t handle = ask(client, MessageType::FindKept).handle;
-    for (int i = 0; i < 100; i++) EXPECT_EQ(ask(client, MessageType::FindKept).handle, handle);
+    const uint32_t handle = find(client).handle;
+    for (int i = 0; i < 100; i++) EXPECT_EQ(find(client).handle, handle);
     EXPECT_EQ(tables(&server).table[0].uses, 101u);
     tables(&server, MessageType::ForgetKept);
-    EXPECT_EQ(ask(client, MessageType::FindKept).handle, 0u);
+    EXPECT_EQ(find(client).handle, 0u);
     build(client);
     EXPECT_EQ(counts_of(client, handle), kAllCounts);  // it is held
     keep_rows(client);
-    EXPECT_GT(ask(client, MessageType::FindKept).handle, handle);
+    EXPECT_GT(find(client).handle, handle);
 }
 
 TEST(ServerKept, WrongHandlesEndTheSession) {
@@ -252,7 +285,7 @@ TEST(ServerKept, WrongHandlesEndTheSession) {
         ASSERT_TRUE(server.becomes_clean());  // the one before has left the chunk
         TestClient client = open_groups(&server);
         build(client);
-        const uint32_t found = ask(client, MessageType::FindKept).handle;
+        const uint32_t found = find(client).handle;
         const uint32_t making = ask(client, MessageType::MakeKept, {1, 2, 4, 0}).handle;
         ASSERT_TRUE(found && making);
         wrong(client, found, making);
@@ -322,12 +355,12 @@ TEST(ServerKept, AChunkThatFailsIsNotKept) {
     append(client, handle, 3, {1}, {2, 1});  // they do not add up
     append(client, handle, 4, {2}, {2, 1});
     EXPECT_EQ(seal(client, handle), 0u);
-    EXPECT_FALSE(ask(client, MessageType::FindKept).exists);
+    EXPECT_FALSE(find(client).exists);
     const uint32_t given_up = ask(client, MessageType::MakeKept).handle;
     ASSERT_NE(given_up, 0u);
     append(client, given_up, 3, {2}, {2, 1});
     EXPECT_EQ(seal(client, given_up, false), 0u);
-    EXPECT_FALSE(ask(client, MessageType::FindKept).exists);
+    EXPECT_FALSE(find(client).exists);
     EXPECT_EQ(ask(client, MessageType::MakeKept, kKey, 1u << 30).handle, 0u);
     const uint32_t large = ask(client, MessageType::MakeKept).handle;
     ASSERT_NE(large, 0u);
@@ -337,7 +370,7 @@ TEST(ServerKept, AChunkThatFailsIsNotKept) {
     EXPECT_EQ(tables(&server).used, 0u);
     keep_rows(client);
     build(client);
-    EXPECT_EQ(counts_of(client, ask(client, MessageType::FindKept).handle), kAllCounts);
+    EXPECT_EQ(counts_of(client, find(client).handle), kAllCounts);
 }
 
 TEST(ServerKept, SessionsThatMoveProbeAgain) {
@@ -346,7 +379,7 @@ TEST(ServerKept, SessionsThatMoveProbeAgain) {
         TestClient client = open_groups(&server);
         build(client);
         keep_rows(client);
-        const uint32_t handle = ask(client, MessageType::FindKept).handle;
+        const uint32_t handle = find(client).handle;
         server.gpu.fault = Fault::DeviceMemory;
         server.gpu.fail_in[call] = 1;
         EXPECT_TRUE(client.groups(probe(client, handle)).empty());
@@ -360,7 +393,7 @@ TEST(ServerKept, ProbesAreRewound) {
     TestClient client = open_groups(&server);
     build(client);
     keep_rows(client);
-    const uint32_t handle = ask(client, MessageType::FindKept).handle;
+    const uint32_t handle = find(client).handle;
     server.cpu.hang_in = FakeControls::Next;
     probe(client, handle);
     ASSERT_TRUE(eventually([&] { return server.cpu.hanging == 1; }));
@@ -381,7 +414,7 @@ TEST(ServerKept, WhoProbesMayLeave) {
         TestClient client = open_groups(&server);
         build(client);
         keep_rows(client);
-        const uint32_t handle = ask(client, MessageType::FindKept).handle;
+        const uint32_t handle = find(client).handle;
         server.cpu.hang_in = FakeControls::Next;
         probe(client, handle);
         ASSERT_TRUE(eventually([&] { return server.cpu.hanging == 1; }));
@@ -395,11 +428,11 @@ TEST(ServerKept, ProbesNeedGroupsAndABuildSide) {
     TestServer server(keeps());
     TestClient unsealed = open_groups(&server);
     keep_rows(unsealed);
-    probe(unsealed, ask(unsealed, MessageType::FindKept).handle);
+    probe(unsealed, find(unsealed).handle);
     expect_refused(unsealed);
     TestClient rows = server.connect_and_open(chain_fragment(2, SinkKind::Rows).view());
     build(rows);
-    probe(rows, ask(rows, MessageType::FindKept).handle);
+    probe(rows, find(rows).handle);
     expect_refused(rows);
 }
 
@@ -411,7 +444,7 @@ TEST(ServerKept, RowsOfAChainWhoseSourceIsNotNamed) {
     fragment.spec->source_is_unnamed = 1;
     TestClient rows = server.connect_and_open(fragment.view());
     build(rows);
-    const FoundKeptBody found = ask(rows, MessageType::FindKept);
+    const FoundChunk found = find(rows);
     EXPECT_FALSE(rows.results(probe(rows, found.handle)).empty());
 }
 
@@ -497,7 +530,7 @@ TEST(ServerKept, BuildSidesThatCannotBeMadeOfKeptRows) {
     };
     refuses([](TestClient& client) { send_build(client, 0); });
     refuses([](TestClient& client) { send_build(client, 9); });
-    refuses([](TestClient& client) { send_build(client, ask(client, MessageType::FindKept).handle); });
+    refuses([](TestClient& client) { send_build(client, find(client).handle); });
     refuses(
         [](TestClient& client) { send_build(client, find_pairs(client), {interval_condition(0, 1, 2)}); });
     refuses([](TestClient& client) {

@@ -142,7 +142,7 @@ TEST(Message, ChunksAreNamedWithTheirColumns) {
             std::vector<std::byte> tail;
             tail << std::vector<ChunkColumn>(columns,
                                              {{1, 2, 3}, {ColumnType::Fixed4, ValueOrder::Signed, 1, 0}, 0});
-            ChunkBody body{{1, 2, 3, 4}, 6, columns, 0};
+            ChunkBody body{{1, 2, 3, 4}, 6, columns, 0, 1, 0};
             Message message = decoded(type, &body, tail);
             ASSERT_EQ(message.header != nullptr, columns <= kMaxKeptColumns) << columns;
             if (!message.header) continue;
@@ -171,10 +171,28 @@ TEST(Message, MapsFollowWhereTheBodySaysSo) {
         ASSERT_TRUE(message.map);
         EXPECT_TRUE(message.map->has(9) && !message.map->has(8));
     };
-    FoundKeptBody none_found{}, found{{7, 6}, 8, 9, 1, 1, 0, {}};
-    check(MessageType::FoundKept, &none_found, &found);
     SealKeptBody given_up{{2, 1}, 1, 0}, kept{{2, 1}, 1, 1};
     check(MessageType::SealKept, &given_up, &kept);
+}
+
+TEST(Message, FoundChunksAreCounted) {
+    for (uint32_t count : {0u, 1u, kMaxFoundChunks, kMaxFoundChunks + 1}) {
+        std::vector<FoundChunk> chunks(count, {{7, 6}, 8, 9, 1, 1, {}, {}, {}});
+        for (FoundChunk& chunk : chunks) chunk.map.add(kChunkBlocks - 1);
+        std::vector<std::byte> tail;
+        tail << chunks;
+        FoundChunksBody body{count, 0};
+        Message message = decoded(MessageType::FoundChunks, &body, tail);
+        ASSERT_EQ(message.header != nullptr, count <= kMaxFoundChunks) << count;
+        if (!message.header) continue;
+        ASSERT_EQ(message.found.size(), count);
+        for (const FoundChunk& chunk : message.found)
+            EXPECT_TRUE(chunk.handle == 9 && chunk.map.has(kChunkBlocks - 1) && !chunk.map.has(0));
+        for (uint32_t other : {count + 1, count - 1, UINT32_MAX}) {
+            FoundChunksBody wrong{other, 0};
+            EXPECT_FALSE(is_taken(MessageType::FoundChunks, &wrong, tail)) << other;
+        }
+    }
 }
 
 void check_scan_of_kept_rows(MessageType type) {

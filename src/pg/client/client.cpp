@@ -171,9 +171,9 @@ void take_answer(Client* client, const Message& message) {
     if (client->is_answered || message.header->type != client->expected ||
         message.header->stage != client->expected_stage)
         report_malformed("It is no answer to a question.");
-    if (client->found_left > 0) return take_found_chunk(client, message);
     memcpy(&client->answer, message.body, body_bytes(message.header->type));
-    if (message.map) client->map = *message.map;
+    if (message.header->type == MessageType::FoundChunks && !take_found_chunks(client, message))
+        report_malformed("It is not of the chunks that were asked for.");
     client->is_answered = true;
 }
 

@@ -75,11 +75,8 @@ struct Client {
         FoundKeptBody found;
         Status refusal;
     } answer;
-    ChunkMap map;  // that came with it
     uint32 expected_stage;
-    // Where a FindKept was asked for several chunks: where the next answer goes, and how many are to come.
-    FoundChunk* found;
-    uint32 found_left;
+    std::span<FoundChunk> found;  // where the answer to a FindKept goes
     bool is_sealed[kMaxStages];
 
     // A refusal of memory ends the session, and is an error unless it is kept.
@@ -105,8 +102,8 @@ bool ask(Client* client, const Inquiry& question, MessageType expected);
 // The same in steps: says what will be asked, and waits for the answer once it was.
 void begin_question(Client* client, MessageType expected, uint32 stage, uint64 sequence);
 bool await_answer(Client* client);
-// Files away one of the answers about several chunks.
-void take_found_chunk(Client* client, const Message& message);
+// Files away what there is of chunks; false where it is not of as many as were asked for.
+bool take_found_chunks(Client* client, const Message& message);
 
 // Numbers a message that gives a taken block to the server.
 uint64 hand_over(Client* client, const Block* block, MessageType type);

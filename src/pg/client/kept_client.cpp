@@ -10,13 +10,6 @@ namespace gpujoin {
 
 namespace {
 
-constexpr uint32 kQuestionsAtOnce = 64;  // whose answers have room in a socket
-
-bool ask_about(Client* client, MessageType question, const ChunkBody& body,
-               std::span<const ChunkColumn> columns) {
-    return ask(client, {question, &body, std::as_bytes(columns)}, MessageType::FoundKept);
-}
-
 struct ScanKeptMessage {
     explicit ScanKeptMessage(const KeptScanView* scan)
         : body{static_cast<uint32>(scan->conditions.size()), static_cast<uint32>(scan->chunks.size())},
@@ -35,42 +28,31 @@ struct ScanKeptMessage {
 
 }  // namespace
 
-void take_found_chunk(Client* client, const Message& message) {
-    const auto& answer = message.as<FoundKeptBody>();
-    FoundChunk* found = client->found++;
-    found->exists = answer.exists != 0;
-    found->handle = answer.handle;
-    found->rows = answer.rows;
-    found->is_whole = answer.is_whole != 0;
-    found->proof = answer.proof;
-    if (message.map) found->map = *message.map;
-    memcpy(found->has, answer.has, sizeof found->has);
-    client->is_answered = --client->found_left == 0;
+bool take_found_chunks(Client* client, const Message& message) {
+    if (message.found.size() != client->found.size()) return false;
+    memcpy(static_cast<void*>(client->found.data()), message.found.data(), client->found.size_bytes());
+    return true;
 }
 
-// The server answers one question after the other: none waits for the answer to the one before.
 void client_find_kept(Client* client, const ChunkKey* first, uint32 count,
                       std::span<const ChunkColumn> columns, FoundChunk* found) {
     memset(static_cast<void*>(found), 0, count * sizeof *found);
-    for (uint32 done = 0; done < count && !client->was_refused;) {
-        uint32 some = Min(count - done, kQuestionsAtOnce);
-        begin_question(client, MessageType::FoundKept, 0, 0);
-        client->found = found + done;
-        client->found_left = some;
-        for (uint32 end = done + some; done < end; done++) {
-            ChunkBody body = {*first, 0, static_cast<uint32>(columns.size()), 0};
-            body.chunk.number += done;
-            send_message(client, MessageType::FindKept, 0, &body, std::as_bytes(columns));
-        }
-        await_answer(client);
-        client->found_left = 0;
+    for (uint32 done = 0; done < count && !client->was_refused; done += client->found.size()) {
+        ChunkBody body = {
+            *first, 0, static_cast<uint32>(columns.size()), 0, Min(count - done, kMaxFoundChunks), 0};
+        body.chunk.number += done;
+        client->found = {found + done, body.chunks};
+        ask(client, {MessageType::FindKept, &body, std::as_bytes(columns)}, MessageType::FoundChunks);
     }
+    client->found = {};
 }
 
 uint32_t client_make_kept(Client* client, const ChunkKey* chunk, ExpectedChunk expected,
                           std::span<const ChunkColumn> columns) {
-    ChunkBody body = {*chunk, expected.bytes, static_cast<uint32>(columns.size()), expected.rows};
-    return ask_about(client, MessageType::MakeKept, body, columns) ? client->answer.found.handle : 0;
+    ChunkBody body = {*chunk, expected.bytes, static_cast<uint32>(columns.size()), expected.rows, 0, 0};
+    return ask(client, {MessageType::MakeKept, &body, std::as_bytes(columns)}, MessageType::FoundKept)
+               ? client->answer.found.handle
+               : 0;
 }
 
 void client_append_kept(Client* client, const Block* block, AppendKeptBody body,

@@ -5,17 +5,6 @@
 
 namespace gpujoin {
 
-// What there is of a chunk. handle 0: not all of the columns.
-struct FoundChunk {
-    bool exists;
-    bool is_whole;  // more columns can join it
-    uint32_t handle;
-    uint64_t rows;
-    ChunkProof proof;
-    ChunkMap map;
-    uint8_t has[kMaxKeptColumns / 8];
-};
-
 // Of so many chunks of a table, from this one on.
 void client_find_kept(Client* client, const ChunkKey* first, uint32 count,
                       std::span<const ChunkColumn> columns, FoundChunk* found);
