@@ -586,10 +586,9 @@ uint64_t client_flush(Client* client) {
     return ask_for_rest(client, MessageType::Flush, nullptr);
 }
 
-void client_seal(Client* client, uint32_t stage, SealReport* report) {
+void client_start_seal(Client* client, uint32_t stage) {
     client_wait_acknowledged(client);
     send_message(client, MessageType::Seal, 0, nullptr, {}, stage);
-    client_wait_sealed(client, stage, report);
 }
 
 void client_wait_sealed(Client* client, uint32_t stage, SealReport* report) {

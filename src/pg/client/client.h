@@ -71,9 +71,9 @@ uint64_t client_scan_build(Client* client, bool matched);
 // Asks for the groups that are left, of all participants' probes, which come as results.
 uint64_t client_flush(Client* client);
 
-// Waits until every append was acknowledged, seals one stage, and waits for the answer.
-void client_seal(Client* client, uint32_t stage, SealReport* report);
-// For participants that do not seal: waits for the answer that all get.
+// Waits until every append was acknowledged, and has one stage sealed. Others may be built meanwhile.
+void client_start_seal(Client* client, uint32_t stage);
+// Waits for the answer, which all participants get.
 void client_wait_sealed(Client* client, uint32_t stage, SealReport* report);
 
 // The next result, oldest batch first. False when none comes after a refusal; without wait, when none has

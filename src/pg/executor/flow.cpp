@@ -213,14 +213,20 @@ void begin_again(GpuJoinState* state) {
     state->phase = Phase::Initial;
 }
 
-// False, with the reason and nothing open, where there is too little memory.
+uint32_t number_of(const GpuJoinState* state, const JoinStage* stage) {
+    return static_cast<uint32_t>(stage - &state->stages[first_stage(state)]);
+}
+
+// False, with the reason and nothing open, where there is too little memory. A stage is sealed while the next
+// one is read.
 bool build_join(GpuJoinState* state, Status* refusal) {
     if (!open_join(state, refusal)) return false;
     if (is_partitioned(state)) hold_server(state);
     for (int i = first_stage(state); i < end_of_stages(state) && !client_refusal(state->client); i++) {
         append_build_side(state, &state->stages[i]);
-        seal_stage(state, &state->stages[i]);
+        client_start_seal(state->client, number_of(state, &state->stages[i]));
     }
+    wait_until_sealed(state);
     if (const Status* kept = client_refusal(state->client)) {
         *refusal = *kept;
         give_up_attempt(state);
@@ -243,10 +249,6 @@ bool enter_join(GpuJoinState* state) {
         if (build_join(state, &refusal)) return true;
         partition_join(state, &refusal);
     }
-}
-
-uint32_t number_of(const GpuJoinState* state, const JoinStage* stage) {
-    return static_cast<uint32_t>(stage - &state->stages[first_stage(state)]);
 }
 
 constexpr uint64 kTextBytes = 32;  // of a value that nobody has looked at, about
@@ -368,13 +370,9 @@ void append_build_side(GpuJoinState* state, JoinStage* stage) {
     } while (!client_refusal(state->client) && side_next_part(build));
 }
 
-void seal_stage(GpuJoinState* state, JoinStage* stage) {
-    update_shown_join(state, RunningPhase::Sealing);
-    client_seal(state->client, number_of(state, stage), &stage->seal);
-}
-
 void wait_until_sealed(GpuJoinState* state) {
-    for (int i = 0; i < state->plan.stage_count; i++)
+    update_shown_join(state, RunningPhase::Sealing);
+    for (int i = first_stage(state); i < end_of_stages(state); i++)
         client_wait_sealed(state->client, number_of(state, &state->stages[i]), &state->stages[i].seal);
 }
 

@@ -225,8 +225,9 @@ void build_together(GpuJoinState* state) {
 
 void seal_together(GpuJoinState* state) {
     if (!state->parallel.has_opened || was_refused(state->parallel.join)) return;
-    for (int i = 0; i < state->plan.stage_count && !client_refusal(state->client); i++)
-        seal_stage(state, &state->stages[i]);
+    for (int i = 0; i < state->plan.stage_count; i++)
+        client_start_seal(state->client, static_cast<uint32>(i));
+    wait_until_sealed(state);
     publish_kept_refusal(state);
 }
 

@@ -237,7 +237,6 @@ inline bool runs_together(const GpuJoinState* state) {
 bool open_join(GpuJoinState* state, Status* refusal);
 bool attach_join(GpuJoinState* state, const SessionKey* key, Status* refusal);
 void append_build_side(GpuJoinState* state, JoinStage* stage);
-void seal_stage(GpuJoinState* state, JoinStage* stage);
 void wait_until_sealed(GpuJoinState* state);
 
 // Connects, reads the build sides, seals; where there is too little memory for them, for a first partition of
