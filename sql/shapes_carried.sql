@@ -124,7 +124,7 @@ SELECT * FROM compare_carried('SELECT a.*, b.id FROM toasted a JOIN b USING (k)'
 
 -- Rows of both sides in numbers for which engines partition.
 RESET work_mem;
-CREATE TABLE large AS SELECT i AS k, (i * 7919::bigint % 200000)::integer AS other, 'l' || i AS t FROM generate_series(1, 200000) AS i;
+CREATE TABLE large AS SELECT i AS k, (i * 7919::bigint % 200000)::integer AS other, 'l' || i AS t FROM generate_series(1, 200000) AS i ORDER BY i * 104729::bigint % 200003;
 ANALYZE large;
 SELECT * FROM compare_carried('SELECT x.k, y.k AS y FROM large x JOIN large y ON x.k = y.other');
 SELECT * FROM compare_carried('SELECT x.t, y.t AS y FROM large x JOIN large y ON x.k = y.other');

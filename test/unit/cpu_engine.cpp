@@ -157,6 +157,47 @@ TEST(CpuEngine, WhatIsSealedCanBeProbedWithLittleMemory) {
         probe_with_little_memory({1}, true, Algorithm::Hash, ResultOrder::Any, probe_rows);
 }
 
+// A small batch has a table made, and columns laid in its order; a large one after it is partitioned, and
+// names build rows by where they are stored.
+TEST(CpuEngine, LargeBatchesAfterSmallOnes) {
+    constexpr uint64_t kBuildRows = 40'000, kFew = 100;
+    TablePair tables;
+    tables.build.columns = {number_column(kBuildRows)};
+    tables.probe.columns = {number_column(kBuildRows)};
+    Random random(3);
+    std::shuffle(tables.build.columns[0].values.begin(), tables.build.columns[0].values.end(), random);
+    tables.build.columns[0].spec.nullable = 1;  // so that it does not ride along
+    JoinSpec spec = make_spec(JoinKind::Inner, Algorithm::Hash, tables.probe, tables.build);
+    add_equality(spec, 0, 0);
+    spec.order = ResultOrder::Any;
+    spec.names_probe_rows = 0;
+    spec.outputs = spec.carried = 1;
+    spec.output[0] = spec.carry[0] = 0;
+    spec.estimated_probe_rows = kBuildRows;
+    Ledger ledger(1u << 30);
+    std::unique_ptr<Engine> engine = make_cpu_engine(2);
+    std::unique_ptr<Join> join;
+    ASSERT_OK(engine->open(spec, {&ledger, nullptr, nullptr}, &join));
+    append_all(*join, tables.build, kBuildRows);
+    SealReport report;
+    ASSERT_OK(join->seal(&report));
+    ASSERT_EQ(report.order, ResultOrder::Any);
+    for (uint64_t rows : {kFew, kBuildRows, kFew}) {
+        OwnedBatch batch(tables.probe, 0, rows);
+        std::unique_ptr<Cursor> cursor;
+        ASSERT_OK(join->probe(batch.view(), &cursor));
+        std::vector<ResultRow> found;
+        drain(*cursor, spec, 1u << 20, 0, &found);
+        std::vector<ResultRow> expected(rows, {-1, {}});
+        for (uint64_t row = 0; row < rows; row++)
+            for (int side = 0; side < 2; side++)
+                expected[row].values.push_back(tables.probe.columns[0].values[row]);
+        std::sort(found.begin(), found.end());
+        std::sort(expected.begin(), expected.end());
+        ASSERT_EQ(found, expected);
+    }
+}
+
 // Over many keys it takes a while.
 TEST(CpuEngine, CancelStopsTheMakingOfTrees) {
     Ledger ledger(1u << 30);

@@ -138,11 +138,13 @@ class DirectRadixCursor final : public Cursor {
     std::vector<ResultColumn> columns_;
 };
 
-// Queues pairs of row numbers, from which the result writer gathers.
+// Queues pairs of row numbers, from which the result writer gathers. A smaller batch may have had a matcher
+// made, before or meanwhile, that has clustered the columns: they are not read here.
 class QueuedRadixCursor final : public QueueCursor {
   public:
     QueuedRadixCursor(SealedJoin& join, const BatchView& batch, std::unique_ptr<RadixProbe> probe)
-        : QueueCursor(join, ResultWriter(output_columns(join, &batch), false, nullptr, nullptr)),
+        : QueueCursor(join, ResultWriter(output_columns(join, &batch, BuildNumbers::OfRows), false, nullptr,
+                                         nullptr)),
           probe_(std::move(probe)) {}
 
     using QueueCursor::open;

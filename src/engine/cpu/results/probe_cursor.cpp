@@ -41,8 +41,9 @@ GPUJOIN_VECTOR uint32_t list_kept(const uint8_t* keep, uint32_t candidates, uint
 class ProbeCursor final : public QueueCursor {
   public:
     ProbeCursor(SealedJoin& join, const BatchView& batch)
-        : QueueCursor(join, ResultWriter(output_columns(join, &batch), join.context.spec.names_probe_rows,
-                                         join.named_build_rows(), row_of_number(join))),
+        : QueueCursor(join, ResultWriter(output_columns(join, &batch, BuildNumbers::OfMatcher),
+                                         join.context.spec.names_probe_rows, join.named_build_rows(),
+                                         row_of_number(join))),
           reader_(join.context.probe_reader(batch)),
           gives_(rows_of_probing(join.context.spec)),
           number_of_position_(join.clustered.is_empty() ? join.matcher->row_of_position() : nullptr),

@@ -67,14 +67,15 @@ Status QueueCursor::fill(const Sink& sink, ResultBatch* result) {
     return {};
 }
 
-std::vector<OutputColumn> output_columns(const SealedJoin& join, const BatchView* batch) {
+std::vector<OutputColumn> output_columns(const SealedJoin& join, const BatchView* batch,
+                                         BuildNumbers numbers) {
     const JoinSpec& spec = join.context.spec;
     const JoinRows gives = rows_of_probing(spec);
     const bool may_lack_build_row = batch && (gives.unmatched_probe_rows || gives.matched_probe_rows);
     std::vector<OutputColumn> columns;
     for (uint32_t i = 0; i < spec.outputs; i++) {
-        ColumnSource source =
-            batch ? join.probed_source(spec.output[i]) : join.context.build.source(spec.output[i]);
+        ColumnSource source = numbers == BuildNumbers::OfMatcher ? join.probed_source(spec.output[i])
+                                                                 : join.context.build.source(spec.output[i]);
         columns.push_back({source, false, may_lack_build_row, result_column(spec, i)});
     }
     for (uint32_t i = 0; i < spec.carried; i++) {

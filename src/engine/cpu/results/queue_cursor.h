@@ -35,8 +35,12 @@ class QueueCursor : public Cursor {
     ResultWriter writer_;
 };
 
-// The columns of results: build columns, by position where they are clustered, then carried probe columns.
-// batch == nullptr: a scan, which reads by row number and has no probe rows.
-std::vector<OutputColumn> output_columns(const SealedJoin& join, const BatchView* batch);
+// What pairs name build rows by: positions, where columns are clustered by the matcher, or row numbers.
+enum class BuildNumbers : uint8_t { OfMatcher, OfRows };
+
+// The columns of results: build columns, then carried probe columns. batch == nullptr: a scan, which has no
+// probe rows.
+std::vector<OutputColumn> output_columns(const SealedJoin& join, const BatchView* batch,
+                                         BuildNumbers numbers);
 
 }  // namespace gpujoin::cpu

@@ -10,8 +10,8 @@ namespace {
 class ScanCursor final : public QueueCursor {
   public:
     ScanCursor(SealedJoin& join, bool matched)
-        : QueueCursor(join,
-                      ResultWriter(output_columns(join, nullptr), false, join.named_build_rows(), nullptr)),
+        : QueueCursor(join, ResultWriter(output_columns(join, nullptr, BuildNumbers::OfRows), false,
+                                         join.named_build_rows(), nullptr)),
           matched_(matched),
           rows_(join.context.build.rows()) {}
 
