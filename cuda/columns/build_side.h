@@ -1,8 +1,8 @@
 // The build side on the device: every batch that was appended, and from seal on each column in one piece, in
 // the order of row numbers.
 //
-// Appending uploads a batch into arrays of its own, so nothing is copied when the build side grows; what
-// lies on the device and stays there is not copied at all. Sealing joins the pieces column by column and
+// Appending uploads a batch into arrays of its own, so nothing is copied when the build side grows; values
+// that lie on the device and stay there are not copied. Sealing joins the pieces column by column and
 // gives a column's pieces back before the next is begun: at no time is more than one column there twice, of
 // those that were uploaded. The data of Bytes columns is never moved: rows hold addresses.
 #pragma once

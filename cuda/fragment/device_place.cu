@@ -198,6 +198,13 @@ class DevicePlace final : public FragmentPlace {
         return std::clamp<uint64_t>(std::bit_ceil(source_rows), kFewestRowsBetweenStages, kMaxBatchRows);
     }
 
+    // All that one batch has, unless columns are written, which is done for no more rows than a batch of rows
+    // that were sent has.
+    uint64_t rows_of_piece(uint64_t source_rows) const override {
+        const uint64_t rows = rows_between_stages(source_rows);
+        return chain_.writes_columns() ? rows : std::max(rows, source_rows);
+    }
+
     Status open(const FragmentPlan& plan, std::span<const std::unique_ptr<Join>> joins,
                 SinkCounters* counters) override {
         chain_.open(plan, joins);

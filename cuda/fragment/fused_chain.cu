@@ -43,6 +43,12 @@ uint32_t FusedChain::fused_stages() const {
     return fused;
 }
 
+bool FusedChain::writes_columns() const {
+    return std::ranges::any_of(joins_, [](const SealedJoin* join) {
+        return rows_of(join->spec.kind).unmatched_probe_rows && join->spec.outputs > 0;
+    });
+}
+
 std::vector<bool> FusedChain::read_behind(uint32_t stages, size_t number) const {
     std::vector<bool> is_read(join(number).spec.outputs);
     auto read = [&](const LiveColumn& column) {

@@ -33,6 +33,9 @@ class FusedChain {
     // Of a stage that is fused: whose columns its key is of (LiveColumn::origin).
     uint16_t origin_of_key(size_t number) const { return stage(number).probe.front().origin; }
 
+    // Whether columns of a stage are written side by side, since its rows have no build row at times.
+    bool writes_columns() const;
+
     // By output of a stage: whether somebody behind so many stages reads it.
     std::vector<bool> read_behind(uint32_t stages, size_t number) const;
 

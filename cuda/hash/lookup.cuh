@@ -3,7 +3,7 @@
 //   key ──► leader (the build row that came first with this key) ──► group (begin, count)
 //       ──► positions rows[begin … begin + count) ──► build rows
 //
-// Leaders are found in a direct array indexed by the key's place where these are dense, else in an
+// Leaders are found in a direct array indexed by the key's place where these are dense, or few, else in an
 // open-addressing table of 8-byte slots: a 32-bit tag (the key itself if it has 4 bytes, else bits of its
 // hash) and the leader. Unique keys need no groups: the leader is the match. Where a join asks for nothing of
 // the build side but one column of 4 bytes, its values may be held in the place of row numbers, by position

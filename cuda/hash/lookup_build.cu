@@ -246,14 +246,14 @@ Status Lookup::make_leaders(const WorkContext& context, const SpanInput& input) 
     return {};
 }
 
-// An empty direct array where the places of keys are dense, else an empty table, at most half full.
+// An empty direct array where the places of keys are dense, or few, else an empty table, at most half full.
 Status Lookup::make_table(const WorkContext& context, uint64_t rows) {
     const uint64_t cached = std::min(kCachedSlotsPerRow * rows, kCachedSlots);
     const uint64_t most = std::max({kDirectSlotsPerRow * rows, kDirectSlotsAtLeast, cached});
     if (layout_.places.parts > 0 && layout_.places.last < most) {
-        GPUJOIN_RETURN_IF_FAILED(
-            direct_.allocate(context.account, layout_.places.last + 1, context.handle()));
-        return fill_bytes(context.handle(), direct_.data(), 0xff, direct_.size());
+        const Status status = direct_.allocate(context.account, layout_.places.last + 1, context.handle());
+        if (status.ok()) return fill_bytes(context.handle(), direct_.data(), 0xff, direct_.size());
+        if (status.fault != Fault::DeviceMemory) return status;  // a table may take less
     }
     GPUJOIN_RETURN_IF_FAILED(slots_.allocate(context.account, 2 * rows + 1, context.handle()));
     return fill_bytes(context.handle(), slots_.data(), 0xff, slots_.size());

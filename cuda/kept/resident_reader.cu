@@ -15,6 +15,7 @@ namespace {
 
 constexpr uint32_t kFewestRows = 64u << 10;  // of a scan that are looked at at once
 constexpr uint64_t kMostBytes = 256u << 20;  // of the Bytes columns of a batch, about
+constexpr uint64_t kShareOfBytes = 64;       // of what a join may have there, at most
 constexpr uint32_t kRoomUnit = 64u << 10;    // rows that there is room for come in such steps
 
 // A chunk's columns may have been made at different times.
@@ -40,10 +41,10 @@ class ResidentReader final : public KeptBuildReader {
           limits_(limits),
           account_(&device->pool(), limits.device_memory),
           work_(device, &account_, limits.cancel),
-          rows_at_once_(scan.rows_within(kMostBytes, source.size(), most_rows, kFewestRows)),
+          rows_at_once_(scan.rows_within(std::min(kMostBytes, limits.device_memory->limit() / kShareOfBytes),
+                                         source.size(), most_rows, kFewestRows)),
           from_host_(scan, nothing_, source, kFewestRows, limits.host_memory) {
         nothing_.next_row = scan.rows();
-        buffers_.outputs.resize(source.size());
     }
     ~ResidentReader() override { (void)device_->use(); }
 
@@ -74,6 +75,7 @@ class ResidentReader final : public KeptBuildReader {
     Status find_rows(BatchView* batch);
     Status read_on_device(BatchView* batch);
     Status read(BatchView* batch);
+    void release();
     Status take_columns();
     Status hold(const KeptView& view);
     Status upload_maps();
@@ -143,15 +145,21 @@ Status ResidentReader::find_rows(BatchView* batch) {
             if (!status.ok() && status.fault != Fault::DeviceMemory) return status;
             if (status.ok()) continue;
         }
+        release();
         is_on_host_ = true;
         from_host_.read_first(first_, end_);
     }
 }
 
-void ResidentReader::leave_device(bool again) {
+// Where memory is short, others may have what it holds.
+void ResidentReader::release() {
     (void)device_->use();
     held_.clear();
     buffers_ = {};
+}
+
+void ResidentReader::leave_device(bool again) {
+    release();
     has_left_device_ = true;
     if (!again) return;
     is_on_host_ = true;
@@ -160,6 +168,7 @@ void ResidentReader::leave_device(bool again) {
 
 Status ResidentReader::read_on_device(BatchView* batch) {
     GPUJOIN_RETURN_IF_FAILED(work_.begin());
+    buffers_.outputs.resize(source_.size());
     const Status status = read(batch);
     work_.end();
     return status;

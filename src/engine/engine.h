@@ -76,9 +76,9 @@ class Join {
     virtual ~Join() = default;
 
     // Adds build rows, numbered from first_row on. Any thread, several at once, in any order. Batches are
-    // copied before it returns, but for what lies in device memory and stays: that is at multiples of 64
-    // bytes, and not charged to the join. In device memory the values must be there when it is called. A
-    // batch that fails is left out as a whole.
+    // copied before it returns, but for values in device memory that stay: these are at multiples of 64
+    // bytes, and not charged to the join. In device memory they must be there when it is called. A batch that
+    // fails is left out as a whole.
     virtual Status append(const BatchView& batch, uint64_t first_row) = 0;
 
     // Ends the build side: chooses the algorithm from counted facts and builds. Once, after every append

@@ -21,9 +21,6 @@ Connection::Connection(UniqueFd socket, int epoll, uint64_t id)
         peer_process_ = peer.pid;
         peer_user_ = peer.uid;
     }
-    // Of the largest messages one at least, whatever sockets have by default.
-    const int bytes = kMaxMessageBytes;
-    setsockopt(socket_.get(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
     epoll_event event{.events = interest_, .data = {.u64 = id_}};
     is_watched_ = epoll_ctl(epoll_, EPOLL_CTL_ADD, socket_.get(), &event) == 0;
 }

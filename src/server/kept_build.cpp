@@ -16,13 +16,17 @@ KeptBuild::KeptBuild(const KeptScan& scan, std::span<const ColumnSpec> columns, 
     }
 }
 
-// Rows that are read again have their numbers already.
+// Rows that are read again have their numbers already. What a reader holds is given back when its lane is
+// done, and on a worker, since that may take a while.
 Status KeptBuild::take_batch(Lane& lane, std::atomic<uint64_t>& next_row) {
     const bool needs_room = !lane.reader->has_begun();
     const Status status = lane.reader->next(&lane.batch);
     // The others go on without this one.
     const bool has_no_room = status.fault == Fault::HostMemory && needs_room && !lane.reader->has_begun();
     lane.is_done = status.ok() ? lane.batch.rows == 0 : has_no_room && !lane.is_first;
+    if (lane.is_done) lane.reader.reset();
+    if (lane.numbered > 0 && status.ok() && (lane.is_done || lane.batch.rows > lane.numbered))
+        return failure(Fault::Error, "XX000", "kept rows that were read again are others");
     if (lane.is_done) return {};
     GPUJOIN_RETURN_IF_FAILED(status);
     if (lane.numbered > 0) return {};
@@ -47,6 +51,7 @@ Status KeptBuild::execute(Lane& lane, Join& join, std::atomic<uint64_t>& next_ro
 
 void KeptBuild::leave_device() {
     for (Lane& lane : lanes_) {
+        if (lane.is_done) continue;
         const bool again = lane.batch.rows > 0 && lane.batch.memory == Memory::Device;
         lane.reader->leave_device(again);
         if (again) lane.batch = {};

@@ -65,6 +65,7 @@ Status Session::find_kept(Participant& participant, const Message& message) {
         return unexpected("The number of chunks is out of range.");
     if (kept_.size() + body.chunks > kMostHandles) return unexpected("The session holds too many chunks.");
     std::vector<FoundChunk> found;
+    found.reserve(body.chunks);
     ChunkKey key = body.chunk;
     for (; found.size() < body.chunks; key.number++) found.push_back(find_chunk(key, message.kept_columns));
     const FoundChunksBody answer{body.chunks, 0};

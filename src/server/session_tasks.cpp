@@ -175,12 +175,12 @@ void Session::pop_task(Participant& participant) {
     discard(participant, std::move(done));
 }
 
-// Hands back the blocks of tasks that were taken off the queue, and destroys them: cursors on a worker, since
-// that may take a while.
+// Hands back the blocks of tasks that were taken off the queue, and destroys them: cursors and readers on a
+// worker, since that may take a while.
 void Session::discard(Participant& participant, std::deque<std::unique_ptr<Task>> tasks) {
     for (const auto& task : tasks)
         if (const BlockRange* block = task->block()) participant.hand_back(*block);
-    if (std::ranges::none_of(tasks, [](const auto& task) { return task->holds_cursor(); })) return;
+    if (std::ranges::none_of(tasks, [](const auto& task) { return task->is_slow_to_go(); })) return;
     auto remains = std::make_shared<std::deque<std::unique_ptr<Task>>>(std::move(tasks));
     auto work = [remains]() -> Status {
         remains->clear();

@@ -90,6 +90,7 @@ struct Task {
     }
     bool probes() const { return type == MessageType::Probe || type == MessageType::ProbeKept; }
     bool holds_cursor() const { return cursor || lanes; }
+    bool is_slow_to_go() const { return holds_cursor() || (build && !build->is_done()); }
     // Fills a chunk, whatever becomes of the fragment.
     bool keeps() const { return type == MessageType::AppendKept || type == MessageType::SealKept; }
     bool appends() const { return type == MessageType::Append || type == MessageType::BuildKept; }

@@ -16,8 +16,8 @@ inline constexpr uint32_t kChunkBlocks = 32672 / kChunksOfMapPage;
 inline constexpr uint32_t kChunkMapBytes = kChunkBlocks / 8;
 inline constexpr uint32_t kMaxKeptColumns = 256;  // that one message names
 inline constexpr uint32_t kMaxKeptConditions = 64;
-inline constexpr uint32_t kMaxScannedChunks = 144;  // in one message
-inline constexpr uint32_t kMaxFoundChunks = 128;    // in one message
+inline constexpr uint32_t kMaxScannedChunks = 80;  // in one message
+inline constexpr uint32_t kMaxFoundChunks = 80;    // in one message
 
 // A chunk of a table, by what names a relation's files.
 struct ChunkKey {

@@ -72,7 +72,7 @@ namespace gpujoin {
 
 inline constexpr uint32_t kMessageMagic = 0x4e4a5047;  // "GPJN"
 inline constexpr uint16_t kProtocolVersion = 2;        // of the header up to its build
-inline constexpr uint32_t kMaxMessageBytes = 160u << 10;
+inline constexpr uint32_t kMaxMessageBytes = 96u << 10;
 inline constexpr uint32_t kMaxDevices = 32;
 inline constexpr uint32_t kMaxCpuThreads = 4096;
 inline constexpr uint32_t kMaxOpenBytes = kMaxPackedFragmentBytes;

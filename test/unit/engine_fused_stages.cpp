@@ -69,6 +69,9 @@ TEST_P(FusedStages, ByKeysOfEveryType) {
         {{fixed_column(ColumnType::Fixed2), 100, true, 0.05}},
         {{fixed_column(ColumnType::Fixed4), 100, false, 0}},
         {{fixed_column(ColumnType::Fixed8), 100, true, 0.05}},
+        {{fixed_column(ColumnType::Fixed2, ValueOrder::Unsigned), 100, true, 0.05}},
+        {{fixed_column(ColumnType::Fixed4, ValueOrder::Unsigned), 100, true, 0.05}},
+        {{fixed_column(ColumnType::Fixed8, ValueOrder::Unsigned), 100, false, 0}},
         {{fixed_column(ColumnType::Fixed8, ValueOrder::Float), 100, true, 0.05}},
         {{fixed_column(ColumnType::Fixed16, ValueOrder::Bytes), 100, true, 0.05}},
         {{fixed_column(ColumnType::Fixed4), 10, true, 0.05},
@@ -169,8 +172,8 @@ TEST_P(FusedStages, SourcesOfEverySize) {
     }
 }
 
-// Rows come in the order of the source, also where it goes through in several pieces.
-// In one piece where all stages are fused; else what comes between two stages has no more rows than a batch.
+// Rows come in the order of the source: in one piece where all stages are fused and nothing is written, else
+// in pieces of no more rows than a batch.
 TEST_P(FusedStages, MoreRowsThanABatch) {
     const uint64_t rows = can_fuse() ? kMaxBatchRows + kMaxBatchRows / 4 : 10'000;
     Table source{{number_column(rows)}}, thirds{{number_column(rows / 3)}}, fifths{{number_column(rows / 5)}};
@@ -205,6 +208,34 @@ TEST_P(FusedStages, MoreRowsThanABatch) {
             ASSERT_EQ(row.values, number);
         }
     }
+}
+
+// Whose columns are written.
+TEST_P(FusedStages, MoreRowsOfAnOuterJoinThanABatch) {
+    const uint64_t rows = can_fuse() ? kMaxBatchRows + kMaxBatchRows / 4 : 10'000;
+    Table source{{number_column(rows)}}, thirds{{number_column(rows / 3)}}, fifths{{number_column(rows / 5)}};
+    for (uint64_t i = 0; i < rows / 3; i++) thirds.columns[0].values[i] = value_of(int64_t(3 * i));
+    for (uint64_t i = 0; i < rows / 5; i++) fifths.columns[0].values[i] = value_of(int64_t(5 * i));
+    TestFragment fragment(source);
+    fragment.join(JoinKind::Left, thirds, {source_column(0)})
+        .join(JoinKind::Left, fifths, {source_column(0)});
+    fragment.input({0, 0}).input({1, 0});
+    std::unique_ptr<Fragment> opened;
+    open_fragment(*engine_, fragment, limits(), &opened, rows);
+    OwnedBatch batch(source, 0, rows);
+    std::unique_ptr<Cursor> cursor;
+    ASSERT_OK(opened->run(batch.view(), &cursor));
+    std::vector<ResultRow> found;
+    drain(*cursor, TestFragment::reading(fragment.input_columns()), 1 << 20, 0, &found);
+    cursor.reset();
+    ASSERT_EQ(found.size(), rows);
+    for (uint64_t i = 0; i < rows; i++) {
+        RowValues values;
+        for (uint64_t step : {3, 5})
+            values.push_back(i % step == 0 && i / step < rows / step ? value_of(int64_t(i)) : Value{});
+        ASSERT_EQ(found[i], (ResultRow{static_cast<int64_t>(i), values}));
+    }
+    expect_fused(*opened, {true, true});
 }
 
 // Whatever the limit: pieces get smaller, or stages go one by one.

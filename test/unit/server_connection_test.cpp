@@ -11,9 +11,9 @@ TEST(ServerConnection, EndsWhenAMessageCannotBeSent) {
     int ends[2];
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
     UniqueFd server(ends[0]), client(ends[1]), epoll(epoll_create1(EPOLL_CLOEXEC));
-    Connection connection(std::move(server), epoll.get(), 1);
     int least = 0;
-    ASSERT_EQ(setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &least, sizeof least), 0);
+    ASSERT_EQ(setsockopt(server.get(), SOL_SOCKET, SO_SNDBUF, &least, sizeof least), 0);
+    Connection connection(std::move(server), epoll.get(), 1);
     std::vector<std::byte> packet(kMaxMessageBytes);
 
     connection.send(MessageType::Appended, 1, 1, nullptr);

@@ -72,7 +72,7 @@ TEST(ServerOpen, FragmentsMayComeInParts) {
 TEST(ServerOpen, LargeFragmentsAreTakenAndChecked) {
     TestServer server;
     OwnedFragment fragment = large_fragment();
-    EXPECT_GT(packed_bytes(fragment.view()), 2 * kMaxMessageBytes);
+    EXPECT_GT(packed_bytes(fragment.view()), 4 * kMaxMessageBytes);
     {
         TestClient client = server.connect_and_open(fragment.view());
         EXPECT_EQ(client.seal(kMaxStages - 1).build_rows, 0u);

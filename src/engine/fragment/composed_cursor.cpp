@@ -118,9 +118,8 @@ Status ComposedCursor::probe_fused_piece() {
     FusedRows& fused = pipeline_->fused;
     if (probed_rows_ == 0) {
         GPUJOIN_RETURN_IF_FAILED(pipeline_->workspace->start_fused(fused_, pipeline_->source, source_rows_));
-        // Where all stages are fused nothing lies between them.
-        const uint64_t wanted = std::max(fragment_.place->rows_between_stages(source_rows_),
-                                         fused_ == stages() ? source_rows_ : 0);
+        const uint64_t wanted = fused_ == stages() ? fragment_.place->rows_of_piece(source_rows_)
+                                                   : fragment_.place->rows_between_stages(source_rows_);
         GPUJOIN_RETURN_IF_FAILED(reserve(fragment_.plan, fused_, wanted, *pipeline_));
         piece_rows_ = pipeline_->rows;
         fused.rows_of.assign(fused_ + 1, nullptr);

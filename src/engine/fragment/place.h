@@ -100,6 +100,8 @@ class FragmentPlace {
 
     // How many rows of a stage there should be room for at a time, in a batch of so many source rows.
     virtual uint64_t rows_between_stages(uint64_t source_rows) const = 0;
+    // The same of a source of which all stages are fused.
+    virtual uint64_t rows_of_piece(uint64_t source_rows) const { return rows_between_stages(source_rows); }
 
     // Once, before all else. Plan, joins and counters outlive the place; the joins are the engine's that it
     // is the place of.

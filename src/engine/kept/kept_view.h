@@ -79,7 +79,7 @@ class KeptReader {
 // One whose batches are appended to a join that may have to leave its device meanwhile.
 class KeptBuildReader : public KeptReader {
   public:
-    // Whether it has had memory for a batch. Before that it takes no rows.
+    // Whether it has taken rows. If not, and there is no memory for a batch, others may read them all.
     virtual bool has_begun() const = 0;
     // From now on batches are in host memory, and it has nothing on the device any more. A batch in host
     // memory stays valid. again: what it gave last, in device memory, is given once more, by itself, perhaps

@@ -120,9 +120,6 @@ Reply channel_connect(Channel* channel, const ServerFacts& server, Status* why) 
         channel_close(channel);
         return reply;
     }
-    // Of the largest messages one at least, whatever sockets have by default.
-    const int bytes = kMaxMessageBytes;
-    setsockopt(channel->socket, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
     if (connect(channel->socket, reinterpret_cast<struct sockaddr*>(&address), sizeof address) < 0) {
         *why = failure(Fault::Error, "58000", "could not connect to the gpujoin server: %m");
         channel_close(channel);

@@ -271,24 +271,16 @@ void send_message(Client* client, MessageType type, uint64 sequence, const void*
     }
 }
 
-void begin_question(Client* client, MessageType expected, uint32 stage, uint64 sequence) {
+bool ask(Client* client, const Inquiry& question, MessageType expected) {
+    const uint64 sequence = question.type == MessageType::Reserve ? ++client->last_sequence : 0;
     client->expected = expected;
-    client->expected_stage = names_stage(expected) ? stage : 0;
+    client->expected_stage = names_stage(expected) ? question.stage : 0;
     client->expected_sequence = sequence;
     client->is_answered = client->is_refused = false;
-}
-
-bool await_answer(Client* client) {
+    send_message(client, question.type, sequence, question.body, question.tail, question.stage);
     take_messages(client);
     while (!client->is_answered && !client->was_refused) wait_for_messages(client);
     return !client->is_refused && !client->was_refused;
-}
-
-bool ask(Client* client, const Inquiry& question, MessageType expected) {
-    uint64 sequence = question.type == MessageType::Reserve ? ++client->last_sequence : 0;
-    begin_question(client, expected, question.stage, sequence);
-    send_message(client, question.type, sequence, question.body, question.tail, question.stage);
-    return await_answer(client);
 }
 
 uint64 hand_over(Client* client, const Block* block, MessageType type) {

@@ -38,8 +38,6 @@ struct QueuedResult {
     ColumnBuffers columns[FLEXIBLE_ARRAY_MEMBER];
 };
 
-struct FoundChunk;  // kept_client.h
-
 struct Client {
     MemoryContext context;  // of its own, below the caller's
     MemoryContextCallback on_reset;
@@ -99,9 +97,6 @@ struct Inquiry {
 
 // Sends a question and waits for its answer. False when it was refused.
 bool ask(Client* client, const Inquiry& question, MessageType expected);
-// The same in steps: says what will be asked, and waits for the answer once it was.
-void begin_question(Client* client, MessageType expected, uint32 stage, uint64 sequence);
-bool await_answer(Client* client);
 // Files away what there is of chunks; false where it is not of as many as were asked for.
 bool take_found_chunks(Client* client, const Message& message);
 

@@ -3,7 +3,6 @@
 
 #include <cstring>
 
-#include "pg/allocate.h"
 #include "pg/client/client_state.h"
 
 namespace gpujoin {

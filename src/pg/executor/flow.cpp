@@ -217,8 +217,8 @@ uint32_t number_of(const GpuJoinState* state, const JoinStage* stage) {
     return static_cast<uint32_t>(stage - &state->stages[first_stage(state)]);
 }
 
-// False, with the reason and nothing open, where there is too little memory. A stage is sealed while the next
-// one is read.
+// False, with the reason and nothing open, where there is too little memory. Nothing waits for a stage to be
+// sealed while rows of the next one are read.
 bool build_join(GpuJoinState* state, Status* refusal) {
     if (!open_join(state, refusal)) return false;
     if (is_partitioned(state)) hold_server(state);
@@ -226,6 +226,7 @@ bool build_join(GpuJoinState* state, Status* refusal) {
         append_build_side(state, &state->stages[i]);
         client_start_seal(state->client, number_of(state, &state->stages[i]));
     }
+    update_shown_join(state, RunningPhase::Sealing);
     wait_until_sealed(state);
     if (const Status* kept = client_refusal(state->client)) {
         *refusal = *kept;
@@ -371,7 +372,6 @@ void append_build_side(GpuJoinState* state, JoinStage* stage) {
 }
 
 void wait_until_sealed(GpuJoinState* state) {
-    update_shown_join(state, RunningPhase::Sealing);
     for (int i = first_stage(state); i < end_of_stages(state); i++)
         client_wait_sealed(state->client, number_of(state, &state->stages[i]), &state->stages[i].seal);
 }

@@ -1,6 +1,7 @@
 // See kept_proof.h.
 #include "pg/executor/kept_proof.h"
 
+#include <bit>
 #include <cstring>
 
 #include "pg/compat.h"
@@ -29,6 +30,7 @@ static_assert(kChunkBlocks % BITS_PER_BYTE == 0);
 constexpr uint32 kWordBytes = sizeof(uint64);
 constexpr uint32 kTail = kChunkMapBytes / kWordBytes * kWordBytes;
 
+static_assert(std::endian::native == std::endian::little, "bits of a word are those of its bytes in turn");
 uint64 load_word(const uint8* bytes, uint32 size) {
     uint64 word = 0;
     memcpy(&word, bytes, size);

@@ -193,6 +193,7 @@ void decide_chunks(KeptSource* source, Client* client, uint32 chunks) {
     if (chunks == 0) return;
     auto* proofs = unset<FoundProof>(chunks);
     look_up(source, client, 0, chunks, proofs);
+    if (client_refusal(client)) return pfree(proofs);  // they were not found, which says nothing of them
     const bool is_time = is_time_to_renew(source, proofs, chunks);
     if (is_any_to_be_made(source, proofs, chunks, is_time) && are_left_to_keeper(source)) {
         note_lacking_forms(source, proofs, chunks);
@@ -255,6 +256,7 @@ UsableChunk make_taken(KeptSource* source, Client* client, uint32 chunk) {
     UsableChunk usable = {};
     FoundProof proof;
     look_up(source, client, chunk, 1, &proof);
+    if (client_refusal(client)) return usable;
     const bool is_enough = proof.is_usable && !lacks_blocks(&proof);
     if (proof.is_proven && !is_enough && is_worth_making(chunk, source->share->blocks, &proof.page) &&
         make(source, client, chunk, &proof.page, &proof.chunk))
@@ -312,7 +314,7 @@ KeptProbe next_usable(KeptSource* source, Client* client, bool may_make) {
     KeptShare* share = source->share;
     uint32 most = chunks_at_once(source);
     if (share) make_room(&source->usable, Min(share->count * share->parts, kMaxScannedChunks));
-    while (source->usable.count < most) {
+    while (source->usable.count < most && !client_refusal(client)) {
         SharedPart part = {source->taken, 0};
         if (!part.chunk && share && share->is_decided) part = kept_share_take(share);
         const SharedChunk* chunk = part.chunk;
@@ -334,7 +336,7 @@ KeptProbe next_usable(KeptSource* source, Client* client, bool may_make) {
         if (is_made) break;
     }
     if (source->usable.count > 0) return KeptProbe::Sent;
-    end_chunks(source);
+    if (!client_refusal(client)) end_chunks(source);
     return KeptProbe::None;
 }
 

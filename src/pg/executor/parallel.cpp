@@ -40,6 +40,7 @@
 #include "pg/executor/parallel.h"
 
 #include "pg/allocate.h"
+#include "pg/executor/counting.h"
 #include "pg/executor/kept_share.h"
 #include "pg/executor/pace.h"
 #include "pg/executor/parallel_rescan.h"
@@ -227,6 +228,7 @@ void seal_together(GpuJoinState* state) {
     if (!state->parallel.has_opened || was_refused(state->parallel.join)) return;
     for (int i = 0; i < state->plan.stage_count; i++)
         client_start_seal(state->client, static_cast<uint32>(i));
+    update_shown_join(state, RunningPhase::Sealing);
     wait_until_sealed(state);
     publish_kept_refusal(state);
 }
