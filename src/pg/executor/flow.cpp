@@ -371,6 +371,13 @@ void append_build_side(GpuJoinState* state, JoinStage* stage) {
     } while (!client_refusal(state->client) && side_next_part(build));
 }
 
+void seal_stages(GpuJoinState* state) {
+    update_shown_join(state, RunningPhase::Sealing);
+    for (int i = 0; i < state->plan.stage_count; i++)
+        client_start_seal(state->client, number_of(state, &state->stages[i]));
+    wait_until_sealed(state);
+}
+
 void wait_until_sealed(GpuJoinState* state) {
     for (int i = first_stage(state); i < end_of_stages(state); i++)
         client_wait_sealed(state->client, number_of(state, &state->stages[i]), &state->stages[i].seal);

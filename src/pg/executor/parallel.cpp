@@ -40,7 +40,6 @@
 #include "pg/executor/parallel.h"
 
 #include "pg/allocate.h"
-#include "pg/executor/counting.h"
 #include "pg/executor/kept_share.h"
 #include "pg/executor/pace.h"
 #include "pg/executor/parallel_rescan.h"
@@ -226,10 +225,7 @@ void build_together(GpuJoinState* state) {
 
 void seal_together(GpuJoinState* state) {
     if (!state->parallel.has_opened || was_refused(state->parallel.join)) return;
-    for (int i = 0; i < state->plan.stage_count; i++)
-        client_start_seal(state->client, static_cast<uint32>(i));
-    update_shown_join(state, RunningPhase::Sealing);
-    wait_until_sealed(state);
+    seal_stages(state);
     publish_kept_refusal(state);
 }
 

@@ -237,6 +237,8 @@ inline bool runs_together(const GpuJoinState* state) {
 bool open_join(GpuJoinState* state, Status* refusal);
 bool attach_join(GpuJoinState* state, const SessionKey* key, Status* refusal);
 void append_build_side(GpuJoinState* state, JoinStage* stage);
+// Of a parallel join, once all participants have appended what they have: has all stages sealed.
+void seal_stages(GpuJoinState* state);
 void wait_until_sealed(GpuJoinState* state);
 
 // Connects, reads the build sides, seals; where there is too little memory for them, for a first partition of
