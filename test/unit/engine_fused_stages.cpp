@@ -42,6 +42,15 @@ class FusedStages : public FragmentTest {
         for (uint32_t i = 0; i < stages.size(); i++)
             EXPECT_EQ(fragment.join(i).stats().fused != 0, can_fuse() && stages[i]) << i;
     }
+    // All rows of the source at once.
+    void run_one_batch(const TestFragment& fragment, const Table& source, std::unique_ptr<Fragment>* opened,
+                       std::vector<ResultRow>* found) {
+        open_fragment(*engine_, fragment, limits(), opened, source.rows());
+        OwnedBatch batch(source, 0, source.rows());
+        std::unique_ptr<Cursor> cursor;
+        ASSERT_OK((*opened)->run(batch.view(), &cursor));
+        drain(*cursor, TestFragment::reading(fragment.input_columns()), 1 << 20, 0, found);
+    }
 };
 
 TEST_P(FusedStages, OfEveryKind) {
@@ -188,12 +197,8 @@ TEST_P(FusedStages, MoreRowsThanABatch) {
         if (is_behind) fragment.join(JoinKind::Inner, twice, {source_column(0)});
         fragment.input({0, 0});
         std::unique_ptr<Fragment> opened;
-        open_fragment(*engine_, fragment, limits(), &opened, rows);
-        OwnedBatch batch(source, 0, rows);
-        std::unique_ptr<Cursor> cursor;
-        ASSERT_OK(opened->run(batch.view(), &cursor));
         std::vector<ResultRow> found;
-        drain(*cursor, TestFragment::reading(fragment.input_columns()), 1 << 20, 0, &found);
+        run_one_batch(fragment, source, &opened, &found);
         std::vector<int64_t> expected, numbers;
         for (uint64_t i = 0; i / 3 < rows / 3; i += 3) {
             if (i % 5 == 0 && i / 5 < rows / 5) continue;
@@ -221,13 +226,8 @@ TEST_P(FusedStages, MoreRowsOfAnOuterJoinThanABatch) {
         .join(JoinKind::Left, fifths, {source_column(0)});
     fragment.input({0, 0}).input({1, 0});
     std::unique_ptr<Fragment> opened;
-    open_fragment(*engine_, fragment, limits(), &opened, rows);
-    OwnedBatch batch(source, 0, rows);
-    std::unique_ptr<Cursor> cursor;
-    ASSERT_OK(opened->run(batch.view(), &cursor));
     std::vector<ResultRow> found;
-    drain(*cursor, TestFragment::reading(fragment.input_columns()), 1 << 20, 0, &found);
-    cursor.reset();
+    run_one_batch(fragment, source, &opened, &found);
     ASSERT_EQ(found.size(), rows);
     for (uint64_t i = 0; i < rows; i++) {
         RowValues values;
