@@ -198,8 +198,7 @@ class DevicePlace final : public FragmentPlace {
         return std::clamp<uint64_t>(std::bit_ceil(source_rows), kFewestRowsBetweenStages, kMaxBatchRows);
     }
 
-    // All that one batch has, unless columns are written, which is done for no more rows than a batch of rows
-    // that were sent has.
+    // All that one batch has, unless columns are written: a result has no more than kMaxBatchRows.
     uint64_t rows_of_piece(uint64_t source_rows) const override {
         const uint64_t rows = rows_between_stages(source_rows);
         return chain_.writes_columns() ? rows : std::max(rows, source_rows);

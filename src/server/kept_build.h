@@ -20,8 +20,8 @@ class KeptBuild {
     struct Lane {
         std::unique_ptr<KeptBuildReader> reader;  // until it is done
         BatchView batch;                          // that is to be appended; none where it has no rows
-        uint64_t first_row = 0;                   // the next of the numbers that its rows have,
-        uint64_t numbered = 0;                    // and how many these are
+        uint64_t first_row = 0;                   // number of the next row that has one,
+        uint64_t numbered = 0;                    // and how many have one and are not appended
         uint64_t rows_appended = 0;
         bool is_first = false;
         bool is_done = false;

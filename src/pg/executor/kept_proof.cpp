@@ -31,6 +31,7 @@ constexpr uint32 kWordBytes = sizeof(uint64);
 constexpr uint32 kTail = kChunkMapBytes / kWordBytes * kWordBytes;
 
 static_assert(std::endian::native == std::endian::little, "bits of a word are those of its bytes in turn");
+
 uint64 load_word(const uint8* bytes, uint32 size) {
     uint64 word = 0;
     memcpy(&word, bytes, size);
