@@ -216,18 +216,24 @@ TEST(ServerTurns, WithoutOthersATurnIsNotOver) {
     EXPECT_FALSE(turn_is_over()) << "no call";
 }
 
+// The first two begin at once, since there is one place of each kind. The third one has a place when one of
+// them has left, whose time counts then.
 TEST(ServerTurns, CallsOfASessionThatTakesLongAreNotQuick) {
+    constexpr int kCalls = 3;
     WorkerThreads workers(1);
     const auto share = WorkerThreads::make_share();
+    std::atomic<int> entered{0};
     std::atomic<int> ended{0};
-    for (int i = 0; i < 2; i++) {
-        workers.run(share, [&, is_first = i == 0] {
-            EXPECT_EQ(Turn::current()->is_quick(), is_first);
+    for (int i = 0; i < kCalls; i++) {
+        workers.run(share, [&, i] {
+            EXPECT_EQ(Turn::current()->is_quick(), i < 2) << "call " << i;
+            eventually([&] { return entered == kCalls; });
             std::this_thread::sleep_for(2 * Schedule::kQuick);
             ended++;
         });
-        ASSERT_TRUE(eventually([&] { return ended == i + 1; }));
+        entered++;
     }
+    ASSERT_TRUE(eventually([&] { return ended == kCalls; }));
 }
 
 TEST(ServerTurns, SmallJoinsRunBesideLargeOnes) {
