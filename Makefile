@@ -161,18 +161,44 @@ fuzz: $(BUILD)/wire_fuzz $(BUILD)/seed_corpus
 		-verbosity=0 -print_final_stats=1 $(BUILD)/corpus,$(BUILD)/corpus/*)
 .PHONY: fuzz
 
-# clang-tidy, without the CUDA engine and with injected faults, which need nothing that is not here.
+# clang-tidy, without the CUDA engine and with injected faults, which need nothing that is not here. Several sources are
+# read as one, since headers take ten times as long as what is behind them; `make tidy/NAME.cpp` reads one alone.
 CLANG_TIDY ?= clang-tidy
 tidy_pg = $(pg_sources:%=tidy/%)
-tidy_others = $(patsubst %,tidy/%,$(shared_sources) $(engine_sources) $(server_sources) src/server/main.cpp \
-	$(unit_sources) $(wildcard test/fuzz/*.cpp))
+tidy_fuzz = $(patsubst %,tidy/%,$(wildcard test/fuzz/*.cpp))
+tidy_server = $(sort $(shared_sources) $(engine_sources) $(server_sources) src/server/main.cpp)
+tidy_alone = $(patsubst %,tidy/%,$(tidy_server) $(unit_sources))
 $(tidy_pg): tidy_flags = -fPIC -isystem $(includedir_server) -D_GNU_SOURCE
-$(tidy_others): tidy_flags = -pthread -DGPUJOIN_FAULTS
-tidy/src/wire/build.cpp: tidy_flags += $(build_id_flag)
-$(tidy_pg) $(tidy_others): tidy/%: %
-	@$(CLANG_TIDY) --quiet $< -- $(filter-out -Werror,$(COMMON)) $(version_flag) $(tidy_flags) 2>&1 | { ! grep -v 'warnings* generated'; }
-tidy: $(tidy_pg) $(tidy_others)
-.PHONY: tidy $(tidy_pg) $(tidy_others)
+$(tidy_fuzz) $(tidy_alone): tidy_flags = -pthread -DGPUJOIN_FAULTS $(build_id_flag)
+run_clang_tidy = $(CLANG_TIDY) --quiet $(1) -- $(filter-out -Werror,$(COMMON)) $(version_flag) $(tidy_flags) 2>&1 | \
+	{ ! grep -v 'warnings* generated'; }
+$(tidy_pg) $(tidy_fuzz) $(tidy_alone): tidy/%: %
+	@$(call run_clang_tidy,$<)
+
+# By rooms: names in the unnamed namespaces of a room are different.
+tidy_rooms = tidy/room/server tidy/room/cpu tidy/room/others
+sources_in_room = $(filter src/server/%,$(tidy_server))
+tidy/room/cpu: sources_in_room = $(filter src/engine/cpu/%,$(tidy_server))
+tidy/room/others: sources_in_room = $(filter-out src/server/% src/engine/cpu/%,$(tidy_server))
+$(tidy_rooms): tidy_flags = -pthread -DGPUJOIN_FAULTS $(build_id_flag)
+$(tidy_rooms): tidy/room/%: $(tidy_server)
+	@mkdir -p $(BUILD)/tidy
+	@printf '#include "%s"  // NOLINT\n' $(sources_in_room) >$(BUILD)/tidy/$*.cpp
+	@$(call run_clang_tidy,$(BUILD)/tidy/$*.cpp)
+
+# Copies of unit tests, which have a namespace of their own each, beside a copy of their configuration.
+tidy_units = $(addprefix tidy/units/,0 1 2 3)
+in_own_namespace = s/^namespace gpujoin::test \{/namespace gpujoin::test::in_$$(basename $$test .cpp) {/
+$(tidy_units): tidy_flags = -pthread -DGPUJOIN_FAULTS -Itest/unit
+$(tidy_units): tidy/units/%: $(unit_sources)
+	@mkdir -p $(BUILD)/tidy/test/unit && cp test/.clang-tidy $(BUILD)/tidy/test
+	@printf '%s\n' $(unit_sources) | awk 'NR % $(words $(tidy_units)) == $*' | while read -r test; do \
+		if grep -q '^TEST' $$test; then sed -E "$(in_own_namespace)" $$test; else cat $$test; fi >$(BUILD)/tidy/$$test; \
+		echo "#include \"$${test#test/}\"  // NOLINT"; \
+	done >$(BUILD)/tidy/test/$*.cpp
+	@$(call run_clang_tidy,$(BUILD)/tidy/test/$*.cpp)
+tidy: $(tidy_rooms) $(tidy_units) $(tidy_pg) $(tidy_fuzz)
+.PHONY: tidy $(tidy_rooms) $(tidy_units) $(tidy_pg) $(tidy_fuzz) $(tidy_alone)
 
 DIST ?= gpujoin-$(version).zip
 dist:

@@ -28,7 +28,7 @@ uint64_t overflow_bytes(const Ledger& host_memory, const Ledger* reserve) {
     return bytes / Arena::kOverflowUnit * Arena::kOverflowUnit;
 }
 
-Status system_failure(const char* what) {
+Status memory_failure(const char* what) {
     return failure(Fault::Error, "58000", "could not %s shared memory: %s", what, strerror(errno));
 }
 
@@ -61,16 +61,16 @@ Status Arena::create(uint64_t staging_bytes, Ledger* host_memory, Ledger* reserv
 
 Status Arena::map() {
     fd_ = UniqueFd(memfd_create("gpujoin", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    if (!fd_) return system_failure("create");
-    if (ftruncate(fd_.get(), static_cast<off_t>(bytes_)) != 0) return system_failure("size");
+    if (!fd_) return memory_failure("create");
+    if (ftruncate(fd_.get(), static_cast<off_t>(bytes_)) != 0) return memory_failure("size");
     if (fcntl(fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-        return system_failure("seal");
+        return memory_failure("seal");
     void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd_.get(), 0);
-    if (memory == MAP_FAILED) return system_failure("map");
+    if (memory == MAP_FAILED) return memory_failure("map");
     memory_ = static_cast<std::byte*>(memory);
     madvise(memory_, bytes_, MADV_DONTDUMP);
     while (id_ == 0)
-        if (getrandom(&id_, sizeof id_, 0) != sizeof id_) return system_failure("name");
+        if (getrandom(&id_, sizeof id_, 0) != sizeof id_) return memory_failure("name");
     return {};
 }
 

@@ -22,11 +22,6 @@ std::string label_of(const DeviceDescription& description) {
     return "GPU " + std::to_string(description.number) + ": " + description.name;
 }
 
-template <size_t size>
-void copy_text(const std::string& text, char (&target)[size]) {
-    target[text.copy(target, size - 1)] = '\0';
-}
-
 DeviceBody body_of(const DeviceDescription& description) {
     DeviceBody body{};
     copy_text(description.engine, body.engine);

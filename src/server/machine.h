@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-namespace gpujoin {
+#include "server/memory_limit.h"
 
-inline constexpr uint64_t kNoLimit = UINT64_MAX;
+namespace gpujoin {
 
 struct MachineFacts {
     std::string kernel;

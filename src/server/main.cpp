@@ -18,7 +18,7 @@ namespace gpujoin {
 
 namespace {
 
-constexpr double kGiB = 1u << 30;
+constexpr double kBytesOfGiB = 1u << 30;
 
 int list_devices(const Options& options) {
     for (const DeviceDescription& device : open_devices(options)->list()) {
@@ -29,7 +29,7 @@ int list_devices(const Options& options) {
         if (!device.name.empty())
             printf("%s, %u %s, %.1f GiB: ", device.name.c_str(), device.processors,
                    device.engine == "cpu" ? "threads" : "multiprocessors",
-                   static_cast<double>(device.memory) / kGiB);
+                   static_cast<double>(device.memory) / kBytesOfGiB);
         printf("%s\n", device.state.c_str());
     }
     return 0;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <limits>
 
 #include "server/control_groups.h"
 
@@ -13,13 +12,12 @@ namespace gpujoin {
 
 namespace {
 
-constexpr uint64_t kUnlimited = std::numeric_limits<uint64_t>::max();
 constexpr uint64_t kLeastHostMemory = 16u << 20;
 
 // Anything but a number, such as "max", is no limit.
 uint64_t read_limit(const std::string& path) {
     uint64_t limit;
-    return std::ifstream(path) >> limit ? limit : kUnlimited;
+    return std::ifstream(path) >> limit ? limit : kNoLimit;
 }
 
 uint64_t limit_of(const ControlGroup& group) {

@@ -6,6 +6,8 @@
 
 namespace gpujoin {
 
+inline constexpr uint64_t kNoLimit = UINT64_MAX;  // bytes
+
 // The least of the machine's memory and the limits of the control groups (version 1 and 2) that this process
 // is in, up to the root of their hierarchy. root: where /proc and /sys are found, for tests.
 uint64_t memory_limit(const std::string& root = "");

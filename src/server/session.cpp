@@ -5,16 +5,15 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "server/log.h"
+#include "server/memory_limit.h"
 
 namespace gpujoin {
 
 namespace {
 
-constexpr uint64_t kUnlimited = std::numeric_limits<uint64_t>::max();
 constexpr uint64_t kMinimumWorkingSet = 1u << 20;
 constexpr uint64_t kBatchesOnDevice = 256u << 20;
 
@@ -24,7 +23,7 @@ Session::Session(uint64_t id, const Resources& resources, OwnedFragment spec, co
     : id_(id),
       query_(open.query),
       resources_(resources),
-      most_memory_(open.most_memory > 0 ? open.most_memory : kUnlimited),
+      most_memory_(open.most_memory > 0 ? open.most_memory : kNoLimit),
       host_memory_(std::min(resources.host_memory->limit(), most_memory_), resources.host_memory,
                    resources.reserve, kMinimumWorkingSet),
       spec_(std::move(spec)),
@@ -41,7 +40,7 @@ Status Session::open(const std::shared_ptr<Participant>& participant) {
     opener_ = participant->connection.peer_process();
     participants_.push_back(participant);
     participant->session = this;
-    use_device(resources_.devices->choose(spec_.view(), most_memory_ < kUnlimited));
+    use_device(resources_.devices->choose(spec_.view(), most_memory_ < kNoLimit));
     reserve(*participant, [this](const Status& status) {
         if (phase_ == Phase::Over) return;
         if (!status.ok()) return fail(status);

@@ -14,11 +14,6 @@ bool is_for_build_side(MessageType type) {
            type == MessageType::MarkMatched || type == MessageType::ScanBuild;
 }
 
-template <size_t size>
-void copy_text(const std::string& text, char (&target)[size]) {
-    target[text.copy(target, size - 1)] = '\0';
-}
-
 }  // namespace
 
 Status Session::receive(Participant& participant, const Message& message) {

@@ -9,7 +9,7 @@ enum class Kind : uint8_t { Empty, Integer, Float, Truth };
 
 using Columns = std::span<const ColumnSpec>;
 
-Status malformed(const char* what, uint64_t step) {
+Status malformed_program(const char* what, uint64_t step) {
     return failure(Fault::Protocol, "08P01", "malformed filter program")
         .with_detail("Step %llu %s.", static_cast<unsigned long long>(step), what);
 }
@@ -41,9 +41,9 @@ class Checker {
 
     Status check() {
         for (number_ = 0; number_ < program_.steps; number_++)
-            if (const char* fault = check(program_.step[number_])) return malformed(fault, number_);
+            if (const char* fault = check(program_.step[number_])) return malformed_program(fault, number_);
         if (accumulator_ == Kind::Empty || depth_ > 0)
-            return malformed("is the end, but leaves no value alone", number_);
+            return malformed_program("is the end, but leaves no value alone", number_);
         return {};
     }
 
@@ -183,8 +183,9 @@ Status validate_filter(const FilterProgram& program, Columns probe, Columns buil
     if (program.steps == 0) return {};
     ValueKind outcome;
     GPUJOIN_RETURN_IF_FAILED(validate_program(program, probe, build, &outcome));
-    return outcome == ValueKind::Truth ? Status{}
-                                       : malformed("is the end, but not of a condition", program.steps);
+    return outcome == ValueKind::Truth
+               ? Status{}
+               : malformed_program("is the end, but not of a condition", program.steps);
 }
 
 }  // namespace gpujoin

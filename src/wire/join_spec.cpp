@@ -7,28 +7,28 @@ namespace gpujoin {
 
 namespace {
 
-Status malformed(const char* what, uint64_t value) {
+Status malformed_join(const char* what, uint64_t value) {
     return failure(Fault::Protocol, "08P01", "malformed join specification")
         .with_detail("%s is %llu.", what, static_cast<unsigned long long>(value));
 }
 
-Status at_most(const char* what, uint64_t value, uint64_t limit) {
-    return value <= limit ? Status{} : malformed(what, value);
+Status join_has_at_most(const char* what, uint64_t value, uint64_t limit) {
+    return value <= limit ? Status{} : malformed_join(what, value);
 }
 
 template <typename Enum>
 Status in_enum(const char* what, Enum value, Enum last) {
-    return at_most(what, static_cast<uint64_t>(value), static_cast<uint64_t>(last));
+    return join_has_at_most(what, static_cast<uint64_t>(value), static_cast<uint64_t>(last));
 }
 
 Status validate_terms(const JoinSpec& spec, std::span<const Term> terms, Comparison first, Comparison last) {
     for (const Term& term : terms) {
         if (term.comparison < first || term.comparison > last)
-            return malformed("A term's comparison", static_cast<uint64_t>(term.comparison));
+            return malformed_join("A term's comparison", static_cast<uint64_t>(term.comparison));
         if (term.probe_column >= spec.probe_columns)
-            return malformed("A term's probe column", term.probe_column);
+            return malformed_join("A term's probe column", term.probe_column);
         if (term.build_column >= spec.build_columns)
-            return malformed("A term's build column", term.build_column);
+            return malformed_join("A term's build column", term.build_column);
         const ColumnSpec& probe = spec.probe[term.probe_column];
         const ColumnSpec& build = spec.build[term.build_column];
         if (probe.type != build.type || probe.order != build.order)
@@ -37,26 +37,29 @@ Status validate_terms(const JoinSpec& spec, std::span<const Term> terms, Compari
                              term.probe_column, term.build_column);
         bool needs_order = term.comparison > Comparison::NotEqual;
         if (needs_order && probe.type == ColumnType::Bytes && probe.order != ValueOrder::Bytes)
-            return malformed("The order of a column of bytes", static_cast<uint64_t>(probe.order));
+            return malformed_join("The order of a column of bytes", static_cast<uint64_t>(probe.order));
     }
     return {};
 }
 
 Status validate_numbers(const char* what, std::span<const uint16_t> numbers, uint16_t columns) {
     for (uint16_t number : numbers)
-        if (number >= columns) return malformed(what, number);
+        if (number >= columns) return malformed_join(what, number);
     return {};
 }
 
 Status validate_counts(const JoinSpec& spec) {
-    GPUJOIN_RETURN_IF_FAILED(at_most("The number of probe columns", spec.probe_columns, kMaxColumns));
-    GPUJOIN_RETURN_IF_FAILED(at_most("The number of build columns", spec.build_columns, kMaxColumns));
-    GPUJOIN_RETURN_IF_FAILED(at_most("The number of equalities", spec.equalities, kMaxTerms));
-    GPUJOIN_RETURN_IF_FAILED(at_most("The number of ranges", spec.ranges, kMaxTerms));
-    GPUJOIN_RETURN_IF_FAILED(at_most("The number of filters", spec.filters, kMaxTerms));
-    GPUJOIN_RETURN_IF_FAILED(at_most("The number of outputs", spec.outputs, kMaxColumns));
-    GPUJOIN_RETURN_IF_FAILED(at_most("The number of carried columns", spec.carried, kMaxColumns));
-    return at_most("The number of result columns", uint64_t{spec.outputs} + spec.carried, kMaxColumns);
+    GPUJOIN_RETURN_IF_FAILED(
+        join_has_at_most("The number of probe columns", spec.probe_columns, kMaxColumns));
+    GPUJOIN_RETURN_IF_FAILED(
+        join_has_at_most("The number of build columns", spec.build_columns, kMaxColumns));
+    GPUJOIN_RETURN_IF_FAILED(join_has_at_most("The number of equalities", spec.equalities, kMaxTerms));
+    GPUJOIN_RETURN_IF_FAILED(join_has_at_most("The number of ranges", spec.ranges, kMaxTerms));
+    GPUJOIN_RETURN_IF_FAILED(join_has_at_most("The number of filters", spec.filters, kMaxTerms));
+    GPUJOIN_RETURN_IF_FAILED(join_has_at_most("The number of outputs", spec.outputs, kMaxColumns));
+    GPUJOIN_RETURN_IF_FAILED(join_has_at_most("The number of carried columns", spec.carried, kMaxColumns));
+    return join_has_at_most("The number of result columns", uint64_t{spec.outputs} + spec.carried,
+                            kMaxColumns);
 }
 
 }  // namespace
@@ -65,10 +68,10 @@ Status validate_columns(std::span<const ColumnSpec> columns) {
     for (const ColumnSpec& column : columns) {
         GPUJOIN_RETURN_IF_FAILED(in_enum("A column's type", column.type, ColumnType::Bytes));
         GPUJOIN_RETURN_IF_FAILED(in_enum("A column's order", column.order, ValueOrder::Bytes));
-        GPUJOIN_RETURN_IF_FAILED(at_most("A column's nullable flag", column.nullable, 1));
+        GPUJOIN_RETURN_IF_FAILED(join_has_at_most("A column's nullable flag", column.nullable, 1));
         uint32_t width = fixed_width(column.type);
         if (column.order == ValueOrder::Float && width != 4 && width != 8)
-            return malformed("The width of a floating-point column", width);
+            return malformed_join("The width of a floating-point column", width);
     }
     return {};
 }
@@ -77,8 +80,8 @@ Status validate(const JoinSpec& spec) {
     GPUJOIN_RETURN_IF_FAILED(in_enum("The join kind", spec.kind, JoinKind::RightAnti));
     GPUJOIN_RETURN_IF_FAILED(in_enum("The algorithm", spec.algorithm, Algorithm::NestedLoop));
     GPUJOIN_RETURN_IF_FAILED(in_enum("The result order", spec.order, ResultOrder::Any));
-    GPUJOIN_RETURN_IF_FAILED(at_most("The names_probe_rows flag", spec.names_probe_rows, 1));
-    GPUJOIN_RETURN_IF_FAILED(at_most("The client_decides flag", spec.client_decides, 1));
+    GPUJOIN_RETURN_IF_FAILED(join_has_at_most("The names_probe_rows flag", spec.names_probe_rows, 1));
+    GPUJOIN_RETURN_IF_FAILED(join_has_at_most("The client_decides flag", spec.client_decides, 1));
     if (spec.client_decides && (spec.order == ResultOrder::Any || !spec.names_probe_rows))
         return failure(Fault::Protocol, "08P01", "malformed join specification")
             .with_detail("The client decides, but cannot tell the candidates of a probe row.");

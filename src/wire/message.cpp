@@ -23,7 +23,7 @@ static_assert(sizeof(MessageHeader) + sizeof(FoundChunksBody) + kMaxFoundChunks 
               kMaxMessageBytes);
 static_assert(sizeof(MessageHeader) % 8 == 0 && sizeof(BatchBody) % 8 == 0, "bodies and columns are aligned");
 
-Status malformed(const char* what, uint64_t value) {
+Status malformed_message(const char* what, uint64_t value) {
     return failure(Fault::Protocol, "08P01", "malformed message")
         .with_detail("%s is %llu.", what, static_cast<unsigned long long>(value));
 }
@@ -113,9 +113,9 @@ bool texts_are_terminated(const DevicesBody& devices) {
 }
 
 Status check_open(const OpenBody& body, size_t here) {
-    if (body.stages > kMaxStages) return malformed("The number of stages", body.stages);
+    if (body.stages > kMaxStages) return malformed_message("The number of stages", body.stages);
     if (body.bytes > kMaxOpenBytes || body.bytes < here)
-        return malformed("The size of the specification", body.bytes);
+        return malformed_message("The size of the specification", body.bytes);
     return {};
 }
 
@@ -125,13 +125,13 @@ Status take_tail(std::span<const std::byte> tail, Message* message) {
         return {};
     }
     const TailCounts counts = tail_counts(*message);
-    if (counts.columns > kMaxColumns) return malformed("The number of columns", counts.columns);
-    if (counts.kept_columns > kMaxKeptColumns) return malformed("The number of columns", counts.kept_columns);
+    if (counts.columns > kMaxColumns) return malformed_message("The number of columns", counts.columns);
+    if (counts.kept_columns > kMaxKeptColumns) return malformed_message("The number of columns", counts.kept_columns);
     if (counts.conditions > kMaxKeptConditions)
-        return malformed("The number of conditions", counts.conditions);
-    if (counts.scanned > kMaxScannedChunks) return malformed("The number of chunks", counts.scanned);
-    if (counts.found > kMaxFoundChunks) return malformed("The number of chunks", counts.found);
-    if (tail.size() != counts.bytes()) return malformed("The size of the packet", message->header->bytes);
+        return malformed_message("The number of conditions", counts.conditions);
+    if (counts.scanned > kMaxScannedChunks) return malformed_message("The number of chunks", counts.scanned);
+    if (counts.found > kMaxFoundChunks) return malformed_message("The number of chunks", counts.found);
+    if (tail.size() != counts.bytes()) return malformed_message("The size of the packet", message->header->bytes);
     message->columns = take_tail<ColumnBuffers>(&tail, counts.columns);
     message->kept_columns = take_tail<ChunkColumn>(&tail, counts.kept_columns);
     message->conditions = take_tail<KeptCondition>(&tail, counts.conditions);
@@ -158,12 +158,12 @@ Status check_body(const Message& message) {
             break;
         case MessageType::Devices:
             if (uint32_t count = message.as<DevicesBody>().count; count > kMaxDevices)
-                return malformed("The number of devices", count);
+                return malformed_message("The number of devices", count);
             texts = texts_are_terminated(message.as<DevicesBody>());
             break;
         case MessageType::KeptTables:
             if (uint32_t count = message.as<KeptTablesBody>().count; count > kMaxKeptTables)
-                return malformed("The number of tables", count);
+                return malformed_message("The number of tables", count);
             break;
         default:
             break;
@@ -266,16 +266,16 @@ bool names_stage(MessageType type) {
 }
 
 Status decode(std::span<const std::byte> packet, Message* message) {
-    if (packet.size() < sizeof(MessageHeader)) return malformed("The size of the packet", packet.size());
+    if (packet.size() < sizeof(MessageHeader)) return malformed_message("The size of the packet", packet.size());
     const auto* header = reinterpret_cast<const MessageHeader*>(packet.data());
-    if (header->magic != kMessageMagic) return malformed("The magic number", header->magic);
+    if (header->magic != kMessageMagic) return malformed_message("The magic number", header->magic);
     if (header->version != kProtocolVersion || header->build != kBuildId) return of_another_build(*header);
-    if (header->bytes != packet.size()) return malformed("The size given in the header", header->bytes);
+    if (header->bytes != packet.size()) return malformed_message("The size given in the header", header->bytes);
     uint32_t fixed = body_bytes(header->type);
-    if (fixed == UINT32_MAX) return malformed("The message type", static_cast<uint64_t>(header->type));
-    if (header->stage != 0 && !names_stage(header->type)) return malformed("The stage", header->stage);
+    if (fixed == UINT32_MAX) return malformed_message("The message type", static_cast<uint64_t>(header->type));
+    if (header->stage != 0 && !names_stage(header->type)) return malformed_message("The stage", header->stage);
     uint64_t body = packet.size() - sizeof(MessageHeader);
-    if (body < fixed) return malformed("The size of the packet", packet.size());
+    if (body < fixed) return malformed_message("The size of the packet", packet.size());
 
     Message decoded;
     decoded.header = header;

@@ -59,8 +59,10 @@
 // the cursor is parked until one is released. Neither side blocks in send.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "wire/batch.h"
 #include "wire/kept.h"
@@ -366,5 +368,11 @@ uint32_t body_bytes(MessageType type);
 
 // Whether messages of a type are about one stage, by their header. Others say 0 there.
 bool names_stage(MessageType type);
+
+// Writes a text into a body, with the zero that ends it, as far as there is room.
+template <size_t size>
+void copy_text(std::string_view text, char (&target)[size]) {
+    target[text.copy(target, size - 1)] = '\0';
+}
 
 }  // namespace gpujoin

@@ -18,7 +18,6 @@ namespace gpujoin {
 
 namespace {
 
-constexpr uint32_t kLanes = RowBlock::kMostLanes;
 constexpr uint64_t kFewestSlots = 256;
 constexpr uint64_t kHashOfNull = 0x5bd1e9955bd1e995u;
 
@@ -55,7 +54,7 @@ void add_part(const HostColumn& column, const RowBlock& block, const KeyPart& pa
 // The values of NULLs are zero bytes.
 template <typename Key>
 void pack_keys(const GroupKeyLayout& layout, const RowBlock& block, Key* keys) {
-    std::memset(static_cast<void*>(keys), 0, kLanes * sizeof(Key));
+    std::memset(static_cast<void*>(keys), 0, RowBlock::kMostLanes * sizeof(Key));
     for (const GroupKeyLayout::Part& part : layout.parts) {
         const HostColumn& column = block.columns[part.input];
         add_part(column, block, part.place, keys);
@@ -82,10 +81,12 @@ void hash_keys(const SinkPlan& plan, const RowBlock& block, cpu::HashedKey* keys
 }
 
 GPUJOIN_VECTOR void make_tags(const uint64_t* keys, uint32_t* tags) {
-    for (uint32_t i = 0; i < kLanes; i++) tags[i] = static_cast<uint32_t>(hash_key(keys[i]) >> 32);
+    for (uint32_t i = 0; i < RowBlock::kMostLanes; i++)
+        tags[i] = static_cast<uint32_t>(hash_key(keys[i]) >> 32);
 }
 GPUJOIN_VECTOR void make_tags(const Key16* keys, uint32_t* tags) {
-    for (uint32_t i = 0; i < kLanes; i++) tags[i] = static_cast<uint32_t>(hash_key(keys[i]) >> 32);
+    for (uint32_t i = 0; i < RowBlock::kMostLanes; i++)
+        tags[i] = static_cast<uint32_t>(hash_key(keys[i]) >> 32);
 }
 
 bool same_value(const cpu::ColumnSource& a, uint64_t a_row, const cpu::ColumnSource& b, uint64_t b_row) {
@@ -158,7 +159,7 @@ void GroupIndex::clear() {
 }
 
 void GroupIndex::prefetch(const uint32_t* tags) const {
-    for (uint32_t i = 0; i < kLanes; i++)
+    for (uint32_t i = 0; i < RowBlock::kMostLanes; i++)
         __builtin_prefetch(&slots_.as<Slot>()[tags[i] & (slot_count_ - 1)], 1);
 }
 
@@ -198,7 +199,7 @@ uint64_t GroupIndex::find_first(const Key* keys, const uint32_t* tags, const Key
     const Slot* const slots = slots_.as<Slot>();
     const uint64_t mask = slot_count_ - 1;
     uint64_t found = 0;
-    for (uint32_t i = 0; i < kLanes; i++) {
+    for (uint32_t i = 0; i < RowBlock::kMostLanes; i++) {
         const Slot slot = slots[tags[i] & mask];
         const uint32_t group = slot.group - (slot.group != 0);
         groups[i] = group;
@@ -211,9 +212,9 @@ uint64_t GroupIndex::find_first(const Key* keys, const uint32_t* tags, const Key
 template <typename Key>
 uint32_t GroupIndex::find_packed(const RowBlock& block, uint64_t rows, uint32_t* groups,
                                  uint32_t* new_lanes) {
-    Key keys[kLanes];
+    Key keys[RowBlock::kMostLanes];
     pack_keys(layout_, block, keys);
-    uint32_t tags[kLanes];
+    uint32_t tags[RowBlock::kMostLanes];
     make_tags(keys, tags);
     prefetch(tags);
     Key* const stored = store_.values<Key>(store_.columns() - 1);
@@ -226,10 +227,10 @@ uint32_t GroupIndex::find_packed(const RowBlock& block, uint64_t rows, uint32_t*
 
 uint32_t GroupIndex::find_hashed(const RowBlock& block, uint64_t rows, uint32_t* groups,
                                  uint32_t* new_lanes) {
-    cpu::HashedKey keys[kLanes]{};
+    cpu::HashedKey keys[RowBlock::kMostLanes]{};
     hash_keys(plan_, block, keys);
-    uint32_t tags[kLanes];
-    for (uint32_t i = 0; i < kLanes; i++) tags[i] = static_cast<uint32_t>(keys[i].hash >> 32);
+    uint32_t tags[RowBlock::kMostLanes];
+    for (uint32_t i = 0; i < RowBlock::kMostLanes; i++) tags[i] = static_cast<uint32_t>(keys[i].hash >> 32);
     prefetch(tags);
     for (uint32_t i = 0; i < stored_.size(); i++) stored_[i] = store_.source(i);
     return find(
@@ -258,7 +259,7 @@ bool GroupIndex::has_key(const RowBlock& block, uint32_t lane, uint32_t group,
 uint32_t GroupIndex::find(const RowBlock& block, uint64_t rows, uint32_t* groups, uint32_t* new_lanes) {
     if (plan_.keys.empty()) {
         // One group, which begins with the first row.
-        std::memset(groups, 0, kLanes * sizeof(uint32_t));
+        std::memset(groups, 0, RowBlock::kMostLanes * sizeof(uint32_t));
         if (store_.rows() > 0 || rows == 0) return 0;
         new_lanes[0] = static_cast<uint32_t>(std::countr_zero(rows));
         return 1;

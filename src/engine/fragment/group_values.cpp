@@ -16,7 +16,6 @@ namespace gpujoin {
 
 namespace {
 
-constexpr uint32_t kLanes = RowBlock::kMostLanes;
 using Sum = __int128;
 
 bool is_less(int64_t a, int64_t b, bool is_float) {
@@ -35,7 +34,7 @@ int64_t least(bool is_float) {
 GPUJOIN_VECTOR Sum sum_of(const int64_t* values, uint64_t rows) {
     uint64_t low = 0;
     int64_t high = 0;
-    for (uint64_t i = 0; i < kLanes; i++) {
+    for (uint64_t i = 0; i < RowBlock::kMostLanes; i++) {
         const int64_t value = rows >> i & 1 ? values[i] : 0;
         low += static_cast<uint32_t>(value);
         high += value >> 32;
@@ -46,7 +45,7 @@ GPUJOIN_VECTOR Sum sum_of(const int64_t* values, uint64_t rows) {
 // What the finite ones amount to, without their signs.
 GPUJOIN_VECTOR double size_of(const int64_t* values, uint64_t rows) {
     double size = 0;
-    for (uint64_t i = 0; i < kLanes; i++) {
+    for (uint64_t i = 0; i < RowBlock::kMostLanes; i++) {
         const double value = std::fabs(as_double(values[i]));
         size += (rows >> i & 1) && value <= std::numeric_limits<double>::max() ? value : 0;
     }
@@ -134,7 +133,7 @@ void GroupValues::begin(const RowBlock& block, const uint32_t* lanes, uint32_t c
         const uint32_t column = aggregate.column;
         if (aggregate.spec.function == AggregateFunction::Any) {
             const HostColumn& input = block.columns[aggregate.spec.value];
-            uint32_t rows[kLanes];
+            uint32_t rows[RowBlock::kMostLanes];
             for (uint32_t i = 0; i < count; i++) rows[i] = input.row(block.first + lanes[i]);
             store_.write(column, input.source, rows, count);
             continue;

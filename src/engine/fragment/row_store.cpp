@@ -11,10 +11,10 @@ namespace gpujoin {
 
 namespace {
 
-constexpr uint64_t kFewestRows = 64;
+constexpr uint64_t kFewestStored = 64;
 constexpr uint64_t kLeastDataRoom = 64u << 10;
 // Address space that is set aside for the values of a column: more than one value can take.
-constexpr uint64_t kMostData = uint64_t{4} << 30;
+constexpr uint64_t kMostStored = uint64_t{4} << 30;
 
 uint64_t bytes_of_values(const ColumnSpec& column, uint64_t rows) {
     return column.type == ColumnType::Bytes ? (rows + 1) * sizeof(uint64_t) : rows * fixed_width(column.type);
@@ -28,7 +28,7 @@ RowStore::RowStore(Ledger* ledger, const std::vector<ColumnSpec>& columns) : led
 
 Status RowStore::make_room(uint64_t rows) {
     const uint64_t wanted = rows_ + rows;
-    return wanted <= capacity_ ? Status{} : grow(std::max({wanted, 2 * capacity_, kFewestRows}));
+    return wanted <= capacity_ ? Status{} : grow(std::max({wanted, 2 * capacity_, kFewestStored}));
 }
 
 Status RowStore::grow(uint64_t capacity) {
@@ -62,7 +62,7 @@ Status RowStore::make_data_room(uint32_t column, uint64_t bytes) {
     StoredColumn& stored = columns_[column];
     const uint64_t wanted = data_bytes(column) + bytes;
     if (wanted <= stored.data_room) return {};
-    if (stored.data_room == 0) GPUJOIN_RETURN_IF_FAILED(stored.data.reserve(ledger_, kMostData));
+    if (stored.data_room == 0) GPUJOIN_RETURN_IF_FAILED(stored.data.reserve(ledger_, kMostStored));
     const uint64_t room = std::max({wanted, 2 * stored.data_room, kLeastDataRoom});
     GPUJOIN_RETURN_IF_FAILED(stored.data.grow(room));
     stored.data_room = room;

@@ -14,7 +14,7 @@ namespace gpujoin {
 namespace {
 
 constexpr uint32_t kRowsAtATime = 8192;
-constexpr uint32_t kFewestRows = 128;
+constexpr uint32_t kFewestViewed = 128;
 constexpr uint64_t kShareOfJoin = 4;       // a batch takes a fourth at most of the memory there is
 constexpr uint64_t kMostBytes = 4u << 20;  // of the Bytes columns of a batch, about
 
@@ -140,9 +140,9 @@ bool KeptRows::has_room(uint64_t bytes) const {
 
 // For as many rows at a time as there is memory for.
 Status KeptRows::set_aside() {
-    const uint32_t most = scan_.rows_within(kMostBytes, source_.size(), most_rows_, kFewestRows);
-    auto rows = static_cast<uint32_t>(std::clamp<uint64_t>(scan_.rows(), kFewestRows, most));
-    while (rows > kFewestRows && !has_room(array_bytes(rows))) rows /= 2;
+    const uint32_t most = scan_.rows_within(kMostBytes, source_.size(), most_rows_, kFewestViewed);
+    auto rows = static_cast<uint32_t>(std::clamp<uint64_t>(scan_.rows(), kFewestViewed, most));
+    while (rows > kFewestViewed && !has_room(array_bytes(rows))) rows /= 2;
     rows_at_a_time_ = std::min(rows, kRowsAtATime);
     charged_ = rows_at_a_time_ * (sizeof selected_[0] + sizeof places_[0]);
     if (!ledger_->charge(charged_)) {

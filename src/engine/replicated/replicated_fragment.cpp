@@ -13,9 +13,9 @@ namespace gpujoin {
 namespace {
 
 // The groups of one replica after the other, each of which may have come before.
-class FlushCursor final : public Cursor {
+class ReplicaFlush final : public Cursor {
   public:
-    explicit FlushCursor(std::span<const std::unique_ptr<Fragment>> replicas) : replicas_(replicas) {}
+    explicit ReplicaFlush(std::span<const std::unique_ptr<Fragment>> replicas) : replicas_(replicas) {}
 
     Status start() { return replicas_[flushing_]->flush(&cursor_); }
 
@@ -63,7 +63,7 @@ Status ReplicatedFragment::run(const BatchView& source, std::unique_ptr<Cursor>*
 
 Status ReplicatedFragment::flush(std::unique_ptr<Cursor>* cursor) {
     return guarded([&]() -> Status {
-        auto made = std::make_unique<FlushCursor>(replicas_);
+        auto made = std::make_unique<ReplicaFlush>(replicas_);
         GPUJOIN_RETURN_IF_FAILED(made->start());
         *cursor = std::move(made);
         return {};

@@ -9,18 +9,18 @@ namespace gpujoin::cpu {
 
 namespace {
 
-constexpr uint32_t kGroup = 64;
+constexpr uint32_t kGatheredAtOnce = 64;
 
 }  // namespace
 
 void gather_bytes(const ColumnSource& source, const uint32_t* rows, uint64_t count, uint32_t* offsets,
                   std::byte* data) {
-    const std::byte* from[kGroup];
-    uint64_t starts[kGroup + 1];
+    const std::byte* from[kGatheredAtOnce];
+    uint64_t starts[kGatheredAtOnce + 1];
     uint64_t next = 0;
     offsets[0] = 0;
-    for (uint64_t group = 0; group < count; group += kGroup) {
-        uint32_t group_rows = static_cast<uint32_t>(std::min<uint64_t>(kGroup, count - group));
+    for (uint64_t group = 0; group < count; group += kGatheredAtOnce) {
+        uint32_t group_rows = static_cast<uint32_t>(std::min<uint64_t>(kGatheredAtOnce, count - group));
         for (uint32_t i = 0; i < group_rows; i++) {
             uint32_t row = rows[group + i];
             uint64_t start = row == kNoRow ? 0 : source.offset(row);

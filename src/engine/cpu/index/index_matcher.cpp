@@ -11,13 +11,12 @@
 #include "engine/cpu/matcher.h"
 #include "engine/cpu/index/range_plan.h"
 #include "engine/cpu/index/sorted_rows.h"
+#include "engine/key_interval.h"
 #include "engine/search.h"
 
 namespace gpujoin::cpu {
 
 namespace {
-
-constexpr uint64_t kHighest = ~uint64_t{0};
 
 class IndexMatcher final : public Matcher {
   public:
@@ -134,8 +133,8 @@ Status IndexMatcher::read_keys(uint32_t column, bool inverted, HostArray* keys) 
         keys->allocate(join_.limits.host_memory, (positions + kTreeNode) * sizeof(uint64_t)));
     const ColumnSource source = join_.build.source(column);
     const uint32_t* row_at = row_of_position();
-    const uint64_t inversion = inverted ? kHighest : 0;
-    std::fill_n(keys->as<uint64_t>() + positions, kTreeNode, kHighest);
+    const uint64_t inversion = inverted ? KeyInterval::kHighest : 0;
+    std::fill_n(keys->as<uint64_t>() + positions, kTreeNode, KeyInterval::kHighest);
     return for_blocks(join_, positions, [&](uint64_t begin, uint64_t end) {
         for (uint64_t i = begin; i < end; i++)
             keys->as<uint64_t>()[i] =
@@ -184,12 +183,12 @@ void IndexMatcher::find_in_groups(uint32_t rows, const uint64_t* low, const uint
         far_first[open] = end;
         far_end[open] = group_end[i];
         // The upper bound of a key is the lower bound of the next one.
-        beyond[open] = high[i] + (high[i] < kHighest);
+        beyond[open] = high[i] + (high[i] < KeyInterval::kHighest);
         open += is_open;
     }
     groups_.find(beyond, far_first, far_end, open, found);
     for (uint32_t k = 0; k < open; k++) {
-        uint32_t end = high[far[k]] == kHighest ? far_end[k] : found[k];
+        uint32_t end = high[far[k]] == KeyInterval::kHighest ? far_end[k] : found[k];
         ranges->count[far[k]] = end - ranges->first[far[k]];
     }
 }

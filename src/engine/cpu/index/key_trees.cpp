@@ -6,12 +6,12 @@
 
 #include "engine/cpu/work/simd.h"
 #include "engine/cpu/work/workers.h"
+#include "engine/key_interval.h"
 
 namespace gpujoin::cpu {
 
 namespace {
 
-constexpr uint64_t kHighest = ~uint64_t{0};
 constexpr uint32_t kShort = 8;  // keys that are counted rather than searched
 constexpr uint32_t kMostFound = 1024;
 constexpr uint64_t kNearNodes = 4;  // stretches of so many nodes are read from end to end
@@ -230,7 +230,7 @@ Status SearchTree::build_levels(const Limits& limits) {
         GPUJOIN_RETURN_IF_FAILED(for_parts(limits, nodes, [&](uint64_t begin, uint64_t end) {
             for (uint64_t i = begin; i < end; i++) next[i] = below.keys[i * kTreeNode + kTreeNode - 1];
         }));
-        std::fill_n(next + nodes, kTreeNode, kHighest);
+        std::fill_n(next + nodes, kTreeNode, KeyInterval::kHighest);
         levels_.push_back({next, nodes});
         next += nodes + kTreeNode;
     }
@@ -285,11 +285,12 @@ void SearchTree::find_ends(const uint64_t* highs, const uint32_t* below, uint32_
         for (uint32_t i = begin; i < begin + n; i++) {
             far[open] = i;
             // The upper bound of a key is the lower bound of the next one.
-            values[open] = highs[i] + (highs[i] < kHighest);
+            values[open] = highs[i] + (highs[i] < KeyInterval::kHighest);
             open += ends[i] >= below[i] + kShort;
         }
         find(values, open, positions);
-        for (uint32_t k = 0; k < open; k++) ends[far[k]] = highs[far[k]] == kHighest ? size : positions[k];
+        for (uint32_t k = 0; k < open; k++)
+            ends[far[k]] = highs[far[k]] == KeyInterval::kHighest ? size : positions[k];
     }
     for (uint32_t i = 0; i < count; i++) ends[i] = std::min(ends[i], size);
 }

@@ -11,7 +11,7 @@ namespace gpujoin::cpu {
 namespace {
 
 // Rows whose lengths are looked at together.
-constexpr uint32_t kGroup = 64;
+constexpr uint32_t kLengthsAtOnce = 64;
 // Beyond its own size, a data buffer costs at most this much for alignment.
 constexpr uint64_t kDataSlack = kBufferAlignment - 1;
 
@@ -63,8 +63,8 @@ bool ResultWriter::take(const PairQueue& queue) {
         return taken_ < most_;
     }
     while (taken_ < end) {
-        uint64_t lengths[kGroup];
-        uint32_t rows = static_cast<uint32_t>(std::min<uint64_t>(kGroup, end - taken_));
+        uint64_t lengths[kLengthsAtOnce];
+        uint32_t rows = static_cast<uint32_t>(std::min<uint64_t>(kLengthsAtOnce, end - taken_));
         add_lengths(queue, taken_, rows, lengths);
         for (uint32_t i = 0; i < rows; i++) {
             if (!fits(taken_ + 1, data_ + lengths[i])) {
