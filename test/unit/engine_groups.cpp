@@ -343,7 +343,7 @@ TEST_P(FragmentGroups, LittleMemory) {
     fragment.aggregate(Function::Any, 1);
     bool failed = false;
     uint64_t least = ~uint64_t{0}, most = 0;
-    for (uint64_t limit = 16 << 10; limit < 64 << 20; limit += limit / 8) {
+    for (uint64_t limit = 16 << 10; limit < 64 << 20; limit += limit / (kIsSanitized ? 2 : 8)) {
         Ledger host(limit), device(limit);
         {
             const Limits tight{&host, &device, &cancel_};
