@@ -126,12 +126,14 @@ Status take_tail(std::span<const std::byte> tail, Message* message) {
     }
     const TailCounts counts = tail_counts(*message);
     if (counts.columns > kMaxColumns) return malformed_message("The number of columns", counts.columns);
-    if (counts.kept_columns > kMaxKeptColumns) return malformed_message("The number of columns", counts.kept_columns);
+    if (counts.kept_columns > kMaxKeptColumns)
+        return malformed_message("The number of columns", counts.kept_columns);
     if (counts.conditions > kMaxKeptConditions)
         return malformed_message("The number of conditions", counts.conditions);
     if (counts.scanned > kMaxScannedChunks) return malformed_message("The number of chunks", counts.scanned);
     if (counts.found > kMaxFoundChunks) return malformed_message("The number of chunks", counts.found);
-    if (tail.size() != counts.bytes()) return malformed_message("The size of the packet", message->header->bytes);
+    if (tail.size() != counts.bytes())
+        return malformed_message("The size of the packet", message->header->bytes);
     message->columns = take_tail<ColumnBuffers>(&tail, counts.columns);
     message->kept_columns = take_tail<ChunkColumn>(&tail, counts.kept_columns);
     message->conditions = take_tail<KeptCondition>(&tail, counts.conditions);
@@ -266,14 +268,18 @@ bool names_stage(MessageType type) {
 }
 
 Status decode(std::span<const std::byte> packet, Message* message) {
-    if (packet.size() < sizeof(MessageHeader)) return malformed_message("The size of the packet", packet.size());
+    if (packet.size() < sizeof(MessageHeader))
+        return malformed_message("The size of the packet", packet.size());
     const auto* header = reinterpret_cast<const MessageHeader*>(packet.data());
     if (header->magic != kMessageMagic) return malformed_message("The magic number", header->magic);
     if (header->version != kProtocolVersion || header->build != kBuildId) return of_another_build(*header);
-    if (header->bytes != packet.size()) return malformed_message("The size given in the header", header->bytes);
+    if (header->bytes != packet.size())
+        return malformed_message("The size given in the header", header->bytes);
     uint32_t fixed = body_bytes(header->type);
-    if (fixed == UINT32_MAX) return malformed_message("The message type", static_cast<uint64_t>(header->type));
-    if (header->stage != 0 && !names_stage(header->type)) return malformed_message("The stage", header->stage);
+    if (fixed == UINT32_MAX)
+        return malformed_message("The message type", static_cast<uint64_t>(header->type));
+    if (header->stage != 0 && !names_stage(header->type))
+        return malformed_message("The stage", header->stage);
     uint64_t body = packet.size() - sizeof(MessageHeader);
     if (body < fixed) return malformed_message("The size of the packet", packet.size());
 

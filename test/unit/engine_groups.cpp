@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "engine_group_tables.h"
+#include "sanitized.h"
 
 namespace gpujoin::test {
 namespace {
