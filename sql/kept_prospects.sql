@@ -53,5 +53,20 @@ INSERT INTO planned SELECT true, line
 FROM plan_of('SELECT d.k, (SELECT sum(x.g) FROM sale JOIN dim x ON x.k = sale.k WHERE sale.v = d.k) FROM dim d') AS line;
 SELECT count(*) FILTER (WHERE n <> 2) AS different, bool_or(line ~ 'sale') AS reads FROM (SELECT line, count(*) AS n FROM planned GROUP BY line) AS lines;
 
-DROP FUNCTION runs_until_kept, compare_kept, kept_by;
-DROP TABLE sale, dim;
+-- Small tables are read whatever is kept of them, and no plan counts on it.
+CREATE TABLE few AS SELECT i AS k, i % 5 AS g FROM generate_series(1, 25000) AS i;
+VACUUM ANALYZE few;
+SET gpujoin.startup_cost = 0;
+CREATE FUNCTION plan_of_few() RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT JSON) SELECT g, count(*) FROM few JOIN few f2 USING (k, g) GROUP BY g' INTO plan;
+    RETURN plan;
+END $$;
+SELECT plan_of_few() AS unkept \gset
+SELECT gpujoin_keep('few') > 0 AS is_kept, :'unkept' ~ 'GPU' AS is_ours, plan_of_few()::text = :'unkept' AS is_same;
+RESET gpujoin.startup_cost;
+
+DROP FUNCTION runs_until_kept, compare_kept, kept_by, plan_of_few;
+DROP TABLE sale, dim, few;

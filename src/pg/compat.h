@@ -78,6 +78,15 @@ inline Page gpujoin_buffer_page(Buffer buffer) {
 
 namespace gpujoin {
 
+// Whether these are all that a query joins. From 16 on outer joins count, too.
+inline bool is_of_all_relations(const PlannerInfo* root, const RelOptInfo* rel) {
+#if PG_VERSION_NUM >= 160000
+    return bms_equal(rel->relids, root->all_query_rels);
+#else
+    return bms_equal(rel->relids, root->all_baserels);
+#endif
+}
+
 // expression_tree_walker() and expression_tree_mutator(), which take callbacks without parameters before 16.
 inline bool walk_expression(Node* node, bool (*walker)(Node*, void*), void* context) {
 #if PG_VERSION_NUM >= 160000

@@ -17,6 +17,9 @@ namespace gpujoin {
 // Asks for shared memory. While shared_preload_libraries are loaded only.
 void install_kept_tables();
 
+// Of a table whose columns are kept as it is scanned, and from whose kept columns rows are taken.
+inline constexpr uint32 kFewestKeptBlocks = 128;
+
 // Counts a scan of a table (key: its first chunk) that could use kept columns. True from the second one on:
 // its columns are worth keeping.
 bool note_scan_to_keep(const ChunkKey& table);

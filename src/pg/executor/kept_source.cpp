@@ -27,9 +27,8 @@ namespace gpujoin {
 
 namespace {
 
-constexpr BlockNumber kFewestBlocks = 128;  // of a table whose columns are kept
-constexpr uint32 kShareOfChunks = 8;        // that one process takes at once, of those that are left
-constexpr uint32 kManyLacking = 4;  // a column is not counted on where more than such a share lacks it
+constexpr uint32 kShareOfChunks = 8;  // that one process takes at once, of those that are left
+constexpr uint32 kManyLacking = 4;    // a column is not counted on where more than such a share lacks it
 
 struct UsableChunk {
     uint32 handle;  // 0: it is of no use
@@ -369,7 +368,7 @@ KeptSource* make_source(HeapScan* scan, const BatchWriter* writer, EState* estat
     if (!kKeepsColumns || setting_keep_memory == 0) return nullptr;
     bool has_hints = !IsParallelWorker();
     if (has_hints && (server_keep_memory() == 0 || !may_use_kept_columns(relation, estate) ||
-                      RelationGetNumberOfBlocks(relation) < kFewestBlocks))
+                      RelationGetNumberOfBlocks(relation) < kFewestKeptBlocks))
         return nullptr;
     auto* source = zeroed<KeptSource>();
     source->scan = scan;

@@ -16,11 +16,13 @@
 
 #include "pg/compat.h"
 #include "pg/entry_points.h"
+#include "pg/planner/bounded_levels.h"
 #include "pg/planner/chains.h"
 #include "pg/planner/core_alone.h"
 #include "pg/planner/core_calls.h"
 #include "pg/planner/core_paths.h"
 #include "pg/planner/cost.h"
+#include "pg/planner/kept_facts.h"
 #include "pg/planner/path_facts.h"
 #include "pg/planner/search_bounds.h"
 #include "pg/planner/verdicts.h"
@@ -50,6 +52,8 @@ constexpr Cost kPair = 2.5;
 
 // So many times that, it is likely that a GPU Join is of use, and planning is short next to what is planned.
 constexpr double kMuchMore = 20;
+// And where tables are kept, since a GPU Join takes a fraction of core's time then.
+constexpr double kMoreOfKept = 2;
 
 join_search_hook_type next_search;
 
@@ -72,6 +76,14 @@ Cost cost_above(PlannerInfo* root, double rows) {
 bool has_foreign_tables(const PlannerInfo* root) {
     for (int i = 1; i < root->simple_rel_array_size; i++)
         if (root->simple_rel_array[i] && root->simple_rel_array[i]->fdwroutine) return true;
+    return false;
+}
+
+bool has_kept(PlannerInfo* root) {
+    for (int i = 1; i < root->simple_rel_array_size; i++) {
+        RelOptInfo* rel = root->simple_rel_array[i];
+        if (rel && rel->reloptkind == RELOPT_BASEREL && kept_facts(root, rel)->share > 0) return true;
+    }
     return false;
 }
 
@@ -172,7 +184,7 @@ class Searches {
         const bool is_needed = is_disabled(core->cheapest_total_path) || is_better_found(core);
         // Each join is recorded there.
         if (is_needed || is_recording(root_)) search_carefully();
-        if (is_needed && has_any(careful_)) {
+        if (is_needed && careful_ && has_any(careful_)) {
             restore_join_relations(root_, of_careful_);
             return careful_;
         }
@@ -182,11 +194,14 @@ class Searches {
     }
 
   private:
+    // nullptr: the bound leaves no order.
     RelOptInfo* find_by(SearchMode mode) {
         search_->mode = mode;
         restore_join_relations(root_, others_);
         root_->join_rel_hash = nullptr;
-        return search_as_ever(root_, levels_, rels_);
+        const bool is_bounded = search_->known < kUnknown && !is_by_geqo(levels_);
+        return is_bounded ? search_bounded_levels(root_, levels_, rels_)
+                          : search_as_ever(root_, levels_, rels_);
     }
 
     // Parts that have been searched for may have paths of ours, on which core's are made then.
@@ -198,7 +213,8 @@ class Searches {
     }
 
     void search_carefully() {
-        if (careful_) return;
+        if (is_careful_) return;
+        is_careful_ = true;
         careful_ = find_by(SearchMode::Careful);
         of_careful_ = join_relations_of(root_);
     }
@@ -212,12 +228,14 @@ class Searches {
             search_->above = kGrouping * cost_above(root_, core->rows);
             search_->saving = kGain * known / (levels_ - 1);
         }
-        if (!is_part && !is_by_geqo(levels_) && known >= kMuchMore * cost_of_search(levels_)) {
+        const double more = has_kept(root_) ? kMoreOfKept : kMuchMore;
+        if (!is_part && !is_by_geqo(levels_) && known >= more * cost_of_search(levels_)) {
             search_carefully();
-            if (!has_any(careful_)) return false;
+            if (!careful_ || !has_any(careful_)) return false;
             if (is_of_use(*search_, careful_, is_part)) return true;
         }
-        return is_of_use(*search_, find_by(SearchMode::Rough), is_part);
+        const RelOptInfo* rough = find_by(SearchMode::Rough);
+        return rough && is_of_use(*search_, rough, is_part);
     }
 
     PlannerInfo* root_;
@@ -225,7 +243,8 @@ class Searches {
     List* rels_;
     Search* search_;
     JoinRelations others_;
-    RelOptInfo* careful_ = nullptr;  // as the careful search has found it
+    bool is_careful_ = false;
+    RelOptInfo* careful_ = nullptr;  // as the careful search has found it, if anything
     JoinRelations of_careful_ = {};
 };
 
