@@ -74,7 +74,7 @@ $(BUILD)/choices.nvcc:
 $(BUILD)/choices.faults:
 	@mkdir -p $(@D) && $(print_faults_choices) >$@
 
-WARNINGS = -Wall -Wextra -Werror
+WARNINGS = -Wall -Wextra -Wunused-const-variable -Werror
 COMMON = -std=c++20 -O2 -g $(WARNINGS) -I. -Isrc -MMD -MP
 # Without -fno-var-tracking-assignments GCC takes minutes over instrumented templates, and with AddressSanitizer and
 # UBSan twice as long to optimise them as with -O1. With UBSan it takes twice as long over tests, which are not what is
@@ -190,8 +190,10 @@ $(tidy_rooms): tidy/room/%: $(tidy_server)
 tidy_units = $(addprefix tidy/units/,0 1 2 3)
 in_own_namespace = s/^namespace gpujoin::test \{/namespace gpujoin::test::in_$$(basename $$test .cpp) {/
 $(tidy_units): tidy_flags = -pthread -DGPUJOIN_FAULTS -Itest/unit
-$(tidy_units): tidy/units/%: $(unit_sources)
-	@mkdir -p $(BUILD)/tidy/test/unit && cp test/.clang-tidy $(BUILD)/tidy/test
+$(BUILD)/tidy/test/.clang-tidy: test/.clang-tidy
+	@mkdir -p $(@D) && cp $< $@
+$(tidy_units): tidy/units/%: $(unit_sources) $(BUILD)/tidy/test/.clang-tidy
+	@mkdir -p $(BUILD)/tidy/test/unit
 	@printf '%s\n' $(unit_sources) | awk 'NR % $(words $(tidy_units)) == $*' | while read -r test; do \
 		if grep -q '^TEST' $$test; then sed -E "$(in_own_namespace)" $$test; else cat $$test; fi >$(BUILD)/tidy/$$test; \
 		echo "#include \"$${test#test/}\"  // NOLINT"; \

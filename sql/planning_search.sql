@@ -57,6 +57,7 @@ SELECT n, j.* FROM unnest(ARRAY[
     'SELECT count(*), sum(b.c), sum(a2.c) FROM a, b, d, f, a a2, b b2 WHERE a.id = b.id AND b.id = f.id AND f.c = d.id AND d.id = a2.id AND a2.id = b2.id',
     'SELECT d.c, count(*), sum(a.id) FROM f JOIN a USING (id) JOIN b USING (id) JOIN d ON f.c = d.id JOIN a a2 ON a2.id = d.id GROUP BY d.c ORDER BY 2 DESC, 1 LIMIT 3',
     'SELECT count(*) FROM f JOIN a USING (id) JOIN b USING (id) JOIN d ON f.c = d.id WHERE EXISTS (SELECT FROM a a2 WHERE a2.id = d.id AND a2.c > 3)',
+    'SELECT count(*) FROM f WHERE f.id IN (SELECT a.id FROM a, b WHERE a.id = b.id AND b.c < 9) AND f.c IN (SELECT d.id FROM d, a a2 WHERE d.id = a2.id AND a2.c > 1)',
     'SELECT count(*) FROM f JOIN a USING (id) LEFT JOIN (b JOIN d ON d.id = b.id JOIN a a2 ON a2.id = b.id) ON b.id = f.c WHERE a.c <> 3'])
     WITH ORDINALITY AS queries (query, n), judged(query) AS j ORDER BY n;
 -- The first rows are all that is wanted, and no bound is known.

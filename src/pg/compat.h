@@ -192,7 +192,7 @@ inline bool may_read_tables_of(const PlannedStmt* statement) {
 }
 
 // Vars and PlaceHolderVars tell of the outer joins below them.
-constexpr bool kTellsNulling = PG_VERSION_NUM >= 160000;
+inline constexpr bool kTellsNulling = PG_VERSION_NUM >= 160000;
 
 // Lets a Var or a PlaceHolderVar tell of the same outer joins below as another one.
 inline void copy_nulling([[maybe_unused]] Node* to, [[maybe_unused]] const Node* from) {
@@ -207,10 +207,10 @@ inline void copy_nulling([[maybe_unused]] Node* to, [[maybe_unused]] const Node*
 
 // The difference of two timestamps that is no bigint of microseconds: an error from 17 on, before 2^64 more
 // or less than it is.
-constexpr bool kTimestampDifferencesWrap = PG_VERSION_NUM < 170000;
+inline constexpr bool kTimestampDifferencesWrap = PG_VERSION_NUM < 170000;
 
 // Pseudoconstant conditions of a join are tested above it; before 17, only above joins of core's own.
-constexpr bool kTestsPseudoconstants = PG_VERSION_NUM >= 170000;
+inline constexpr bool kTestsPseudoconstants = PG_VERSION_NUM >= 170000;
 
 // Tells the planner the conditions of a join, for the sake of the pseudoconstant ones.
 inline void set_join_conditions([[maybe_unused]] CustomPath* path, [[maybe_unused]] List* restrictlist) {
@@ -339,7 +339,7 @@ inline bool may_lack_old_rows() {
 }
 
 // The visibility map's page has bits for so many blocks as chunks go by with pages of 8 kB only.
-constexpr bool kKeepsColumns = BLCKSZ == 8192;
+inline constexpr bool kKeepsColumns = BLCKSZ == 8192;
 
 #if PG_VERSION_NUM < 170000
 // Pins a block in the buffer where it is guessed to be, as ReadBufferExtended() does, but for the search,
@@ -517,7 +517,7 @@ inline Relids without_outer_joins([[maybe_unused]] const PlannerInfo* root, Reli
 }
 
 // From 18 on, expressions that are grouped by sets are other ones above the grouping than below.
-constexpr bool kCombinesSets = PG_VERSION_NUM < 180000;
+inline constexpr bool kCombinesSets = PG_VERSION_NUM < 180000;
 
 // From 18 on EXPLAIN takes options of extensions, and lets them show what they have to say below each plan.
 // This is for one option, of ours.

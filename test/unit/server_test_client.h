@@ -19,7 +19,7 @@
 namespace gpujoin::test {
 
 // For what must come: a server that is late, on a busy machine and under a sanitizer, has done nothing wrong.
-constexpr std::chrono::milliseconds kPatience = std::chrono::minutes(3);
+inline constexpr std::chrono::milliseconds kPatience = std::chrono::minutes(3);
 
 // A join of an int64 key with an int64 key, giving the build side's payload: an int64, or a string of bytes.
 JoinSpec key_payload_spec(ColumnType payload = ColumnType::Fixed8);

@@ -7,7 +7,7 @@
 namespace gpujoin {
 
 // Where groups are made twice, each is charged so much, since estimates of their number are wrong.
-constexpr double kCostOfGroup = 0.08;
+inline constexpr double kCostOfGroup = 0.08;
 
 // A join's rows, rather than groups.
 bool gives_rows_of_gpu_join(const Path* path);

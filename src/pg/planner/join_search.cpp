@@ -131,6 +131,7 @@ Cost cheapest_cost(const RelOptInfo* joined) {
     const Cost serial = joined->cheapest_total_path->total_cost;
     if (joined->partial_pathlist == NIL) return serial;
     const auto* partial = static_cast<const Path*>(linitial(joined->partial_pathlist));
+    if (is_disabled(partial)) return serial;
     return std::min(serial, partial->total_cost + parallel_setup_cost + parallel_tuple_cost * joined->rows);
 }
 
@@ -184,7 +185,7 @@ class Searches {
         const bool is_needed = is_disabled(core->cheapest_total_path) || is_better_found(core);
         // Each join is recorded there.
         if (is_needed || is_recording(root_)) search_carefully();
-        if (is_needed && careful_ && has_any(careful_)) {
+        if (is_needed && has_any(careful_)) {
             restore_join_relations(root_, of_careful_);
             return careful_;
         }
@@ -194,14 +195,14 @@ class Searches {
     }
 
   private:
-    // nullptr: the bound leaves no order.
+    // nullptr: the bound leaves no order. The rules of a careful search are about all pairs of a relation.
     RelOptInfo* find_by(SearchMode mode) {
         search_->mode = mode;
         restore_join_relations(root_, others_);
         root_->join_rel_hash = nullptr;
-        const bool is_bounded = search_->known < kUnknown && !is_by_geqo(levels_);
-        return is_bounded ? search_bounded_levels(root_, levels_, rels_)
-                          : search_as_ever(root_, levels_, rels_);
+        if (mode == SearchMode::Rough && !is_by_geqo(levels_))
+            return search_bounded_levels(root_, levels_, rels_);
+        return search_as_ever(root_, levels_, rels_);
     }
 
     // Parts that have been searched for may have paths of ours, on which core's are made then.
@@ -213,8 +214,7 @@ class Searches {
     }
 
     void search_carefully() {
-        if (is_careful_) return;
-        is_careful_ = true;
+        if (careful_) return;
         careful_ = find_by(SearchMode::Careful);
         of_careful_ = join_relations_of(root_);
     }
@@ -231,7 +231,7 @@ class Searches {
         const double more = has_kept(root_) ? kMoreOfKept : kMuchMore;
         if (!is_part && !is_by_geqo(levels_) && known >= more * cost_of_search(levels_)) {
             search_carefully();
-            if (!careful_ || !has_any(careful_)) return false;
+            if (!has_any(careful_)) return false;
             if (is_of_use(*search_, careful_, is_part)) return true;
         }
         const RelOptInfo* rough = find_by(SearchMode::Rough);
@@ -243,8 +243,7 @@ class Searches {
     List* rels_;
     Search* search_;
     JoinRelations others_;
-    bool is_careful_ = false;
-    RelOptInfo* careful_ = nullptr;  // as the careful search has found it, if anything
+    RelOptInfo* careful_ = nullptr;  // as the careful search has found it
     JoinRelations of_careful_ = {};
 };
 

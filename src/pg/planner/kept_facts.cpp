@@ -94,7 +94,8 @@ bool is_plain_table(PlannerInfo* root, const RelOptInfo* rel) {
 void find_kept_facts(PlannerInfo* root, const RelOptInfo* rel, KeptFacts* facts) {
     Relation relation = table_open(planner_rt_fetch(rel->relid, root)->relid, NoLock);
     RelationFiles files = relation_files(relation);
-    facts->may_be_kept = is_of_kept_kind(relation) && rel->pages >= kFewestKeptBlocks;
+    facts->may_be_kept = is_of_kept_kind(relation);
+    facts->is_large = rel->pages >= kFewestKeptBlocks;
     table_close(relation, NoLock);
     facts->table = {files.database, files.tablespace, files.number, 0};
     facts->is_tested_by_kept =
@@ -103,7 +104,7 @@ void find_kept_facts(PlannerInfo* root, const RelOptInfo* rel, KeptFacts* facts)
                 facts->computing += cost_of_condition(root, expression);
         });
     const bool is_lacking = lacking && lacking->has(facts->table);
-    if (facts->may_be_kept && facts->is_tested_by_kept && facts->computing == 0 && !is_lacking)
+    if (facts->is_large && facts->is_tested_by_kept && facts->computing == 0 && !is_lacking)
         facts->share = expected_kept_share(facts->table, facts->attributes);
 }
 

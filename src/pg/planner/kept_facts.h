@@ -13,6 +13,7 @@ namespace gpujoin {
 // Of a base relation.
 struct KeptFacts {
     bool may_be_kept;        // it is a table whose columns are kept when they are read again
+    bool is_large;           // else it is read whatever is kept
     bool is_tested_by_kept;  // so are its conditions, or they will be
     Cost computing;          // what they take for a row, where they are tested on what is computed of it
     double share;            // of its rows that need not be read at present

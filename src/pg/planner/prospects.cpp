@@ -131,7 +131,7 @@ void add_table(PlannerInfo* root, RelOptInfo* rel, Prospect* prospect) {
     if (!facts->may_be_kept || !facts->is_tested_by_kept || bms_is_empty(facts->attributes)) return;
     prospect->number = hash_combine64(prospect->number, hash_of_table(facts));
     prospect->has_kept |= facts->share > 0;
-    if (facts->share > 0 || rel->allvisfrac < kFewestVisible) return;
+    if (facts->share > 0 || !facts->is_large || rel->allvisfrac < kFewestVisible) return;
     const double making = making_time(rel, facts, has_table(root, prospect, facts->table));
     prospect->making += making;
     prospect->waiting += making / (planned->has_keeper ? 1 + most_helpers(rel->pages / kChunkBlocks) : 1);

@@ -28,7 +28,7 @@ struct SortedRows {
 
 namespace row_sort {
 
-constexpr uint32_t kDigitBits = 11;
+inline constexpr uint32_t kDigitBits = 11;
 
 template <typename Word>
 struct WordRow {
