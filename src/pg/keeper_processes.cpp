@@ -34,7 +34,8 @@ bool start(Oid database, const char* name, const char* function) {
 }
 
 int processors() {
-    static const int count = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));  // read from files of the kernel
+    static const int count =
+        static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));  // read from files of the kernel
     return count;
 }
 
