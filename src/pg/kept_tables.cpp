@@ -67,6 +67,7 @@ struct KnownTables {
     uint64 expressions[kExpressions];  // hashes, each in its place
     KnownQuery queries[kQueries];      // each in its place
     uint64 losses;
+    uint64 gains;
     uint64 forms[kFormSets][kFormPlaces];  // hashes, the latest first in its set
 };
 
@@ -333,7 +334,11 @@ void note_kept_forms(const ChunkKey& table, std::span<const ChunkColumn> columns
     while (const size_t count = take_hashes(table, &columns, &hashes)) {
         SpinLockAcquire(&known->lock);
         const KnownTable* place = find_or_add(table);
-        for (size_t i = 0; i < count; i++) put_form(form_of(place, hashes[i]));
+        for (size_t i = 0; i < count; i++) {
+            const uint64 form = form_of(place, hashes[i]);
+            if (!has_form(form)) known->gains++;
+            put_form(form);
+        }
         SpinLockRelease(&known->lock);
     }
 }
@@ -374,6 +379,14 @@ uint64 kept_losses() {
     const uint64 losses = known->losses;
     SpinLockRelease(&known->lock);
     return losses;
+}
+
+uint64 kept_changes() {
+    if (!known) return 0;
+    SpinLockAcquire(&known->lock);
+    const uint64 changes = known->losses + known->gains;
+    SpinLockRelease(&known->lock);
+    return changes;
 }
 
 void forget_kept_shares(const ChunkKey& table) {

@@ -76,6 +76,8 @@ void forget_kept_form(const ChunkKey& table, const ChunkColumn& column);
 bool are_forms_kept(const ChunkKey& table, std::span<const ChunkColumn> columns);
 // Goes up whenever something that was kept is not any more.
 uint64 kept_losses();
+// And whenever a form is noted that was not.
+uint64 kept_changes();
 
 // Nothing is kept of a table any more; of relation 0 of any, because the server is another one, perhaps.
 void forget_kept_shares(const ChunkKey& table);

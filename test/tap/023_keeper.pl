@@ -67,6 +67,22 @@ ok(wait_until(sub { $node->safe_psql('postgres', "SET gpujoin.force = on; EXPLAI
 	'but by the keeper');
 is(forced('postgres', $query), $rows, "computed groups that are kept are core's");
 
+# What a plan counts on in vain is remembered, while the keeper stands still and nothing else is kept: the next plans of that
+# statement are not made twice.
+$node->safe_psql('postgres', "CREATE TABLE price AS SELECT i, (i % 50)::numeric(10,2) AS n, repeat('x', 60) AS pad FROM generate_series(1, 100000) i");
+$node->safe_psql('postgres', 'VACUUM ANALYZE price');
+$query = 'SELECT n AS k, count(*) AS c, sum(i) AS s FROM price GROUP BY n';
+$rows = core('postgres', $query);
+my $pricing = call_keeper();
+kill 'STOP', $pricing;
+$node->safe_psql('postgres', "SELECT gpujoin_keep('price', '{i,n}')");
+my ($planned, $said);
+$node->psql('postgres', 'SET gpujoin.force = on; SET client_min_messages = debug1; ' . ("SELECT '1', sum(c), sum(s) FROM ($query) AS q; " x 3),
+	stdout => \$planned, stderr => \$said);
+is($planned, join("\n", ($rows) x 3), "plans that count on kept columns in vain give core's rows");
+is(scalar(() = $said =~ /planning without kept columns of 1 tables/g), 1, 'and are made a second time once');
+kill 'CONT', $pricing;
+
 # So does a query that core's plan is cheaper for, when its runs have come to what it takes.
 make_table('postgres', 'visit', 900000);
 $node->safe_psql('postgres', 'CREATE INDEX ON visit (k); SET statement_timeout = 0');

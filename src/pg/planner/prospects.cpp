@@ -19,6 +19,7 @@
 #include "pg/planner/looping_subplans.h"
 #include "pg/planner/planned_loops.h"
 #include "pg/planner/relation_notes.h"
+#include "pg/planner/vain_hopes.h"
 #include "pg/planner/verdicts.h"
 #include "pg/server_state.h"
 #include "pg/settings.h"
@@ -293,7 +294,8 @@ Planned plan_that_may_keep(Query* query, const char* text, int options, ParamLis
     begun.has_keeper = may_be_started;
     begun.may_be_asked = may_be_started && !begun.is_only_explained && !begun.is_generic;
     begun.may_pretend = begun.may_be_asked || !setting_keep_in_background;
-    TableSet lacking = {};
+    const uint64 number = may_be_started ? number_of_statement(query, text) : 0;
+    TableSet lacking = counted_on_in_vain(number);
     const Query* const recorded = query;  // of these, all that is planned in its place
     for (int left = may_be_started ? kMostAttempts : 0;; left--) {
         Query* copy = left > 0 ? static_cast<Query*>(copyObjectImpl(query)) : nullptr;
@@ -305,6 +307,10 @@ Planned plan_that_may_keep(Query* query, const char* text, int options, ParamLis
             const TableSet more = find_lacking(&made, text, parameters);
             std::for_each_n(more.tables, more.count, [&](const ChunkKey& table) { lacking.add(table); });
             is_last = more.count == 0;
+            if (!is_last && !begun.is_only_explained) note_counted_in_vain(number, lacking);
+            if (!is_last)
+                ereport(DEBUG1,
+                        (errmsg_internal("planning without kept columns of %d tables", lacking.count)));
         }
         if (is_last) {
             record_also(query, recorded);
