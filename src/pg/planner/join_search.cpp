@@ -8,8 +8,8 @@
 // is the plan if the joins cost less than it would take to search for a better one. Else its cost bounds what
 // is looked at from then on (branch and bound), and a search is made roughly: paths of ours compete by cost,
 // nothing else is compared, and no plan of core's is made again. If no GPU Join comes out of that, the first
-// plan is taken; else all is searched carefully. Where a plan takes much longer than a search, it is careful
-// at once.
+// plan is taken; else all is searched carefully. Where a plan takes much longer than a search, or tables are
+// kept, it is careful at once.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -270,6 +270,17 @@ TableSet find_lacking(Planned* made, const char* text, ParamListInfo parameters)
     return in_vain;
 }
 
+// Whether there are any that it was not planned without.
+bool add_lacking(Planned* made, const char* text, ParamListInfo parameters, uint64 statement,
+                 TableSet* lacking) {
+    const TableSet more = find_lacking(made, text, parameters);
+    if (more.count == 0) return false;
+    std::for_each_n(more.tables, more.count, [=](const ChunkKey& table) { lacking->add(table); });
+    if (!made->queries.is_only_explained) note_counted_in_vain(statement, *lacking);
+    ereport(DEBUG1, (errmsg_internal("planning without kept columns of %d tables", lacking->count)));
+    return true;
+}
+
 Planned plan_without(const TableSet& lacking, Query* query, const char* text, int options,
                      ParamListInfo parameters, Queries queries) {
     const TableSet* const before = set_lacking(lacking.count > 0 ? &lacking : nullptr);
@@ -304,13 +315,7 @@ Planned plan_that_may_keep(Query* query, const char* text, int options, ParamLis
         if (!is_last && made.queries.is_asked) {
             if (call_keeper()) ask_keeper_for(made.statement, text, parameters);
         } else if (!is_last) {
-            const TableSet more = find_lacking(&made, text, parameters);
-            std::for_each_n(more.tables, more.count, [&](const ChunkKey& table) { lacking.add(table); });
-            is_last = more.count == 0;
-            if (!is_last && !begun.is_only_explained) note_counted_in_vain(number, lacking);
-            if (!is_last)
-                ereport(DEBUG1,
-                        (errmsg_internal("planning without kept columns of %d tables", lacking.count)));
+            is_last = !add_lacking(&made, text, parameters, number, &lacking);
         }
         if (is_last) {
             record_also(query, recorded);
