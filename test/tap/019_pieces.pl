@@ -124,6 +124,22 @@ SKIP:
 		'SELECT a.id, a.t, b.t, b.g FROM (SELECT * FROM build UNION ALL SELECT * FROM build) a JOIN (SELECT * FROM named JOIN names USING (name)) b ON a.id = b.id');
 	like($plan, qr/Parallel Custom Scan.*Parallel Hash Join/s, 'which is the build child of a parallel join');
 }
+
+# Groups by texts, for which a build side has left no memory; and texts that are compressed in files, of which a few rows fill it.
+$node->safe_psql('postgres', q{
+	CREATE TABLE texts AS SELECT g % 300 AS id, repeat(chr(97 + g % 26), 200 + g * 7919 % 7800) AS a, repeat(md5((g % 151)::text), 1 + g % 9) AS b FROM generate_series(1, 600) g;
+	INSERT INTO texts SELECT g, repeat('long', 50000 + g), 'b' FROM generate_series(1, 20) g;
+	ANALYZE texts});
+for my $case (['t.a, t.b', 't.id = p.n + 5'], ['t.a, p.t', 't.id = p.n + 5 AND p.id < 3000'], ['t.a, t.b', 't.id >= p.n + 280'])
+{
+	my ($keys, $on) = @$case;
+	my $query = "SELECT count(*), sum(hashtextextended(s::text, 0)::numeric) FROM
+		(SELECT $keys, count(*), sum(p.id), max(p.id), avg(p.n) FROM probe p JOIN texts t ON $on GROUP BY 1, 2) s";
+	my ($rc, $out, $err) = $node->psql('postgres', "SET gpujoin.aggregate = on; $query; EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF) $query");
+	my ($rows, $plan) = split /\n/, $out, 2;
+	is($rows, $node->safe_psql('postgres', "SET gpujoin.enabled = off; $query"), "groups by $keys: the rows are core's") or diag($err);
+	like($plan // '', qr/GPU Aggregate.*Partitions: (?!1\b)\d/s, 'and came from several partitions of the engine');
+}
 ok(wait_until_idle($node), 'nothing of it is left');
 $node->stop;
 done_testing();

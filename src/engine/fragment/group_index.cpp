@@ -120,10 +120,16 @@ GroupIndex::GroupIndex(const SinkPlan& plan, const GroupKeyLayout& layout, RowSt
     : plan_(plan), layout_(layout), store_(*store), ledger_(ledger), stored_(plan.keys.size()) {}
 
 Status GroupIndex::make_room(uint64_t groups) {
-    if (has_room(groups)) return {};
-    const uint64_t count = std::max(std::bit_ceil(3 * groups), kFewestSlots);
+    return has_room(groups) ? Status{} : grow(std::max(std::bit_ceil(3 * groups), kFewestSlots), ledger_);
+}
+
+Status GroupIndex::make_first_room() {
+    return has_room(1) ? Status{} : grow(kFewestSlots, nullptr);
+}
+
+Status GroupIndex::grow(uint64_t count, Ledger* ledger) {
     cpu::HostArray slots;
-    GPUJOIN_RETURN_IF_FAILED(slots.allocate(ledger_, count * sizeof(Slot)));
+    GPUJOIN_RETURN_IF_FAILED(slots.allocate(ledger, count * sizeof(Slot)));
     for (uint64_t i = 0; i < slot_count_; i++) {
         const Slot& slot = slots_.as<Slot>()[i];
         if (slot.group == 0) continue;

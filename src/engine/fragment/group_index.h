@@ -34,6 +34,8 @@ class GroupIndex {
     // first one that they may be in.
     bool has_room(uint64_t groups) const { return plan_.keys.empty() || 3 * groups <= slot_count_; }
     Status make_room(uint64_t groups);
+    // The same for the first few, where there is no group: they are not charged.
+    Status make_first_room();
 
     // Finds the groups of those rows that have a bit in `rows`. New ones have numbers from store.rows() on,
     // packed keys, and each a lane in new_lanes; what else they have is for the caller to store. Returns how
@@ -52,6 +54,7 @@ class GroupIndex {
         uint32_t group;  // its number and one; 0: free
     };
 
+    Status grow(uint64_t count, Ledger* ledger);
     void prefetch(const uint32_t* tags) const;
     template <typename Key>
     uint64_t find_first(const Key* keys, const uint32_t* tags, const Key* stored, uint32_t* groups) const;

@@ -82,9 +82,20 @@ Status GroupTable::make_room(const RowBlock& block, const SinkPrograms& programs
     Status status = store_.make_room(block.lanes);
     if (status.ok()) status = index_.make_room(groups);
     if (status.ok()) status = make_data_room(block, rows);
-    if (status.ok() || (store_.rows() == 0 && block.lanes == 1)) return status;
-    *is_full = status.fault == Fault::HostMemory;
-    return *is_full ? Status{} : status;
+    if (status.fault != Fault::HostMemory) return status;
+    if (store_.rows() == 0 && block.lanes == 1) return make_first_room(block);
+    *is_full = true;
+    return {};
+}
+
+// A join that has used up its memory, with a build side, is grouped nevertheless.
+Status GroupTable::make_first_room(const RowBlock& row) {
+    GPUJOIN_RETURN_IF_FAILED(store_.make_first_room());
+    GPUJOIN_RETURN_IF_FAILED(index_.make_first_room());
+    for (const auto& [column, input] : texts_)
+        GPUJOIN_RETURN_IF_FAILED(
+            store_.make_first_data_room(column, data_bytes_of(row.columns[input], row, row.all())));
+    return {};
 }
 
 Status GroupTable::make_room(const RowBlock& block, const SinkPrograms& programs, uint64_t rows,
@@ -94,7 +105,8 @@ Status GroupTable::make_room(const RowBlock& block, const SinkPrograms& programs
         bool is_full;
         GPUJOIN_RETURN_IF_FAILED(make_room(part, programs, rows & part.all(), &is_full));
         *lanes = is_full ? 0 : part.lanes;
-        if (!is_full || store_.rows() > 0) return {};
+        const uint32_t least = store_.rows() > 0 ? 1 : 0;  // a table of a few rows is not full yet
+        if (!is_full || store_.rows() >= RowBlock::kMostLanes || part.lanes == least) return {};
         part.lanes = (part.lanes + 1) / 2;
     }
 }

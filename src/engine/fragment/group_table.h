@@ -15,7 +15,7 @@ class GroupTable {
     // Whether there is room for a block, over which the programs have run, as if each row began a group.
     bool has_room(const RowBlock& block, const SinkPrograms& programs);
     // Makes room for the rows of a block that have a bit in `rows`, as many from the first one on as there
-    // can be. None: the table is full. Fails where it is empty, and there is no memory for even one row.
+    // can be. None: the table is full. Where it is empty there is room for a row, whatever memory is left.
     Status make_room(const RowBlock& block, const SinkPrograms& programs, uint64_t rows, uint32_t* lanes);
     // Adds the rows of a block that have a bit in `rows`. There is room.
     void add(const RowBlock& block, const SinkPrograms& programs, uint64_t rows);
@@ -43,6 +43,7 @@ class GroupTable {
   private:
     Status make_room(const RowBlock& block, const SinkPrograms& programs, uint64_t rows, bool* is_full);
     Status make_data_room(const RowBlock& block, uint64_t rows);
+    Status make_first_room(const RowBlock& row);
     void begin_groups(const RowBlock& block, const uint32_t* new_lanes, uint32_t count);
     uint64_t data_bytes() const;
 

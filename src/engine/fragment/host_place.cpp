@@ -15,6 +15,8 @@ namespace {
 
 // So many that calls cost little for each, so few that they stay in a processor's cache.
 constexpr uint64_t kRowsBetweenStages = 16u << 10;
+// So few bytes are not charged where the ledger refuses them: the fewest rows pass, whatever is left.
+constexpr uint64_t kLeastScratch = 16u << 10;
 
 class HostScratch final : public Scratch {
   public:
@@ -25,7 +27,12 @@ class HostScratch final : public Scratch {
         memory_.reset();
         data_ = nullptr;
         bytes_ = 0;
-        GPUJOIN_RETURN_IF_FAILED(memory_.allocate(ledger_, bytes));
+        Status status = memory_.allocate(ledger_, bytes);
+        if (status.fault == Fault::HostMemory && bytes <= kLeastScratch) {
+            memory_.reset();
+            status = memory_.allocate(nullptr, bytes);
+        }
+        GPUJOIN_RETURN_IF_FAILED(status);
         data_ = memory_.as<std::byte>();
         bytes_ = bytes;
         return {};

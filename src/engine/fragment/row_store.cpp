@@ -28,10 +28,14 @@ RowStore::RowStore(Ledger* ledger, const std::vector<ColumnSpec>& columns) : led
 
 Status RowStore::make_room(uint64_t rows) {
     const uint64_t wanted = rows_ + rows;
-    return wanted <= capacity_ ? Status{} : grow(std::max({wanted, 2 * capacity_, kFewestStored}));
+    return wanted <= capacity_ ? Status{} : grow(std::max({wanted, 2 * capacity_, kFewestStored}), ledger_);
 }
 
-Status RowStore::grow(uint64_t capacity) {
+Status RowStore::make_first_room() {
+    return capacity_ > 0 ? Status{} : grow(kFewestStored, nullptr);
+}
+
+Status RowStore::grow(uint64_t capacity, Ledger* ledger) {
     std::vector<std::pair<uint64_t, uint64_t>> places;  // values and flags
     uint64_t bytes = 0;
     for (const StoredColumn& column : columns_) {
@@ -40,7 +44,7 @@ Status RowStore::grow(uint64_t capacity) {
         bytes = flags + (column.spec.nullable ? align_buffer(capacity) : 0);
     }
     cpu::HostArray memory;
-    GPUJOIN_RETURN_IF_FAILED(memory.allocate(ledger_, bytes));
+    GPUJOIN_RETURN_IF_FAILED(memory.allocate(ledger, bytes));
     auto* to = memory.as<std::byte>();
     for (size_t i = 0; i < columns_.size(); i++) {
         StoredColumn& column = columns_[i];
@@ -64,6 +68,18 @@ Status RowStore::make_data_room(uint32_t column, uint64_t bytes) {
     if (wanted <= stored.data_room) return {};
     if (stored.data_room == 0) GPUJOIN_RETURN_IF_FAILED(stored.data.reserve(ledger_, kMostStored));
     const uint64_t room = std::max({wanted, 2 * stored.data_room, kLeastDataRoom});
+    GPUJOIN_RETURN_IF_FAILED(stored.data.grow(room));
+    stored.data_room = room;
+    return {};
+}
+
+Status RowStore::make_first_data_room(uint32_t column, uint64_t bytes) {
+    StoredColumn& stored = columns_[column];
+    if (bytes <= stored.data_room) return {};
+    const uint64_t room = std::max(bytes, kLeastDataRoom);
+    stored.data.reset();
+    stored.data_room = 0;
+    GPUJOIN_RETURN_IF_FAILED(stored.data.reserve(ledger_, kMostStored, room));
     GPUJOIN_RETURN_IF_FAILED(stored.data.grow(room));
     stored.data_room = room;
     return {};

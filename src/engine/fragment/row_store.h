@@ -17,6 +17,10 @@ class RowStore {
     // Nothing changes where it is refused.
     Status make_room(uint64_t rows);
     Status make_data_room(uint32_t column, uint64_t bytes);
+    // The same where there is no row yet, for the first few, and for so many bytes: what the ledger refuses
+    // is not charged.
+    Status make_first_room();
+    Status make_first_data_room(uint32_t column, uint64_t bytes);
 
     // Writes a column of the next rows, for which there is room. rows: which ones of the source; nullptr: the
     // first ones.
@@ -53,7 +57,7 @@ class RowStore {
     };
 
     uint64_t* offsets(uint32_t column) const { return values<uint64_t>(column); }
-    Status grow(uint64_t capacity);
+    Status grow(uint64_t capacity, Ledger* ledger);
 
     Ledger* const ledger_;
     std::vector<StoredColumn> columns_;

@@ -59,12 +59,18 @@ bool can_be_divided(const GpuJoinState* state, const Partition* partition, int s
     return can_be_divided_by_keys(state, partition, stage) || can_be_cut(state, partition, stage);
 }
 
+// As far as it is known: values may be compressed in files, and what was refused was not read to its end.
+uint64 bytes_of(const GpuJoinState* state, const Partition* partition, int stage) {
+    const uint64 sent = state->stages[stage].sent_bytes;
+    return partition ? Max(sent, partition->builds[stage].input.rows->bytes) : sent;
+}
+
 // The largest, if it has its share of all.
 int choose_stage(const GpuJoinState* state, const Partition* partition, const Status* refusal) {
     uint64 total = 0, most = 0;
     int largest = -1;
     for (int i = first_stage(state); i < end_of_stages(state); i++) {
-        uint64 bytes = partition ? partition->builds[i].input.rows->bytes : state->stages[i].sent_bytes;
+        const uint64 bytes = bytes_of(state, partition, i);
         total += bytes;
         if (!can_be_divided(state, partition, i) || (largest >= 0 && bytes <= most)) continue;
         largest = i;
@@ -126,8 +132,8 @@ void reread_build_sides(GpuJoinState* state) {
 // --- Dividing
 
 // Pieces that are likely to find room where so many bytes did.
-int count_pieces(const RowFile* build, uint64 attempted) {
-    uint64 pieces = 2 * build->bytes / Max(attempted, kSmallBytes) + 1;
+int count_pieces(uint64 bytes, uint64 attempted) {
+    uint64 pieces = 2 * bytes / Max(attempted, kSmallBytes) + 1;
     return static_cast<int>(
         Min(Max(pieces, static_cast<uint64>(kFewestPieces)), static_cast<uint64>(kDivisionFiles)));
 }
@@ -204,8 +210,8 @@ void partition_current(GpuJoinState* state, const Status* refusal) {
     Partition* current = state->partitions.current;
     int stage = choose_stage(state, current, refusal);
     current->attempted_bytes = Max(attempted_bytes(state), current->attempted_bytes);
+    int pieces = count_pieces(bytes_of(state, current, stage), current->attempted_bytes);
     read_current(state);
-    int pieces = count_pieces(current->builds[stage].input.rows, current->attempted_bytes);
     if (can_be_divided_by_keys(state, current, stage))
         make_partitions(state, current, stage, static_cast<int>(pg_nextpower2_32(pieces)));
     else
@@ -225,12 +231,7 @@ bool wait_for_others(Partitions* partitions) {
 }
 
 bool is_small(const GpuJoinState* state) {
-    if (attempted_bytes(state) < kSmallBytes) return true;
-    if (!state->partitions.current) return false;
-    uint64 bytes = 0;
-    for (int i = first_stage(state); i < end_of_stages(state); i++)
-        bytes += state->partitions.current->builds[i].input.rows->bytes;
-    return bytes < kSmallBytes;
+    return attempted_bytes(state) < kSmallBytes;
 }
 
 Partition* take_next(GpuJoinState* state) {

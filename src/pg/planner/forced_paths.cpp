@@ -1,8 +1,12 @@
 // See forced_paths.h.
 #include "pg/planner/forced_paths.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "pg/allocate.h"
 #include "pg/planner/path_copy.h"
+#include "pg/planner/path_facts.h"
 
 extern "C" {
 #include "utils/memutils.h"
@@ -22,6 +26,10 @@ struct ForcedPaths {
 };
 
 namespace {
+
+// By how many times a path of ours may be dearer than one of core's that has a GPU Join below: beyond that,
+// its inputs have been multiplied with each other.
+constexpr double kMuchDearer = 1000;
 
 ForcedPaths* all_forced = nullptr;
 
@@ -56,7 +64,22 @@ List* copies(const List* paths) {
     return result;
 }
 
+// Infinite: none has a GPU Join.
+Cost least_with_gpu_join(const List* paths) {
+    Cost least = std::numeric_limits<Cost>::infinity();
+    ListCell* cell;
+    foreach (cell, paths) {
+        const auto* path = static_cast<const Path*>(lfirst(cell));
+        if (has_gpu_join(path)) least = std::min(least, path->total_cost);
+    }
+    return least;
+}
+
 }  // namespace
+
+bool is_far_dearer(Cost cost, const List* paths) {
+    return cost > kMuchDearer * least_with_gpu_join(paths);
+}
 
 ForcedPaths* take_forced_paths(RelOptInfo* joinrel) {
     ForcedPaths* forced = find(joinrel);
@@ -72,9 +95,10 @@ void keep_forced_paths(ForcedPaths* forced) {
     RelOptInfo* joinrel = forced->joinrel;
     forced->paths = joinrel->pathlist;
     forced->partial_paths = joinrel->partial_pathlist;
-    bool any = forced->paths != NIL;
-    joinrel->pathlist = any ? copies(forced->paths) : forced->core_paths;
-    joinrel->partial_pathlist = any ? copies(forced->partial_paths) : forced->core_partial_paths;
+    const bool is_taken =
+        forced->paths != NIL && !is_far_dearer(least_with_gpu_join(forced->paths), forced->core_paths);
+    joinrel->pathlist = is_taken ? copies(forced->paths) : forced->core_paths;
+    joinrel->partial_pathlist = is_taken ? copies(forced->partial_paths) : forced->core_partial_paths;
 }
 
 }  // namespace gpujoin

@@ -21,6 +21,7 @@
 #include "pg/planner/complete_groups.h"
 #include "pg/planner/computed_keys.h"
 #include "pg/planner/core_alone.h"
+#include "pg/planner/forced_paths.h"
 #include "pg/planner/group_choice.h"
 #include "pg/planner/group_collector.h"
 #include "pg/planner/grouping_sets.h"
@@ -325,7 +326,9 @@ Path* quickest_to_read(const GroupCall& call, RelOptInfo* input) {
 
 const Chain* chain_for(const GroupCall& call, RelOptInfo* input, bool is_partial) {
     const Chain* chain = cheapest_chain(input, is_partial);
-    if (chain && (setting_force || !is_left_to_others(call.root, input, chain))) return chain;
+    if (chain && (setting_force ? !is_far_dearer(least_cost(chain->probe, chain->costs), input->pathlist)
+                                : !is_left_to_others(call.root, input, chain)))
+        return chain;
     if (!is_partial) return source_of(call, input, quickest_to_read(call, input));
     if (input->partial_pathlist == NIL) return nullptr;
     return source_of(call, input, static_cast<Path*>(linitial(input->partial_pathlist)));

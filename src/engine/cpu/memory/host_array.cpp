@@ -40,7 +40,7 @@ Status HostArray::reserve(Ledger* ledger, uint64_t bytes, uint64_t spared) {
         return out_of_memory(bytes);
     ledger_ = ledger;
     most_ = most;
-    spared_ = spared;
+    spared_ = round_up(spared, kPage);
     return {};
 }
 

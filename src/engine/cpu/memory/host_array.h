@@ -25,8 +25,8 @@ class HostArray {
         return *this;
     }
 
-    // Reserves address space for at most `bytes`, of which the first `spared` are never charged. Called once,
-    // before grow().
+    // Reserves address space for at most `bytes`, of which the first `spared`, in whole pages, are never
+    // charged. Called once, before grow().
     Status reserve(Ledger* ledger, uint64_t bytes, uint64_t spared = 0);
 
     // Makes the first `bytes` usable (never fewer than before) and charges what is not spared.
