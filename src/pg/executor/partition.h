@@ -18,6 +18,7 @@ struct BuildPart {
     JoinKind kind;        // that the stage is run as
     int divisions;        // how often it was divided to get here
     bool keys_are_equal;  // of nearly all rows, or their hashes are
+    bool is_one_row;
 };
 
 struct Partition {

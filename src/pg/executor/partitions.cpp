@@ -31,8 +31,9 @@ constexpr uint64 kMostOfAll = 8;
 // A build side with less than this part of all is not divided: the others are what takes the memory.
 constexpr int kLeastShare = 64;
 
-// A join that is refused with less is short of memory because of others, and waits for that.
-constexpr uint64 kSmallBytes = uint64{256} << 10;
+// A join that is refused with less is short of memory because of others, and waits for that first: ten times
+// as much is at hand for each, which keys of four bytes take in a hash table.
+constexpr uint64 kSmallBytes = uint64{64} << 10;
 constexpr int kPatienceMs = 1000;
 constexpr int kRetryMs = 10;
 constexpr int kHoldPatienceMs = 3000;
@@ -55,7 +56,8 @@ bool can_be_divided_by_keys(const GpuJoinState* state, const Partition* partitio
 }
 
 bool can_be_divided(const GpuJoinState* state, const Partition* partition, int stage) {
-    if (partition && partition->builds[stage].divisions >= kMostCuts) return false;
+    if (partition && (partition->builds[stage].divisions >= kMostCuts || partition->builds[stage].is_one_row))
+        return false;
     return can_be_divided_by_keys(state, partition, stage) || can_be_cut(state, partition, stage);
 }
 
@@ -288,10 +290,7 @@ int choose_division(const GpuJoinState* state, bool* by_keys, const Status* refu
 }
 
 void partition_join(GpuJoinState* state, const Status* refusal) {
-    if (is_small(state)) {
-        if (!wait_for_others(&state->partitions)) report_failure(*refusal);
-        return reread_join(state);
-    }
+    if (is_small(state) && wait_for_others(&state->partitions)) return reread_join(state);
     if (is_partitioned(state))
         partition_current(state, refusal);
     else

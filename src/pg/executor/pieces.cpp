@@ -44,6 +44,7 @@ struct Cut {
     RowFlags* flags;
     RowFile* files[kDivisionFiles];
     int count;
+    bool is_one_row;  // at most
 };
 
 // One piece of all its rows is the file as it is.
@@ -56,6 +57,7 @@ void cut_build_side(GpuJoinState* state, const Partition* of, Cut* cut) {
     }
     for (int i = 0; i < cut->count; i++) cut->files[i] = row_file_create(context_of(state));
     divide_in_turn(&state->stages[cut->stage].build, cut->files, cut->count);
+    cut->is_one_row = cut->count > 1 && cut->files[1]->bytes == 0;
 }
 
 Partition* make_piece(const GpuJoinState* state, const Partition* of, const Cut* cut, int number) {
@@ -64,6 +66,7 @@ Partition* make_piece(const GpuJoinState* state, const Partition* of, const Cut*
     cut->files[number]->users++;
     input_part_set(&build->input, cut->files[number]);
     build->divisions++;
+    build->is_one_row = cut->is_one_row;
     return piece;
 }
 
