@@ -34,6 +34,13 @@ INSERT INTO queries VALUES
 SET gpujoin.startup_cost = 0;
 SET gpujoin.force = on;
 SELECT query, largest_result(query), core_joins(query) FROM queries;
+-- No GPU Join looks dates up among times with a zone. If one came last, for the outer join, all rows would be multiplied.
+CREATE TABLE days AS SELECT i AS id, date '2024-01-01' + i % 50 AS day, timestamp '2024-01-01' + i % 30 * interval '1 day' AS at FROM generate_series(1, 400) i;
+CREATE TABLE times AS SELECT date '2024-01-01' + i % 60 AS day, timestamptz '2024-01-01' + i % 70 * interval '1 day' AS at FROM generate_series(1, 400) i;
+ANALYZE days, times;
+SELECT largest_result(query) < 1000000 AS multiplies_few, EXISTS (SELECT FROM plan_of(query) AS line WHERE line ~ 'GPU Join') AS has_gpu_join
+    FROM (VALUES ('SELECT count(*) FROM (SELECT coalesce(y.day, x.day) AS day, coalesce(y.at, x.at) AS at FROM days x LEFT JOIN days y ON x.id = y.id AND y.id % 3 <> 1) s
+        JOIN times t ON t.at = s.day JOIN times u ON s.at = coalesce(u.at, u.at) JOIN times v ON t.day <= v.at')) AS q (query);
 SET gpujoin.force = off;
 SET gpujoin.enabled = off;
 SELECT query, largest_result(query) FROM queries;

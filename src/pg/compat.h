@@ -273,6 +273,25 @@ inline Buffer guess_buffer(Buffer last, BlockNumber block) {
     return GetBufferDescriptor(last)->tag.blockNum == block ? last + 1 : InvalidBuffer;
 }
 
+// The buffer that holds the block, if there is one. It is not pinned, and may be given to another one at any
+// time.
+inline Buffer find_buffer(Relation relation, Buffer last, BlockNumber block) {
+    const Buffer guess = guess_buffer(last, block);
+    if (BufferIsValid(guess) || RelationUsesLocalBuffers(relation)) return guess;
+    BufferTag tag;
+#if PG_VERSION_NUM >= 160000
+    InitBufferTag(&tag, &relation->rd_locator, MAIN_FORKNUM, block);
+#else
+    INIT_BUFFERTAG(tag, relation->rd_node, MAIN_FORKNUM, block);
+#endif
+    const uint32 hash = BufTableHashCode(&tag);
+    LWLock* lock = BufMappingPartitionLock(hash);
+    LWLockAcquire(lock, LW_SHARED);
+    const int found = BufTableLookup(&tag, hash);
+    LWLockRelease(lock);
+    return found + 1;  // -1: none
+}
+
 // Lists the page's tuples where all are visible to all, and nobody asks who reads them: line pointers will
 // do.
 inline int list_all_tuples(Page page, OffsetNumber* lines) {
@@ -393,11 +412,10 @@ inline int list_visible_tuples(HeapScanDesc scan, Page page, bool all_visible) {
     return count;
 }
 
-// heapgetpage() in page mode.
-inline void read_heap_page(HeapScanDesc scan, BlockNumber block) {
+// heapgetpage() in page mode. guess: the buffer that the block is likely to be in.
+inline void read_heap_page(HeapScanDesc scan, BlockNumber block, Buffer guess) {
     Relation relation = scan->rs_base.rs_rd;
     Snapshot snapshot = scan->rs_base.rs_snapshot;
-    Buffer guess = guess_buffer(scan->rs_cbuf, block);
     if (BufferIsValid(scan->rs_cbuf)) ReleaseBuffer(scan->rs_cbuf);
     scan->rs_cbuf = InvalidBuffer;
     CHECK_FOR_INTERRUPTS();
@@ -422,6 +440,8 @@ struct BlockOrder {
     BlockNumber (*next)(void* reader);  // InvalidBlockNumber: there are no more
     void* reader;
     MemoryContext context;  // that a stream is made in
+    BlockNumber ahead;      // the one that is likely to come next, and its buffer, which is not pinned
+    Buffer buffer_ahead;
 #if PG_VERSION_NUM >= 170000
     ReadStream* stream;  // nullptr: nothing has been read since the start
 #endif
@@ -468,7 +488,8 @@ inline bool read_next_heap_page(HeapScanDesc scan, BlockOrder* order) {
     BlockNumber block = order->next(order->reader);
     if (block == InvalidBlockNumber) return false;
     scan->rs_inited = true;
-    read_heap_page(scan, block);
+    read_heap_page(scan, block,
+                   block == order->ahead ? order->buffer_ahead : guess_buffer(scan->rs_cbuf, block));
 #endif
     return true;
 }

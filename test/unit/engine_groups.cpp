@@ -399,7 +399,8 @@ TEST_P(FragmentGroups, NoMemoryLeft) {
         Ledger host(64u << 20), device(256u << 20);
         std::unique_ptr<Fragment> opened;
         open_fragment(*engine_, fragment, {&host, &device, &cancel_}, &opened);
-        ASSERT_TRUE(host.charge(host.limit() - host.used()));
+        const uint64_t left = host.limit() - host.used();
+        ASSERT_TRUE(host.charge(left));
         OwnedBatch batch(fragment.source(), 0, fragment.source().rows());
         std::unique_ptr<Cursor> cursor;
         Came came;
@@ -408,6 +409,9 @@ TEST_P(FragmentGroups, NoMemoryLeft) {
         ASSERT_OK(opened->flush(&cursor));
         drain_groups(*cursor, fragment, 1 << 20, &came);
         expect_same_groups(fragment, came, std::to_string(length) + " bytes at most");
+        cursor.reset();
+        opened.reset();
+        EXPECT_EQ(host.used(), left);
     }
 }
 

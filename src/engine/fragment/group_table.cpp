@@ -90,6 +90,7 @@ Status GroupTable::make_room(const RowBlock& block, const SinkPrograms& programs
 
 // A join that has used up its memory, with a build side, is grouped nevertheless.
 Status GroupTable::make_first_room(const RowBlock& row) {
+    is_charged_ = false;
     GPUJOIN_RETURN_IF_FAILED(store_.make_first_room());
     GPUJOIN_RETURN_IF_FAILED(index_.make_first_room());
     for (const auto& [column, input] : texts_)

@@ -22,6 +22,8 @@ class GroupTable {
 
     // No more groups, or no longer values, go into a table, whatever memory there is.
     bool is_at_limit() const;
+    // All of its memory is charged, so that there can be more such tables.
+    bool is_charged() const { return is_charged_; }
 
     // Of tables into which the groups of others are merged: makes room for so many groups, and so many bytes
     // in each column of values of any length; adds groups that lie in columns like those of this table, for
@@ -49,6 +51,7 @@ class GroupTable {
 
     const SinkPlan& plan_;
     const uint64_t most_groups_;
+    bool is_charged_ = true;
     RowStore store_;
     GroupIndex index_;
     GroupValues values_;

@@ -158,7 +158,7 @@ Status GroupConsumer::add() {
         uint32_t lanes = block.lanes;
         if (!table_->has_room(block, programs_))
             GPUJOIN_RETURN_IF_FAILED(table_->make_room(block, programs_, rows, &lanes));
-        if (lanes == 0 && table_->is_at_limit() && groups_.may_set_aside()) {
+        if (lanes == 0 && table_->is_at_limit() && table_->is_charged() && groups_.may_set_aside()) {
             GPUJOIN_RETURN_IF_FAILED(groups_.take_another_table(&table_));
             continue;
         }

@@ -67,8 +67,15 @@ Status RowStore::make_data_room(uint32_t column, uint64_t bytes) {
     const uint64_t wanted = data_bytes(column) + bytes;
     if (wanted <= stored.data_room) return {};
     if (stored.data_room == 0) GPUJOIN_RETURN_IF_FAILED(stored.data.reserve(ledger_, kMostStored));
-    const uint64_t room = std::max({wanted, 2 * stored.data_room, kLeastDataRoom});
-    GPUJOIN_RETURN_IF_FAILED(stored.data.grow(room));
+    return grow_data(stored, std::max({wanted, 2 * stored.data_room, kLeastDataRoom}));
+}
+
+// What has no room gives its address space back.
+Status RowStore::grow_data(StoredColumn& stored, uint64_t room) {
+    if (Status status = stored.data.grow(room); !status.ok()) {
+        if (stored.data_room == 0) stored.data.reset();
+        return status;
+    }
     stored.data_room = room;
     return {};
 }
@@ -80,9 +87,7 @@ Status RowStore::make_first_data_room(uint32_t column, uint64_t bytes) {
     stored.data.reset();
     stored.data_room = 0;
     GPUJOIN_RETURN_IF_FAILED(stored.data.reserve(ledger_, kMostStored, room));
-    GPUJOIN_RETURN_IF_FAILED(stored.data.grow(room));
-    stored.data_room = room;
-    return {};
+    return grow_data(stored, room);
 }
 
 void RowStore::write(uint32_t column, const cpu::ColumnSource& from, const uint32_t* rows, uint32_t count) {

@@ -58,6 +58,7 @@ class RowStore {
 
     uint64_t* offsets(uint32_t column) const { return values<uint64_t>(column); }
     Status grow(uint64_t capacity, Ledger* ledger);
+    Status grow_data(StoredColumn& stored, uint64_t room);
 
     Ledger* const ledger_;
     std::vector<StoredColumn> columns_;

@@ -260,7 +260,8 @@ void heap_deform(HeapDeformer* deformer, const HeapTupleHeader* tuples, uint32 r
     for (uint32 i = 0; i < other_count; i++) walk_any(deformer, tuples[others[i]], others[i]);
 }
 
-void heap_prefetch(const char* page, const HeapTupleHeader* tuples, uint32 rows, bool second) {
+void heap_prefetch(const char* page, const char* current, const HeapTupleHeader* tuples, uint32 rows,
+                   bool second) {
     constexpr uint32 kLine = PG_CACHE_LINE_SIZE / 2;
     constexpr uint32 kLines = BLCKSZ / kLine;
     if (!page) return;
@@ -272,7 +273,7 @@ void heap_prefetch(const char* page, const HeapTupleHeader* tuples, uint32 rows,
         for (uint32 i = 0; i < SizeOfPageHeaderData + rows * sizeof(ItemIdData); i += kLine)
             prefetch(page + i);
     for (uint32 row = second ? rows / 2 : 0; row < (second ? rows : rows / 2); row++) {
-        const char* place = reinterpret_cast<const char*>(tuples[row]) + BLCKSZ;
+        const char* place = page + (reinterpret_cast<const char*>(tuples[row]) - current);
         prefetch(place);
         prefetch(place + kLine);
     }

@@ -60,8 +60,9 @@ HeapDeformer* heap_deformer_create(TupleDesc descriptor, const Bitmapset* wanted
 // Asks for the lines of the next page's rows while the current one's, which are given, are at hand, where the
 // next ones are likely to lie too: all lines where rows are narrow, else the first two of each. They come in
 // two halves, since a core waits for no more than some dozens of lines at a time. page: nullptr where it is
-// not known. second: the other half.
-void heap_prefetch(const char* page, const HeapTupleHeader* tuples, uint32 rows, bool second);
+// not known. current: the page that the rows are on. second: the other half.
+void heap_prefetch(const char* page, const char* current, const HeapTupleHeader* tuples, uint32 rows,
+                   bool second);
 
 // Fills the columns' first `rows` entries from the tuples, whose page must stay pinned as long as
 // by-reference values are used.

@@ -199,13 +199,39 @@ void end_scan(HeapScan* scan, HeapScanDesc heap) {
     scan->running = false;
 }
 
-// The page that is likely to be read next, or nullptr. A hint: the buffer is not pinned.
-const char* page_ahead(const HeapScan* scan, HeapScanDesc heap) {
-    bool shared = heap->rs_base.rs_parallel;
-    if (shared && (!scan->has_begun || heap->rs_parallelworkerdata->phsw_chunk_remaining == 0))
-        return nullptr;
-    Buffer buffer = guess_buffer(heap->rs_cbuf, heap->rs_cblock + 1);
-    return BufferIsValid(buffer) ? BufferGetPage(buffer) : nullptr;
+// The first block whose bit is the one wanted. It is not looked for far away.
+BlockNumber find_bit(const uint8* bits, bool wanted, BlockNumber block, BlockNumber end) {
+    constexpr BlockNumber kFar = 2048;
+    const uint8 none = wanted ? 0 : 0xff;
+    end = Min(end, block + kFar);
+    while (block < end && has_bit(bits, block) != wanted)
+        block += block % BITS_PER_BYTE == 0 && bits[block / BITS_PER_BYTE] == none ? BITS_PER_BYTE : 1;
+    return block < end ? block : InvalidBlockNumber;
+}
+
+// The block that is likely to be read behind the current one, as far as this process knows.
+BlockNumber block_ahead(const HeapScan* scan, HeapScanDesc heap) {
+    const BlockNumber block = heap->rs_cblock + 1;
+    if (scan->read_too && is_passed_over(scan, heap->rs_cblock))
+        return find_bit(scan->read_too, true, block, scan->covered);
+    BlockNumber end = heap->rs_nblocks;
+    if (heap->rs_base.rs_parallel)
+        end = Min(end, block + (scan->has_begun ? heap->rs_parallelworkerdata->phsw_chunk_remaining : 0));
+    if (block >= end) return InvalidBlockNumber;
+    if (!is_passed_over(scan, block)) return block;
+    return find_bit(scan->passed_over, false, block, Min(end, scan->covered));
+}
+
+// Its page, or nullptr. A hint: the buffer is not pinned. It is looked up where it is another one than the
+// next, of a scan that passes blocks over.
+const char* page_ahead(HeapScan* scan, HeapScanDesc heap) {
+    BlockOrder* order = &scan->order;
+    order->ahead = block_ahead(scan, heap);
+    order->buffer_ahead = InvalidBuffer;
+    if (order->ahead == InvalidBlockNumber) return nullptr;
+    order->buffer_ahead = scan->passed_over ? find_buffer(heap->rs_base.rs_rd, heap->rs_cbuf, order->ahead)
+                                            : guess_buffer(heap->rs_cbuf, order->ahead);
+    return BufferIsValid(order->buffer_ahead) ? BufferGetPage(order->buffer_ahead) : nullptr;
 }
 
 // Tests the visible rows of the current page, and returns how many are left.
@@ -226,7 +252,7 @@ void read_rows(HeapScan* scan, HeapScanDesc heap) {
         tuples[i] =
             reinterpret_cast<HeapTupleHeader>(PageGetItem(page, PageGetItemId(page, heap->rs_vistuples[i])));
     const char* ahead = page_ahead(scan, heap);
-    heap_prefetch(ahead, tuples, visible, false);
+    heap_prefetch(ahead, page, tuples, visible, false);
     count_rows_fetched(heap->rs_base.rs_rd, visible);
     const bool has_conditions = scan->conditions && visible > 0;
     const bool tests_first = has_conditions && !scan_conditions_read_columns(scan->conditions);
@@ -236,7 +262,7 @@ void read_rows(HeapScan* scan, HeapScanDesc heap) {
         for (uint32 i = 0; i < scan->count; i++) tuples[i] = tuples[passed[i]];
     }
     heap_deform(scan->deformer, tuples, scan->count);
-    heap_prefetch(ahead, tuples, visible, true);
+    heap_prefetch(ahead, page, tuples, visible, true);
     if (!has_conditions || tests_first) return;
     scan->count = test_rows(scan, heap, visible, passed);
     if (scan->count < visible) heap_keep_rows(scan->deformer, passed, scan->count);
@@ -293,6 +319,7 @@ HeapScan* heap_scan_create(PlanState* child, const Bitmapset* wanted) {
     scan->order.next = next_block;
     scan->order.reader = scan;
     scan->order.context = CurrentMemoryContext;
+    scan->order.ahead = InvalidBlockNumber;
     Bitmapset* columns = scan_conditions_columns(scan->node, nullptr);
     for (int member = -1; (member = bms_next_member(wanted, member)) >= 0;)
         if (AttrNumber attribute = table_attribute(scan->node, static_cast<AttrNumber>(member)))

@@ -206,9 +206,9 @@ void read_block(KeptMaker* maker, uint32 block) {
     for (int i = 0; i < count; i++)
         tuples[i] = reinterpret_cast<HeapTupleHeader>(PageGetItem(page, PageGetItemId(page, lines[i])));
     if (is_visible) {
-        heap_prefetch(page_ahead, tuples, static_cast<uint32>(count), false);
+        heap_prefetch(page_ahead, page, tuples, static_cast<uint32>(count), false);
         heap_deform(maker->deformer, tuples, static_cast<uint32>(count));
-        heap_prefetch(page_ahead, tuples, static_cast<uint32>(count), true);
+        heap_prefetch(page_ahead, page, tuples, static_cast<uint32>(count), true);
         show_rows(maker, static_cast<uint32>(count));
         add_page(maker, block);
     } else {

@@ -78,7 +78,7 @@ int choose_stage(const GpuJoinState* state, const Partition* partition, const St
         largest = i;
         most = bytes;
     }
-    if (largest < 0 || most < total / kLeastShare) report_failure(*refusal);
+    if (most == 0 || most < total / kLeastShare) report_failure(*refusal);
     return largest;
 }
 
@@ -290,12 +290,16 @@ int choose_division(const GpuJoinState* state, bool* by_keys, const Status* refu
 }
 
 void partition_join(GpuJoinState* state, const Status* refusal) {
-    if (is_small(state) && wait_for_others(&state->partitions)) return reread_join(state);
+    Partitions* partitions = &state->partitions;
+    if (is_small(state) && wait_for_others(partitions)) return reread_join(state);
+    if (attempted_bytes(state) == 0) report_failure(*refusal);  // whatever its size
+    const int waited_ms = partitions->waited_ms;
     if (is_partitioned(state))
         partition_current(state, refusal);
     else
         partition_whole(state, refusal);
     next_partition(state);
+    partitions->waited_ms = waited_ms;
 }
 
 void forget_copies(GpuJoinState* state) {

@@ -66,7 +66,7 @@ Partition* make_piece(const GpuJoinState* state, const Partition* of, const Cut*
     cut->files[number]->users++;
     input_part_set(&build->input, cut->files[number]);
     build->divisions++;
-    build->is_one_row = cut->is_one_row;
+    build->is_one_row |= cut->is_one_row;
     return piece;
 }
 

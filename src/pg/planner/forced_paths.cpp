@@ -64,6 +64,16 @@ List* copies(const List* paths) {
     return result;
 }
 
+List* with_gpu_join(const List* paths) {
+    List* result = NIL;
+    ListCell* cell;
+    foreach (cell, paths) {
+        auto* path = static_cast<Path*>(lfirst(cell));
+        if (has_gpu_join(path)) result = lappend(result, path);
+    }
+    return result;
+}
+
 // Infinite: none has a GPU Join.
 Cost least_with_gpu_join(const List* paths) {
     Cost least = std::numeric_limits<Cost>::infinity();
@@ -95,10 +105,16 @@ void keep_forced_paths(ForcedPaths* forced) {
     RelOptInfo* joinrel = forced->joinrel;
     forced->paths = joinrel->pathlist;
     forced->partial_paths = joinrel->partial_pathlist;
-    const bool is_taken =
-        forced->paths != NIL && !is_far_dearer(least_with_gpu_join(forced->paths), forced->core_paths);
-    joinrel->pathlist = is_taken ? copies(forced->paths) : forced->core_paths;
-    joinrel->partial_pathlist = is_taken ? copies(forced->partial_paths) : forced->core_partial_paths;
+    if (forced->paths == NIL) {
+        joinrel->pathlist = forced->core_paths;
+        joinrel->partial_pathlist = forced->core_partial_paths;
+    } else if (is_far_dearer(least_with_gpu_join(forced->paths), forced->core_paths)) {
+        joinrel->pathlist = with_gpu_join(forced->core_paths);
+        joinrel->partial_pathlist = with_gpu_join(forced->core_partial_paths);
+    } else {
+        joinrel->pathlist = copies(forced->paths);
+        joinrel->partial_pathlist = copies(forced->partial_paths);
+    }
 }
 
 }  // namespace gpujoin

@@ -33,6 +33,7 @@ bool at_any_cost(const Action& action) {
 }  // namespace
 
 Status HostArray::reserve(Ledger* ledger, uint64_t bytes, uint64_t spared) {
+    reset();
     const uint64_t most = round_up(std::max(bytes, kPage), kPage);
     const uint64_t reserved = MappingPool::size_class(most);
     mapping_ = mapping_pool().take(reserved);

@@ -26,7 +26,7 @@ class HostArray {
     }
 
     // Reserves address space for at most `bytes`, of which the first `spared`, in whole pages, are never
-    // charged. Called once, before grow().
+    // charged. Called before grow(); what there was is given back.
     Status reserve(Ledger* ledger, uint64_t bytes, uint64_t spared = 0);
 
     // Makes the first `bytes` usable (never fewer than before) and charges what is not spared.
