@@ -78,7 +78,8 @@ int choose_stage(const GpuJoinState* state, const Partition* partition, const St
         largest = i;
         most = bytes;
     }
-    if (most == 0 || most < total / kLeastShare) report_failure(*refusal);
+    const bool is_empty = partition && most == 0;
+    if (largest < 0 || is_empty || most < total / kLeastShare) report_failure(*refusal);
     return largest;
 }
 
