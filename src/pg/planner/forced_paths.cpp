@@ -64,31 +64,29 @@ List* copies(const List* paths) {
     return result;
 }
 
+// That need no outer rows.
 List* with_gpu_join(const List* paths) {
     List* result = NIL;
     ListCell* cell;
     foreach (cell, paths) {
         auto* path = static_cast<Path*>(lfirst(cell));
-        if (has_gpu_join(path)) result = lappend(result, path);
+        if (!PATH_REQ_OUTER(path) && has_gpu_join(path)) result = lappend(result, path);
     }
     return result;
 }
 
-// Infinite: none has a GPU Join.
-Cost least_with_gpu_join(const List* paths) {
+// Infinite: there are none.
+Cost least_cost(const List* paths) {
     Cost least = std::numeric_limits<Cost>::infinity();
     ListCell* cell;
-    foreach (cell, paths) {
-        const auto* path = static_cast<const Path*>(lfirst(cell));
-        if (has_gpu_join(path)) least = std::min(least, path->total_cost);
-    }
+    foreach (cell, paths) least = std::min(least, static_cast<const Path*>(lfirst(cell))->total_cost);
     return least;
 }
 
 }  // namespace
 
 bool is_far_dearer(Cost cost, const List* paths) {
-    return cost > kMuchDearer * least_with_gpu_join(paths);
+    return cost > kMuchDearer * least_cost(with_gpu_join(paths));
 }
 
 ForcedPaths* take_forced_paths(RelOptInfo* joinrel) {
@@ -108,7 +106,7 @@ void keep_forced_paths(ForcedPaths* forced) {
     if (forced->paths == NIL) {
         joinrel->pathlist = forced->core_paths;
         joinrel->partial_pathlist = forced->core_partial_paths;
-    } else if (is_far_dearer(least_with_gpu_join(forced->paths), forced->core_paths)) {
+    } else if (is_far_dearer(least_cost(forced->paths), forced->core_paths)) {
         joinrel->pathlist = with_gpu_join(forced->core_paths);
         joinrel->partial_pathlist = with_gpu_join(forced->core_partial_paths);
     } else {
