@@ -21,6 +21,7 @@ sys.path[:0] = [str(here), str(here.parent)]
 sys.dont_write_bytecode = True
 import libpq
 import results
+from plans import find_join
 import statements
 
 CORE = "SET gpujoin.enabled = off;"
@@ -122,7 +123,7 @@ class Grid:
         self.db.execute(CHOICE + settings + f"SET max_parallel_workers_per_gather = {case.workers}")
         lines = self.db.execute(f"EXPLAIN (FORMAT json) {case.query()}")
         plan = json.loads("\n".join(row[0] for row in lines))[0]["Plan"]
-        return has_gpujoin(plan), plan["Total Cost"]
+        return find_join(plan) is not None, plan["Total Cost"]
 
     def run(self, case, settings):
         self.db.execute(CHOICE + settings + f"SET max_parallel_workers_per_gather = {case.workers}")
@@ -142,10 +143,6 @@ class Grid:
             for settings in times:
                 times[settings].append(self.run(case, settings)[0])
         return [statistics.median(of) for of in times.values()]
-
-
-def has_gpujoin(plan):
-    return plan.get("Custom Plan Provider") == "GPU Join" or any(map(has_gpujoin, plan.get("Plans", [])))
 
 
 def measure_missing(grid, wanted, kept, ends):

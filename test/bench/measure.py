@@ -18,6 +18,7 @@ sys.path[:0] = [str(here), str(here.parent)]
 sys.dont_write_bytecode = True
 import libpq
 import results
+from plans import find_join
 from workloads import TABLES, WORKLOADS, sizes
 
 CANCELLED = "57014"
@@ -97,14 +98,14 @@ class Bench:
         server = MemoryWatch(self.db.value("SELECT server_pid FROM gpujoin_status()") or 0)
         with backend, server:
             plan = json.loads("\n".join(r[0] for r in self.db.execute(f"EXPLAIN (ANALYZE, FORMAT json) {query}")))
-        return find_node(plan[0]["Plan"]) or {}, backend, server
+        return find_join(plan[0]["Plan"]) or {}, backend, server
 
     def choose_gpujoin(self, query):
         """Settings under which the plan has a GPU Join: the planner's own choice where it takes one."""
         settings = "SET gpujoin.enabled = on; SET gpujoin.force = off;"
         self.db.execute(settings)
         plan = json.loads("\n".join(r[0] for r in self.db.execute(f"EXPLAIN (FORMAT json) {query}")))
-        if find_node(plan[0]["Plan"]):
+        if find_join(plan[0]["Plan"]):
             return settings, None
         return "SET gpujoin.enabled = on; SET gpujoin.force = on;", "forced"
 
@@ -140,12 +141,6 @@ class Bench:
                   "algorithm": facts.get("Algorithm"), "seal_mb": seal_memory(facts), "server_mb": server.megabytes(),
                   "backend_mb": backend.megabytes()}
         return row | {name: value for name, value in others.items() if value is not None}
-
-
-def find_node(plan):
-    if plan.get("Custom Plan Provider") == "GPU Join":
-        return plan
-    return next(filter(None, map(find_node, plan.get("Plans", []))), None)
 
 
 def seal_memory(facts):

@@ -20,6 +20,7 @@ sys.dont_write_bytecode = True
 import libpq
 import results
 from loader import Loader
+from plans import is_ours
 import order_schema
 import star_schema
 
@@ -88,10 +89,6 @@ def kind_of(node):
     if is_ours(node) or node["Node Type"].startswith("Hash") or node["Node Type"].endswith(("Join", "Nested Loop")):
         return "joins"
     return "above" if "Plans" in node else "reading"
-
-
-def is_ours(node):
-    return node.get("Custom Plan Provider", "").startswith("GPU")
 
 
 def add_times(node, processes, found):

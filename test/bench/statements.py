@@ -17,6 +17,7 @@ import time
 import libpq
 import results
 from loader import Loader
+from plans import count_joins
 from schemas import SCHEMAS
 
 CORE, DEFAULT = "SET gpujoin.enabled = off;", "RESET gpujoin.enabled;"
@@ -152,7 +153,7 @@ def difference(core, default):
     """What to print of the default plan's text: joins, and processes."""
     if core == default:
         return "core's plan"
-    joins = default.count("GPU Join")
+    joins = count_joins(default)
     workers = [line.split()[-1] for line in default.splitlines() if "Workers Planned" in line]
     return f"{joins} GPU Join, {'parallel' if workers else 'serial'}" if joins else "another plan of core's"
 
@@ -211,7 +212,7 @@ def measure_sessions(options, kept, ends):
     for name, (r, s) in SMALL_JOINS.items():
         sql = f"SELECT count(*), sum(r.c) FROM grid_sessions.r{r} r JOIN grid_sessions.s{s} s USING (k);"
         plan = "\n".join(row[0] for row in db.execute("EXPLAIN (COSTS off) " + sql))
-        is_ours = "GPU Join" in plan
+        is_ours = count_joins(plan) > 0
         for clients in options.clients:
             if time.monotonic() > ends:
                 left_out += 1

@@ -106,8 +106,8 @@ Status GroupTable::make_room(const RowBlock& block, const SinkPrograms& programs
         bool is_full;
         GPUJOIN_RETURN_IF_FAILED(make_room(part, programs, rows & part.all(), &is_full));
         *lanes = is_full ? 0 : part.lanes;
-        const uint32_t least = store_.rows() > 0 ? 1 : 0;  // a table of a few rows is not full yet
-        if (!is_full || store_.rows() >= RowBlock::kMostLanes || part.lanes == least) return {};
+        // A table of a few rows may have room for another one.
+        if (!is_full || store_.rows() >= RowBlock::kMostLanes || part.lanes == 1) return {};
         part.lanes = (part.lanes + 1) / 2;
     }
 }

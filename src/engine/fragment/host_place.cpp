@@ -28,10 +28,8 @@ class HostScratch final : public Scratch {
         data_ = nullptr;
         bytes_ = 0;
         Status status = memory_.allocate(ledger_, bytes);
-        if (status.fault == Fault::HostMemory && bytes <= kLeastScratch) {
-            memory_.reset();
+        if (status.fault == Fault::HostMemory && bytes <= kLeastScratch)
             status = memory_.allocate(nullptr, bytes);
-        }
         GPUJOIN_RETURN_IF_FAILED(status);
         data_ = memory_.as<std::byte>();
         bytes_ = bytes;

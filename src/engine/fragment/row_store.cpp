@@ -84,7 +84,6 @@ Status RowStore::make_first_data_room(uint32_t column, uint64_t bytes) {
     StoredColumn& stored = columns_[column];
     if (bytes <= stored.data_room) return {};
     const uint64_t room = std::max(bytes, kLeastDataRoom);
-    stored.data.reset();
     stored.data_room = 0;
     GPUJOIN_RETURN_IF_FAILED(stored.data.reserve(ledger_, kMostStored, room));
     return grow_data(stored, room);
