@@ -390,7 +390,7 @@ TEST_P(FragmentGroups, NoMemoryLeft) {
         Table source = make_table({integers(100)}, 150, 12);
         Column texts{bytes_column(), {}};
         for (size_t i = 0; i < 150; i++)
-            texts.values.push_back(Value(std::string(length + i % 7, static_cast<char>('a' + i % 26))));
+            texts.values.emplace_back(std::string(length + i % 7, static_cast<char>('a' + i % 26)));
         source.columns.push_back(texts);
         TestGroups fragment(source);
         let_through(fragment).input(source_column(0)).input(source_column(1)).key(0).key(1);
