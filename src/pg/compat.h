@@ -360,6 +360,15 @@ inline bool may_lack_old_rows() {
 // The visibility map's page has bits for so many blocks as chunks go by with pages of 8 kB only.
 inline constexpr bool kKeepsColumns = BLCKSZ == 8192;
 
+// Pins the buffer, if it is the block's still.
+inline bool pin_buffer_of(Relation relation, BlockNumber block, Buffer buffer) {
+#if PG_VERSION_NUM >= 160000
+    return ReadRecentBuffer(relation->rd_locator, MAIN_FORKNUM, block, buffer);
+#else
+    return ReadRecentBuffer(relation->rd_node, MAIN_FORKNUM, block, buffer);
+#endif
+}
+
 #if PG_VERSION_NUM < 170000
 // Pins a block in the buffer where it is guessed to be, as ReadBufferExtended() does, but for the search,
 // which costs several cache misses. That raises the usage count too, so that it is left to those that have
@@ -368,11 +377,9 @@ inline bool pin_guessed(Relation relation, BufferAccessStrategy strategy, BlockN
     if (!BufferIsValid(buffer)) return false;
     uint32 state = pg_atomic_read_u32(&GetBufferDescriptor(buffer - 1)->state);
     if (BUF_STATE_GET_USAGECOUNT(state) < (strategy ? 1u : BM_MAX_USAGE_COUNT)) return false;
+    if (!pin_buffer_of(relation, block, buffer)) return false;
 #if PG_VERSION_NUM >= 160000
-    if (!ReadRecentBuffer(relation->rd_locator, MAIN_FORKNUM, block, buffer)) return false;
     pgstat_count_io_op(IOOBJECT_RELATION, IOContextForStrategy(strategy), IOOP_HIT);
-#else
-    if (!ReadRecentBuffer(relation->rd_node, MAIN_FORKNUM, block, buffer)) return false;
 #endif
     pgstat_count_buffer_read(relation);
     pgstat_count_buffer_hit(relation);
@@ -387,6 +394,12 @@ inline Buffer pin_block(Relation relation, BufferAccessStrategy strategy, BlockN
     if (pin_guessed(relation, strategy, block, guess)) return guess;
 #endif
     return ReadBufferExtended(relation, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
+}
+
+// Pins the buffer that holds the block, if there is one, and InvalidBuffer if not: nothing is read.
+inline Buffer pin_if_buffered(Relation relation, BlockNumber block) {
+    const Buffer buffer = find_buffer(relation, InvalidBuffer, block);
+    return BufferIsValid(buffer) && pin_buffer_of(relation, block, buffer) ? buffer : InvalidBuffer;
 }
 
 #if PG_VERSION_NUM < 170000

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "pg/compat.h"
+#include "pg/kept_proof.h"
 #include "wire/build.h"
 
 extern "C" {
@@ -43,6 +44,7 @@ struct KnownTable {
     float kept_share;
     uint64 used_at;
     uint64 since;                        // when its forms began to be noted: those before are forgotten
+    uint64 log_position;                 // when kept_share was noted
     uint64 lacking;                      // blocks that scans have read since chunks were made
     uint64 attributes[kAttributeWords];  // those that have been kept, a bit each
 };
@@ -112,7 +114,7 @@ KnownTable* find_or_add(const ChunkKey& key) {
     KnownTable* oldest = known->table[set];
     for (KnownTable& place : known->table[set])
         if (place.used_at < oldest->used_at) oldest = &place;
-    *oldest = {table, 0, false, 0, 0, ++known->clock, 0, {}};
+    *oldest = {table, 0, false, 0, 0, ++known->clock, 0, 0, {}};
     return oldest;
 }
 
@@ -266,26 +268,29 @@ bool note_lacking_blocks(const ChunkKey& table, uint64 lacking, uint64 blocks) {
 void note_kept_blocks(const ChunkKey& table, uint64 kept, uint64 blocks, const Bitmapset* attributes) {
     if (!known) return;
     double share = blocks > 0 ? static_cast<double>(kept) / static_cast<double>(blocks) : 0;
+    const uint64 position = log_position();
     SpinLockAcquire(&known->lock);
     KnownTable* place = find_or_add(table);
     place->used_at = ++known->clock;
     place->kept_share = static_cast<float>(share);
+    place->log_position = position;
     place->is_wanted = false;
     for (int attribute = -1; share > 0 && (attribute = bms_next_member(attributes, attribute)) >= 0;)
         place->attributes[attribute / kAttributeBits] |= uint64{1} << (attribute % kAttributeBits);
     SpinLockRelease(&known->lock);
 }
 
-double expected_kept_share(const ChunkKey& table, const Bitmapset* attributes) {
-    if (!known) return 0;
-    double share = 0;
+ExpectedShare expected_kept_share(const ChunkKey& table, const Bitmapset* attributes) {
+    if (!known) return {};
+    ExpectedShare expected = {};
     SpinLockAcquire(&known->lock);
     const KnownTable* place = find(table);
-    if (place) share = static_cast<double>(place->kept_share);
-    for (int attribute = -1; share > 0 && (attribute = bms_next_member(attributes, attribute)) >= 0;)
-        if (!(place->attributes[attribute / kAttributeBits] >> (attribute % kAttributeBits) & 1)) share = 0;
+    if (place) expected = {static_cast<double>(place->kept_share), place->log_position};
+    for (int attribute = -1; expected.share > 0 && (attribute = bms_next_member(attributes, attribute)) >= 0;)
+        if (!(place->attributes[attribute / kAttributeBits] >> (attribute % kAttributeBits) & 1))
+            expected.share = 0;
     SpinLockRelease(&known->lock);
-    return share;
+    return expected;
 }
 
 namespace {

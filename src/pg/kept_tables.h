@@ -67,7 +67,11 @@ void note_kept_blocks(const ChunkKey& table, uint64 kept, uint64 blocks, const B
 // The share of a table's blocks that a scan of these attributes need not read: as the last one had it, if all
 // have been kept in some form. A scan that is going to make chunks reads the table, and is planned as one
 // that does. In which form a plan wants them shows when it is started (planner/asked_plans.h).
-double expected_kept_share(const ChunkKey& table, const Bitmapset* attributes);
+struct ExpectedShare {
+    double share;
+    uint64 since;  // how far the log of changes had come when it was noted
+};
+ExpectedShare expected_kept_share(const ChunkKey& table, const Bitmapset* attributes);
 
 // The forms of a table's columns that are kept (ChunkColumn::identity), and those that are not, or not any
 // more. True where all of them are; each may be forgotten at any time.

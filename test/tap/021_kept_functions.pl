@@ -62,6 +62,26 @@ kill 'KILL', $pid;
 wait_until_ready($node, $pid) or die 'the server did not come back';
 is($node->safe_psql('postgres', 'SELECT count(*) FROM gpujoin_kept'), '0', 'the next server has nothing');
 is($node->safe_psql('postgres', "SELECT gpujoin_keep('small') > 0"), 't', 'but keeps what it is told to');
+
+# Where pages prove nothing, nothing is counted on after a vacuum until it is kept again.
+$node->append_conf('postgresql.conf', "wal_level = minimal\nmax_wal_senders = 0\n");
+$node->restart;
+wait_until_ready($node) or die 'gpujoin is not ready';
+sub readers
+{
+	my $plan = $node->safe_psql('postgres', 'SET gpujoin.aggregate = on; SET parallel_setup_cost = 10; EXPLAIN SELECT sum(i) FROM sale WHERE k < 20');
+	return $plan =~ /Gather/ ? 'several' : $plan =~ /GPU Aggregate/ ? 'one' : 'others';
+}
+is(readers(), 'several', 'a table that is not kept is read by several processes');
+$node->safe_psql('postgres', "SELECT gpujoin_keep('sale', '{i, k}')");
+is(readers(), 'one', 'one that is kept by one');
+$node->safe_psql('postgres', 'UPDATE sale SET k = k WHERE i = 1');
+is(readers(), 'one', 'so is one of which hardly anything has changed');
+$node->safe_psql('postgres', 'VACUUM sale');
+is(readers(), 'several', 'under wal_level = minimal nothing is left after a vacuum');
+$node->safe_psql('postgres', "SELECT gpujoin_keep('sale', '{i, k}')");
+is(readers(), 'one', 'until it is kept again');
+
 $node->safe_psql('postgres', q(UPDATE pg_extension SET extversion = '0.1.0' WHERE extname = 'gpujoin'));
 fails("SELECT gpujoin_why('SELECT 1')", qr/ERROR:  55000: extension gpujoin has version 0\.1\.0 .*HINT:  Execute ALTER EXTENSION gpujoin UPDATE/s,
 	'an extension of another version is told from this one');

@@ -4,7 +4,7 @@
 #include "pg/allocate.h"
 #include "pg/client/inquiry.h"
 #include "pg/executor/kept_columns.h"
-#include "pg/executor/kept_proof.h"
+#include "pg/kept_proof.h"
 #include "pg/kept_tables.h"
 
 extern "C" {

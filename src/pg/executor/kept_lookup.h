@@ -2,7 +2,7 @@
 #pragma once
 
 #include "pg/client/kept_client.h"
-#include "pg/executor/kept_proof.h"
+#include "pg/kept_proof.h"
 
 namespace gpujoin {
 

@@ -4,7 +4,7 @@
 
 #include "pg/client/kept_client.h"
 #include "pg/executor/kept_columns.h"
-#include "pg/executor/kept_proof.h"
+#include "pg/kept_proof.h"
 
 namespace gpujoin {
 

@@ -25,10 +25,6 @@ static_assert(alignof(ChunkMap) == 1);
 
 }  // namespace
 
-uint32 chunks_of_blocks(uint64 blocks) {
-    return static_cast<uint32>((blocks + kChunkBlocks - 1) / kChunkBlocks);
-}
-
 Size kept_share_size(uint32 capacity) {
     return MAXALIGN(MAXALIGN(sizeof(KeptShare)) + Size{capacity} * (sizeof(SharedChunk) + sizeof(ChunkMap)));
 }

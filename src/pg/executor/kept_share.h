@@ -35,9 +35,6 @@ struct KeptShare {
     pg_atomic_uint64 passed_over;  // blocks that nobody reads
 };
 
-// Of a table of so many blocks.
-uint32 chunks_of_blocks(uint64 blocks);
-
 Size kept_share_size(uint32 capacity);
 KeptShare* kept_share_init(void* memory, uint32 capacity, uint32 processes);
 // Nothing is decided any more. While nobody uses it.

@@ -3,7 +3,7 @@
 #include "pg/executor/requested_columns.h"
 
 #include "pg/compat.h"
-#include "pg/executor/kept_proof.h"
+#include "pg/kept_proof.h"
 #include "pg/executor/output_column.h"
 #include "pg/kept_expression.h"
 

@@ -64,13 +64,18 @@ Cost fetching_cost(const Path* path) {
     return page_cost * path->parent->pages;
 }
 
-// input: of the node that makes the groups, for which each costs so much.
+// input: of the node that makes the groups, for which each costs so much. Paths of ours that are there
+// already spare what is kept, too.
 bool is_clearly_cheaper(const GroupCall& call, const Chain* chain, const Path* input, double cost_of_group) {
-    Cost fetching = fetching_cost(chain->probe);
-    Cost cost = input->total_cost + cost_of_group * input->rows - fetching * (1 - chain->costs.kept);
+    const Cost fetching = fetching_cost(chain->probe);
+    const Cost fetching_of_ours = fetching * (1 - chain->costs.kept);
+    const Cost cost = input->total_cost + cost_of_group * input->rows - fetching_of_ours;
     ListCell* cell;
-    foreach (cell, call.grouped->pathlist)
-        if (cost > kClearlyCheaper * (static_cast<Path*>(lfirst(cell))->total_cost - fetching)) return false;
+    foreach (cell, call.grouped->pathlist) {
+        const auto* other = static_cast<const Path*>(lfirst(cell));
+        const Cost fetched = has_gpu_join(other) ? fetching_of_ours : fetching;
+        if (cost > kClearlyCheaper * (other->total_cost - fetched)) return false;
+    }
     return true;
 }
 

@@ -9,6 +9,7 @@
 #include "pg/kept_expression.h"
 #include "pg/kept_tables.h"
 #include "pg/planner/relation_notes.h"
+#include "pg/proven_share.h"
 #include "pg/server_state.h"
 
 extern "C" {
@@ -91,12 +92,19 @@ bool is_plain_table(PlannerInfo* root, const RelOptInfo* rel) {
     return !entry->inh && !entry->tablesample && server_keep_memory() > 0;
 }
 
+// As the last scan had it, but for what has been changed since then: plans that count on what is kept leave
+// reading to one process.
+double kept_share_at_present(Relation relation, const RelOptInfo* rel, const KeptFacts* facts) {
+    const ExpectedShare expected = expected_kept_share(facts->table, facts->attributes);
+    if (expected.share == 0) return 0;
+    return Min(expected.share, estimate_proven_share(relation, rel->pages, expected.since));
+}
+
 void find_kept_facts(PlannerInfo* root, const RelOptInfo* rel, KeptFacts* facts) {
     Relation relation = table_open(planner_rt_fetch(rel->relid, root)->relid, NoLock);
     RelationFiles files = relation_files(relation);
     facts->may_be_kept = is_of_kept_kind(relation);
     facts->is_large = rel->pages >= kFewestKeptBlocks;
-    table_close(relation, NoLock);
     facts->table = {files.database, files.tablespace, files.number, 0};
     facts->is_tested_by_kept =
         read_attributes(rel, &facts->attributes) && visit_computed(rel, [&](Node* expression) {
@@ -105,7 +113,8 @@ void find_kept_facts(PlannerInfo* root, const RelOptInfo* rel, KeptFacts* facts)
         });
     const bool is_lacking = lacking && lacking->has(facts->table);
     if (facts->is_large && facts->is_tested_by_kept && facts->computing == 0 && !is_lacking)
-        facts->share = expected_kept_share(facts->table, facts->attributes);
+        facts->share = kept_share_at_present(relation, rel, facts);
+    table_close(relation, NoLock);
 }
 
 }  // namespace

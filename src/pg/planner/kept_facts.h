@@ -16,7 +16,7 @@ struct KeptFacts {
     bool is_large;           // else it is read whatever is kept
     bool is_tested_by_kept;  // so are its conditions, or they will be
     Cost computing;          // what they take for a row, where they are tested on what is computed of it
-    double share;            // of its rows that need not be read at present
+    double share;            // of its rows that need not be read at present, about
     ChunkKey table;
     Bitmapset* attributes;  // that are read
 };

@@ -1,5 +1,5 @@
 // See kept_proof.h.
-#include "pg/executor/kept_proof.h"
+#include "pg/kept_proof.h"
 
 #include <bit>
 #include <cstring>
@@ -162,6 +162,10 @@ bool may_use_kept_columns(Relation relation, const EState* estate) {
 ChunkKey chunk_key(Relation relation, uint32 chunk) {
     RelationFiles files = relation_files(relation);
     return {files.database, files.tablespace, files.number, chunk};
+}
+
+uint32 chunks_of_blocks(uint64 blocks) {
+    return static_cast<uint32>((blocks + kChunkBlocks - 1) / kChunkBlocks);
 }
 
 }  // namespace gpujoin

@@ -47,4 +47,7 @@ bool may_use_kept_columns(Relation relation, const EState* estate);
 
 ChunkKey chunk_key(Relation relation, uint32 chunk);
 
+// How many a table of so many blocks has.
+uint32 chunks_of_blocks(uint64 blocks);
+
 }  // namespace gpujoin
