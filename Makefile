@@ -44,7 +44,7 @@ installcheck: export PGOPTIONS := $(PGOPTIONS) -c gpujoin.keep_in_background=off
 shared_sources = $(wildcard src/wire/*.cpp src/fault/*.cpp)
 # What the library and the server must have in common, and whoever shares PostgreSQL's memory (see src/wire/build.h).
 common_sources = $(sort $(wildcard src/wire/*)) src/pg/server_state.h src/pg/socket_place.h src/pg/shared_state.cpp \
-	src/pg/kept_tables.cpp \
+	src/pg/shared_memory.cpp src/pg/kept_tables.cpp \
 	src/pg/keep_requests.h src/pg/keep_requests.cpp src/pg/keep_sharing.h src/pg/keep_sharing.cpp src/pg/running_joins.cpp \
 	src/pg/join_statistics.h src/pg/join_statistics.cpp gpujoin.control
 pg_sources = $(wildcard src/pg/*.cpp src/pg/*/*.cpp)

@@ -3,21 +3,19 @@
 // process is connected to.
 #include "pg/join_statistics.h"
 
-#include <cstring>
 #include <type_traits>
 #include <utility>
 
 #include "pg/compat.h"
 #include "pg/server_state.h"
+#include "pg/shared_memory.h"
 #include "pg/statistics_file.h"
-#include "wire/build.h"
 
 extern "C" {
 #include "miscadmin.h"
 #include "port/atomics.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
-#include "storage/shmem.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 }
@@ -45,8 +43,6 @@ struct JoinStatistics {
 
 JoinStatistics* statistics = nullptr;
 LWLock* lock = nullptr;
-shmem_request_hook_type previous_request_hook = nullptr;
-shmem_startup_hook_type previous_startup_hook = nullptr;
 
 // Of this process.
 Place* own = nullptr;
@@ -62,8 +58,6 @@ void start(Place* place, Oid database) {
 }
 
 void initialise() {
-    memset(static_cast<void*>(statistics), 0, sizeof *statistics);
-    statistics->build = kBuildId;
     pg_atomic_init_u64(&statistics->generation, 0);
     pg_atomic_init_u64(&statistics->earlier_restarts, 0);
     auto init = [](Place* place) {
@@ -187,34 +181,21 @@ void restore() {
         put_back(&statistics->places[i - 1], &stored.databases[i]);
 }
 
-void on_shmem_request() {
-    if (previous_request_hook) previous_request_hook();
-    RequestAddinShmemSpace(MAXALIGN(sizeof(JoinStatistics)));
-    RequestNamedLWLockTranche(kLockName, 1);
-}
-
-void on_shmem_startup() {
-    if (previous_startup_hook) previous_startup_hook();
-    bool found;
-    LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-    statistics = static_cast<JoinStatistics*>(
-        ShmemInitStruct("gpujoin join statistics", sizeof(JoinStatistics), &found));
-    if (!found) {
+void attach(void* memory, LWLock* its_lock, bool is_new) {
+    statistics = static_cast<JoinStatistics*>(memory);
+    lock = its_lock;
+    if (is_new) {
         initialise();
         restore();
     }
-    if (statistics->build != kBuildId) statistics = nullptr;  // where processes load the library anew
-    lock = &GetNamedLWLockTranche(kLockName)->lock;
-    LWLockRelease(AddinShmemInitLock);
 }
+
+constexpr SharedStruct kShared = {"gpujoin join statistics", sizeof(JoinStatistics), kLockName, attach};
 
 }  // namespace
 
 void install_join_statistics() {
-    previous_request_hook = shmem_request_hook;
-    shmem_request_hook = on_shmem_request;
-    previous_startup_hook = shmem_startup_hook;
-    shmem_startup_hook = on_shmem_startup;
+    install_shared_struct(&kShared);
 }
 
 void prepare_counting() {

@@ -8,7 +8,7 @@
 #include "pg/allocate.h"
 #include "pg/compat.h"
 #include "pg/keeper_processes.h"
-#include "wire/build.h"
+#include "pg/shared_memory.h"
 
 extern "C" {
 #include "common/hashfn.h"
@@ -16,7 +16,6 @@ extern "C" {
 #include "nodes/nodes.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
-#include "storage/shmem.h"
 #include "utils/timestamp.h"
 }
 
@@ -59,29 +58,13 @@ struct KeepRequests {
 
 KeepRequests* requests = nullptr;
 LWLock* lock = nullptr;
-shmem_request_hook_type previous_request_hook = nullptr;
-shmem_startup_hook_type previous_startup_hook = nullptr;
 
-void on_shmem_request() {
-    if (previous_request_hook) previous_request_hook();
-    RequestAddinShmemSpace(MAXALIGN(sizeof(KeepRequests)));
-    RequestNamedLWLockTranche(kLockName, 1);
+void attach(void* memory, LWLock* its_lock, bool /*is_new*/) {
+    requests = static_cast<KeepRequests*>(memory);
+    lock = its_lock;
 }
 
-void on_shmem_startup() {
-    if (previous_startup_hook) previous_startup_hook();
-    bool found;
-    LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-    requests =
-        static_cast<KeepRequests*>(ShmemInitStruct("gpujoin keep requests", sizeof(KeepRequests), &found));
-    if (!found) {
-        memset(static_cast<void*>(requests), 0, sizeof *requests);
-        requests->build = kBuildId;
-    }
-    if (requests->build != kBuildId) requests = nullptr;  // where processes load the library anew
-    lock = &GetNamedLWLockTranche(kLockName)->lock;
-    LWLockRelease(AddinShmemInitLock);
-}
+constexpr SharedStruct kShared = {"gpujoin keep requests", sizeof(KeepRequests), kLockName, attach};
 
 static_assert(std::has_unique_object_representations_v<WantedColumn>, "requests are compared as bytes");
 
@@ -186,10 +169,7 @@ AskingScans* begin_asking(AskingScans* asking) {
 }
 
 void install_keep_requests() {
-    previous_request_hook = shmem_request_hook;
-    shmem_request_hook = on_shmem_request;
-    previous_startup_hook = shmem_startup_hook;
-    shmem_startup_hook = on_shmem_startup;
+    install_shared_struct(&kShared);
 }
 
 KeepRequest* make_keep_request(Relation relation, const ChunkKey& files) {

@@ -3,18 +3,16 @@
 #include "pg/keep_sharing.h"
 
 #include <algorithm>
-#include <cstring>
 #include <type_traits>
 
 #include "pg/compat.h"
 #include "pg/keeper_processes.h"
-#include "wire/build.h"
+#include "pg/shared_memory.h"
 
 extern "C" {
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
-#include "storage/shmem.h"
 #include "utils/timestamp.h"
 }
 
@@ -48,33 +46,18 @@ struct KeepSharing {
 
 KeepSharing* sharing = nullptr;
 LWLock* lock = nullptr;
-shmem_request_hook_type previous_request_hook = nullptr;
-shmem_startup_hook_type previous_startup_hook = nullptr;
 
 // What this process takes chunks of.
 Place* joined = nullptr;
 uint64 joined_number = 0;
 bool is_at_chunk = false;
 
-void on_shmem_request() {
-    if (previous_request_hook) previous_request_hook();
-    RequestAddinShmemSpace(MAXALIGN(sizeof(KeepSharing)));
-    RequestNamedLWLockTranche(kLockName, 1);
+void attach(void* memory, LWLock* its_lock, bool /*is_new*/) {
+    sharing = static_cast<KeepSharing*>(memory);
+    lock = its_lock;
 }
 
-void on_shmem_startup() {
-    if (previous_startup_hook) previous_startup_hook();
-    bool found;
-    LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-    sharing = static_cast<KeepSharing*>(ShmemInitStruct("gpujoin keep sharing", sizeof(KeepSharing), &found));
-    if (!found) {
-        memset(static_cast<void*>(sharing), 0, sizeof *sharing);
-        sharing->build = kBuildId;
-    }
-    if (sharing->build != kBuildId) sharing = nullptr;  // where processes load the library anew
-    lock = &GetNamedLWLockTranche(kLockName)->lock;
-    LWLockRelease(AddinShmemInitLock);
-}
+constexpr SharedStruct kShared = {"gpujoin keep sharing", sizeof(KeepSharing), kLockName, attach};
 
 template <typename Task>
 auto locked(const Task& task) {
@@ -145,10 +128,7 @@ void on_helper_exit(int, Datum database) {
 }  // namespace
 
 void install_keep_sharing() {
-    previous_request_hook = shmem_request_hook;
-    shmem_request_hook = on_shmem_request;
-    previous_startup_hook = shmem_startup_hook;
-    shmem_startup_hook = on_shmem_startup;
+    install_shared_struct(&kShared);
 }
 
 void enter_sharing() {

@@ -4,17 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "pg/compat.h"
 #include "pg/kept_proof.h"
-#include "wire/build.h"
+#include "pg/shared_memory.h"
 
 extern "C" {
 #include "access/htup_details.h"
 #include "common/hashfn.h"
 #include "storage/lwlock.h"
-#include "storage/shmem.h"
 #include "storage/spin.h"
 }
 
@@ -74,27 +72,13 @@ struct KnownTables {
 };
 
 KnownTables* known = nullptr;
-shmem_request_hook_type previous_request_hook = nullptr;
-shmem_startup_hook_type previous_startup_hook = nullptr;
 
-void on_shmem_request() {
-    if (previous_request_hook) previous_request_hook();
-    RequestAddinShmemSpace(MAXALIGN(sizeof(KnownTables)));
+void attach(void* memory, LWLock* /*lock*/, bool is_new) {
+    known = static_cast<KnownTables*>(memory);
+    if (is_new) SpinLockInit(&known->lock);
 }
 
-void on_shmem_startup() {
-    if (previous_startup_hook) previous_startup_hook();
-    bool found;
-    LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-    known = static_cast<KnownTables*>(ShmemInitStruct("gpujoin kept tables", sizeof(KnownTables), &found));
-    if (!found) {
-        memset(static_cast<void*>(known), 0, sizeof *known);
-        known->build = kBuildId;
-        SpinLockInit(&known->lock);
-    }
-    if (known->build != kBuildId) known = nullptr;  // where processes load the library anew
-    LWLockRelease(AddinShmemInitLock);
-}
+constexpr SharedStruct kShared = {"gpujoin kept tables", sizeof(KnownTables), nullptr, attach};
 
 // With the lock held; nullptr where it is not known.
 KnownTable* find(const ChunkKey& key) {
@@ -128,10 +112,7 @@ void lose(KnownTable* table) {
 }  // namespace
 
 void install_kept_tables() {
-    previous_request_hook = shmem_request_hook;
-    shmem_request_hook = on_shmem_request;
-    previous_startup_hook = shmem_startup_hook;
-    shmem_startup_hook = on_shmem_startup;
+    install_shared_struct(&kShared);
 }
 
 bool note_scan_to_keep(const ChunkKey& table) {

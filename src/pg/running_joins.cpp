@@ -6,14 +6,13 @@
 #include <initializer_list>
 
 #include "pg/compat.h"
-#include "wire/build.h"
+#include "pg/shared_memory.h"
 
 extern "C" {
 #include "miscadmin.h"
 #include "port/atomics.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
-#include "storage/shmem.h"
 #include "utils/timestamp.h"
 }
 
@@ -43,17 +42,8 @@ struct RunningJoins {
 };
 
 RunningJoins* running = nullptr;
-shmem_request_hook_type previous_request_hook = nullptr;
-shmem_startup_hook_type previous_startup_hook = nullptr;
-
-void on_shmem_request() {
-    if (previous_request_hook) previous_request_hook();
-    RequestAddinShmemSpace(MAXALIGN(sizeof(RunningJoins)));
-}
 
 void initialise(RunningJoins* joins) {
-    memset(static_cast<void*>(joins), 0, sizeof *joins);
-    joins->build = kBuildId;
     for (RunningJoin& join : joins->join) {
         for (pg_atomic_uint32* number : {&join.owner, &join.version, &join.phase})
             pg_atomic_init_u32(number, 0);
@@ -62,16 +52,12 @@ void initialise(RunningJoins* joins) {
     }
 }
 
-void on_shmem_startup() {
-    if (previous_startup_hook) previous_startup_hook();
-    bool found;
-    LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-    running =
-        static_cast<RunningJoins*>(ShmemInitStruct("gpujoin running joins", sizeof(RunningJoins), &found));
-    if (!found) initialise(running);
-    if (running->build != kBuildId) running = nullptr;  // where processes load the library anew
-    LWLockRelease(AddinShmemInitLock);
+void attach(void* memory, LWLock* /*lock*/, bool is_new) {
+    running = static_cast<RunningJoins*>(memory);
+    if (is_new) initialise(running);
 }
+
+constexpr SharedStruct kShared = {"gpujoin running joins", sizeof(RunningJoins), nullptr, attach};
 
 // Processes begin to look at different places.
 RunningJoin* take_place() {
@@ -94,10 +80,7 @@ int leader_pid() {
 }  // namespace
 
 void install_running_joins() {
-    previous_request_hook = shmem_request_hook;
-    shmem_request_hook = on_shmem_request;
-    previous_startup_hook = shmem_startup_hook;
-    shmem_startup_hook = on_shmem_startup;
+    install_shared_struct(&kShared);
 }
 
 RunningJoin* show_running_join(const char* device) {

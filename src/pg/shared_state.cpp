@@ -3,18 +3,16 @@
 // as well. The facts are small, so that a spinlock is held for a copy only.
 #include "pg/shared_state.h"
 
-#include <cstring>
 #include <initializer_list>
 
 #include "pg/compat.h"
 #include "pg/settings.h"
-#include "wire/build.h"
+#include "pg/shared_memory.h"
 
 extern "C" {
 #include "port/atomics.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
-#include "storage/shmem.h"
 #include "storage/spin.h"
 #include "utils/timestamp.h"
 }
@@ -33,12 +31,8 @@ struct SharedState {
 };
 
 SharedState* shared = nullptr;
-shmem_request_hook_type previous_request_hook = nullptr;
-shmem_startup_hook_type previous_startup_hook = nullptr;
 
 void initialise(SharedState* state) {
-    memset(state, 0, sizeof *state);
-    state->build = kBuildId;
     for (pg_atomic_uint64* server : {&state->latest, &state->alive, &state->answers})
         pg_atomic_init_u64(server, 0);
     SpinLockInit(&state->lock);
@@ -46,28 +40,17 @@ void initialise(SharedState* state) {
     state->facts.since = GetCurrentTimestamp();
 }
 
-void on_shmem_startup() {
-    if (previous_startup_hook) previous_startup_hook();
-    bool found;
-    LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-    shared = static_cast<SharedState*>(ShmemInitStruct("gpujoin", sizeof(SharedState), &found));
-    if (!found) initialise(shared);
-    if (shared->build != kBuildId) shared = nullptr;  // where processes load the library anew
-    LWLockRelease(AddinShmemInitLock);
+void attach(void* memory, LWLock* /*lock*/, bool is_new) {
+    shared = static_cast<SharedState*>(memory);
+    if (is_new) initialise(shared);
 }
 
-void on_shmem_request() {
-    if (previous_request_hook) previous_request_hook();
-    RequestAddinShmemSpace(MAXALIGN(sizeof(SharedState)));
-}
+constexpr SharedStruct kShared = {"gpujoin", sizeof(SharedState), nullptr, attach};
 
 }  // namespace
 
 void install_shared_state() {
-    previous_request_hook = shmem_request_hook;
-    shmem_request_hook = on_shmem_request;
-    previous_startup_hook = shmem_startup_hook;
-    shmem_startup_hook = on_shmem_startup;
+    install_shared_struct(&kShared);
 }
 
 void publish_server_facts(const ServerFacts* facts) {

@@ -11,9 +11,8 @@ namespace gpujoin {
 namespace {
 
 Status not_yours(uint64_t offset) {
-    return failure(Fault::Protocol, "08P01", "malformed message")
-        .with_detail("The block at %llu is not the client's to give.",
-                     static_cast<unsigned long long>(offset));
+    return malformed("message").with_detail("The block at %llu is not the client's to give.",
+                                            static_cast<unsigned long long>(offset));
 }
 
 }  // namespace

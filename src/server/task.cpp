@@ -73,9 +73,7 @@ Status mark_matched(const TaskContext& context, Task& task) {
         reinterpret_cast<const volatile uint64_t*>(context.arena->at(task.marks.block.offset));
     bool valid = true;
     for (uint64_t i = 0; i < count; i++) valid &= (rows[i] = shared[i]) < context.build_rows;
-    if (!valid)
-        return failure(Fault::Protocol, "08P01", "malformed report of matches")
-            .with_detail("It names build rows that do not exist.");
+    if (!valid) return malformed("report of matches").with_detail("It names build rows that do not exist.");
     return context.fragment->join(task.stage).mark_matched({rows, count});
 }
 

@@ -5,8 +5,8 @@ namespace gpujoin {
 
 namespace {
 
-Status malformed(const char* detail, size_t column) {
-    return failure(Fault::Protocol, "08P01", "malformed batch").with_detail(detail, column);
+Status malformed_column(const char* detail, size_t column) {
+    return malformed("batch").with_detail(detail, column);
 }
 
 // Is [offset, offset + bytes) aligned and inside a block? Written so that nothing overflows.
@@ -18,18 +18,19 @@ Status validate_column(const ColumnSpec& column, const ColumnBuffers& buffers, s
                        uint64_t block_bytes) {
     if (buffers.validity != kNoBuffer) {
         if (!column.nullable)
-            return malformed("Column %zu is not nullable but has a validity bitmap.", number);
+            return malformed_column("Column %zu is not nullable but has a validity bitmap.", number);
         if (!is_inside(buffers.validity, validity_bytes(rows), block_bytes))
-            return malformed("The validity bitmap of column %zu is not inside the block.", number);
+            return malformed_column("The validity bitmap of column %zu is not inside the block.", number);
     }
     bool is_bytes = column.type == ColumnType::Bytes;
     uint64_t value_bytes = is_bytes ? (rows + 1) * sizeof(uint32_t) : rows * fixed_width(column.type);
     if (!is_inside(buffers.values, value_bytes, block_bytes))
-        return malformed("The values of column %zu are not inside the block.", number);
+        return malformed_column("The values of column %zu are not inside the block.", number);
     if (!is_bytes) return {};
-    if (buffers.data_bytes > UINT32_MAX) return malformed("The data of column %zu is too large.", number);
+    if (buffers.data_bytes > UINT32_MAX)
+        return malformed_column("The data of column %zu is too large.", number);
     if (!is_inside(buffers.data, buffers.data_bytes, block_bytes))
-        return malformed("The data of column %zu is not inside the block.", number);
+        return malformed_column("The data of column %zu is not inside the block.", number);
     return {};
 }
 
@@ -38,11 +39,10 @@ Status validate_column(const ColumnSpec& column, const ColumnBuffers& buffers, s
 Status validate_buffers(std::span<const ColumnSpec> columns, std::span<const ColumnBuffers> buffers,
                         uint64_t rows, uint64_t block_bytes) {
     if (rows > kMaxBatchRows)
-        return failure(Fault::Protocol, "08P01", "malformed batch")
-            .with_detail("It has %llu rows.", static_cast<unsigned long long>(rows));
+        return malformed("batch").with_detail("It has %llu rows.", static_cast<unsigned long long>(rows));
     if (buffers.size() != columns.size())
-        return failure(Fault::Protocol, "08P01", "malformed batch")
-            .with_detail("It has %zu columns instead of %zu.", buffers.size(), columns.size());
+        return malformed("batch").with_detail("It has %zu columns instead of %zu.", buffers.size(),
+                                              columns.size());
     for (size_t i = 0; i < columns.size(); i++)
         GPUJOIN_RETURN_IF_FAILED(validate_column(columns[i], buffers[i], i, rows, block_bytes));
     return {};
@@ -59,8 +59,8 @@ Status copy_offsets(const uint32_t* shared, uint64_t rows, uint64_t data_bytes, 
         copy[i] = previous = offset;
     }
     if (!increasing || copy[0] != 0 || copy[rows] > data_bytes)
-        return failure(Fault::Protocol, "08P01", "malformed batch")
-            .with_detail("The offsets of a column do not start at 0, decrease, or exceed its data.");
+        return malformed("batch").with_detail(
+            "The offsets of a column do not start at 0, decrease, or exceed its data.");
     return {};
 }
 

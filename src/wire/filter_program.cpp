@@ -10,14 +10,14 @@ enum class Kind : uint8_t { Empty, Integer, Float, Truth };
 using Columns = std::span<const ColumnSpec>;
 
 Status malformed_program(const char* what, uint64_t step) {
-    return failure(Fault::Protocol, "08P01", "malformed filter program")
+    return malformed("filter program")
         .with_detail("Step %llu %s.", static_cast<unsigned long long>(step), what);
 }
 
 // Before a step is read.
 Status check_counts(const FilterProgram& program) {
     if (program.steps <= kMaxFilterSteps && program.constants <= kMaxFilterConstants) return {};
-    return failure(Fault::Protocol, "08P01", "malformed filter program")
+    return malformed("filter program")
         .with_detail("It has %u steps and %u constants.", program.steps, program.constants);
 }
 

@@ -7,9 +7,10 @@ namespace {
 
 static_assert(kMaxGroupKeys + kMaxAggregates <= kMaxColumns, "what a group has fits into a result");
 
-Status malformed_fragment(const char* what, uint64_t value) {
-    return failure(Fault::Protocol, "08P01", "malformed fragment specification")
-        .with_detail("%s is %llu.", what, static_cast<unsigned long long>(value));
+constexpr const char* kWhat = "fragment specification";
+
+Status malformed_fragment(const char* part, uint64_t value) {
+    return malformed(kWhat, part, value);
 }
 
 Status fragment_has_at_most(const char* what, uint64_t value, uint64_t limit) {
@@ -56,8 +57,8 @@ Status validate_probe(const FragmentView& fragment, uint32_t stage, uint32_t num
     const ColumnSpec column = column_of(fragment, ref);
     if (probe.type == column.type && probe.order == column.order && probe.nullable >= column.nullable)
         return {};
-    return failure(Fault::Protocol, "08P01", "malformed fragment specification")
-        .with_detail("Probe column %u of stage %u is not what it refers to.", number, stage);
+    return malformed(kWhat).with_detail("Probe column %u of stage %u is not what it refers to.", number,
+                                        stage);
 }
 
 // What a join must be whose results are for the next stage, or for groups.
@@ -72,8 +73,8 @@ Status validate_inner_stage(const JoinSpec& join) {
     GPUJOIN_RETURN_IF_FAILED(
         fragment_has_at_most("The client_decides flag of a stage", join.client_decides, 0));
     if (may_be_undecided(join.program))
-        return failure(Fault::Protocol, "08P01", "malformed fragment specification")
-            .with_detail("Pairs of a stage may be undecided, but they do not come to the client.");
+        return malformed(kWhat).with_detail(
+            "Pairs of a stage may be undecided, but they do not come to the client.");
     return {};
 }
 

@@ -8,7 +8,7 @@ namespace gpujoin {
 namespace {
 
 Status malformed_join(const char* what, uint64_t value) {
-    return failure(Fault::Protocol, "08P01", "malformed join specification")
+    return malformed("join specification")
         .with_detail("%s is %llu.", what, static_cast<unsigned long long>(value));
 }
 
@@ -32,7 +32,7 @@ Status validate_terms(const JoinSpec& spec, std::span<const Term> terms, Compari
         const ColumnSpec& probe = spec.probe[term.probe_column];
         const ColumnSpec& build = spec.build[term.build_column];
         if (probe.type != build.type || probe.order != build.order)
-            return failure(Fault::Protocol, "08P01", "malformed join specification")
+            return malformed("join specification")
                 .with_detail("Probe column %u and build column %u are compared but differ in type or order.",
                              term.probe_column, term.build_column);
         bool needs_order = term.comparison > Comparison::NotEqual;
@@ -83,7 +83,7 @@ Status validate(const JoinSpec& spec) {
     GPUJOIN_RETURN_IF_FAILED(join_has_at_most("The names_probe_rows flag", spec.names_probe_rows, 1));
     GPUJOIN_RETURN_IF_FAILED(join_has_at_most("The client_decides flag", spec.client_decides, 1));
     if (spec.client_decides && (spec.order == ResultOrder::Any || !spec.names_probe_rows))
-        return failure(Fault::Protocol, "08P01", "malformed join specification")
+        return malformed("join specification")
             .with_detail("The client decides, but cannot tell the candidates of a probe row.");
     GPUJOIN_RETURN_IF_FAILED(validate_counts(spec));
     GPUJOIN_RETURN_IF_FAILED(validate_columns({spec.probe, spec.probe_columns}));
@@ -101,7 +101,7 @@ Status validate(const JoinSpec& spec) {
     GPUJOIN_RETURN_IF_FAILED(
         validate_filter(spec.program, {spec.probe, spec.probe_columns}, {spec.build, spec.build_columns}));
     if (spec.kind != JoinKind::Inner && !spec.client_decides && may_be_undecided(spec.program))
-        return failure(Fault::Protocol, "08P01", "malformed filter program")
+        return malformed("filter program")
             .with_detail("Pairs may be undecided, but the client does not decide them.");
     return {};
 }

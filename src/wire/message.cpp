@@ -23,9 +23,8 @@ static_assert(sizeof(MessageHeader) + sizeof(FoundChunksBody) + kMaxFoundChunks 
               kMaxMessageBytes);
 static_assert(sizeof(MessageHeader) % 8 == 0 && sizeof(BatchBody) % 8 == 0, "bodies and columns are aligned");
 
-Status malformed_message(const char* what, uint64_t value) {
-    return failure(Fault::Protocol, "08P01", "malformed message")
-        .with_detail("%s is %llu.", what, static_cast<unsigned long long>(value));
+Status malformed_message(const char* part, uint64_t value) {
+    return malformed("message", part, value);
 }
 
 Status of_another_build(const MessageHeader& header) {
@@ -171,7 +170,7 @@ Status check_body(const Message& message) {
             break;
     }
     if (texts) return {};
-    return failure(Fault::Protocol, "08P01", "malformed message").with_detail("A text in it does not end.");
+    return malformed("message").with_detail("A text in it does not end.");
 }
 
 }  // namespace

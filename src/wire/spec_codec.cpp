@@ -85,8 +85,8 @@ uint32_t pack_or_count(const FragmentView& fragment, std::byte* buffer) {
     return packer.bytes();
 }
 
-Status malformed(const char* what) {
-    return failure(Fault::Protocol, "08P01", "malformed join specification").with_detail("%s", what);
+Status malformed_spec(const char* detail) {
+    return malformed("join specification").with_detail("%s", detail);
 }
 
 // Takes parts off the front of what was packed, until it ends too early or claims too much.
@@ -97,7 +97,7 @@ class Unpacker {
     void take(void* target, size_t bytes) {
         if (!status_.ok()) return;
         if (bytes > packed_.size()) {
-            status_ = malformed("It ends too early.");
+            status_ = malformed_spec("It ends too early.");
             return;
         }
         if (bytes > 0) memcpy(target, packed_.data(), bytes);
@@ -105,7 +105,7 @@ class Unpacker {
     }
     // False, and nothing more is taken, where an array has no room for so many.
     bool check(uint16_t count, size_t room) {
-        if (status_.ok() && count > room) status_ = malformed("A count exceeds its limit.");
+        if (status_.ok() && count > room) status_ = malformed_spec("A count exceeds its limit.");
         return status_.ok();
     }
     template <typename Element, size_t size>
@@ -156,7 +156,7 @@ Status unpack(std::span<const std::byte> packed, FragmentSpec* spec, std::span<S
     Unpacker unpacker(packed);
     take_fragment(&unpacker, spec);
     for (StageSpec& stage : stages) take_stage(&unpacker, &stage);
-    if (unpacker.status().ok() && !unpacker.is_at_end()) return malformed("It goes on after its end.");
+    if (unpacker.status().ok() && !unpacker.is_at_end()) return malformed_spec("It goes on after its end.");
     return unpacker.status();
 }
 

@@ -33,4 +33,12 @@ Status failure(Fault fault, const char* sqlstate, const char* format, ...) {
     return status;
 }
 
+Status malformed(const char* what) {
+    return failure(Fault::Protocol, "08P01", "malformed %s", what);
+}
+
+Status malformed(const char* what, const char* part, uint64_t value) {
+    return malformed(what).with_detail("%s is %llu.", part, static_cast<unsigned long long>(value));
+}
+
 }  // namespace gpujoin

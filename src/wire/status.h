@@ -38,6 +38,11 @@ struct Status {
 Status failure(Fault fault, const char* sqlstate, const char* format, ...)
     __attribute__((format(printf, 3, 4)));
 
+// What came from the other end is not as it should be: "malformed message". The detail may name the part of
+// it that is wrong, and its value: "The number of stages is 17."
+Status malformed(const char* what);
+Status malformed(const char* what, const char* part, uint64_t value);
+
 }  // namespace gpujoin
 
 // Returns the failed Status of an expression from the calling function.

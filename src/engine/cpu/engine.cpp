@@ -93,7 +93,7 @@ class CpuJoin final : public Join {
     Status mark_matched(std::span<const uint64_t> build_rows) override {
         for (uint64_t row : build_rows) {
             if (row >= join_.context.build.rows())
-                return failure(Fault::Protocol, "08P01", "malformed list of matched rows")
+                return malformed("list of matched rows")
                     .with_detail("There is no build row %llu.", static_cast<unsigned long long>(row));
         }
         if (!join_.matched.is_open()) return {};

@@ -28,7 +28,7 @@ Status out_of_kept_memory() {
 }
 
 Status malformed_chunk() {
-    return failure(Fault::Protocol, "08P01", "malformed rows of a chunk")
+    return malformed("rows of a chunk")
         .with_detail("Its blocks do not follow those before, or have other numbers of rows.");
 }
 

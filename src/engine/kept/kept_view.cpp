@@ -19,7 +19,7 @@ constexpr uint64_t kShareOfJoin = 4;       // a batch takes a fourth at most of 
 constexpr uint64_t kMostBytes = 4u << 20;  // of the Bytes columns of a batch, about
 
 Status malformed_scan(const char* detail) {
-    return failure(Fault::Protocol, "08P01", "malformed scan of kept columns").with_detail("%s", detail);
+    return malformed("scan of kept columns").with_detail("%s", detail);
 }
 
 Status out_of_memory_for_scan() {
