@@ -2,11 +2,10 @@
 #include "join_run.h"
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <condition_variable>
-#include <mutex>
-#include <thread>
+
+#include "batch_loop.h"
+#include "stopwatch.h"
+#include "watchdog.h"
 
 namespace gpujoin::bench {
 
@@ -14,22 +13,6 @@ namespace {
 
 constexpr uint64_t kStreamedSinkBytes = 16u << 20;
 constexpr uint64_t kMaxSinkBytes = uint64_t{4} << 30;
-
-class Stopwatch {
-  public:
-    double seconds() const {
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-    }
-
-  private:
-    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-ColumnSpec key_column(Format format) {
-    if (format == Format::Text) return {ColumnType::Bytes, ValueOrder::Bytes, 0, 0};
-    return {width_of(format) == 4 ? ColumnType::Fixed4 : ColumnType::Fixed8,
-            is_float(format) ? ValueOrder::Float : ValueOrder::Signed, 0, 0};
-}
 
 ColumnSpec id_column(uint32_t width) {
     return {width == 4 ? ColumnType::Fixed4 : ColumnType::Fixed8, ValueOrder::Unsigned, 0, 0};
@@ -87,119 +70,14 @@ JoinSpec make_spec(const JoinCase& join_case) {
     return spec;
 }
 
-// Adds columns to a relation in a place.
-class ColumnMaker {
-  public:
-    ColumnMaker(Place& place, const Relation& relation) : place_(place), relation_(relation) {
-        columns_.rows = relation.rows;
-    }
-
-    void add_keys(Format format, uint64_t offset) {
-        if (format == Format::Text) return add_texts();
-        std::byte* values = allocate(relation_.rows * width_of(format));
-        place_.fill_keys({relation_.keys, format, offset, values}, relation_.rows);
-        columns_.views.push_back({nullptr, values});
-    }
-
-    void add_row_numbers(uint32_t width) {
-        std::byte* values = allocate(relation_.rows * width);
-        place_.fill_row_numbers({width, values}, relation_.rows);
-        columns_.views.push_back({nullptr, values});
-    }
-
-    Columns take() { return std::move(columns_); }
-
-  private:
-    void add_texts() {
-        uint64_t bytes = relation_.rows * kTextBytes;
-        auto offsets = reinterpret_cast<uint32_t*>(allocate((relation_.rows + 1) * sizeof(uint32_t)));
-        std::byte* data = allocate(bytes);
-        place_.fill_texts({relation_.keys, offsets, data}, relation_.rows);
-        columns_.views.push_back({nullptr, nullptr, offsets, data, bytes});
-    }
-
-    std::byte* allocate(uint64_t bytes) {
-        columns_.buffers.push_back(place_.allocate(bytes));
-        return columns_.buffers.back().get();
-    }
-
-    Place& place_;
-    const Relation& relation_;
-    Columns columns_;
-};
-
 Columns make_columns(const Workload& workload, const Relation& relation, bool with_high_key, bool with_ids,
                      Place& place) {
-    ColumnMaker maker(place, relation);
-    maker.add_keys(workload.format, 0);
-    if (with_high_key) maker.add_keys(workload.format, workload.band);
+    ColumnMaker maker(place, relation.rows);
+    maker.add_keys(relation.keys, workload.format);
+    if (with_high_key) maker.add_keys(relation.keys, workload.format, workload.band);
     if (with_ids) maker.add_row_numbers(workload.id_width);
     return maker.take();
 }
-
-// Rows [first, first + rows) of the first specs.size() columns. Offsets of texts, which are all of one
-// length, serve any rows of a relation.
-struct Slice {
-    std::vector<ColumnView> views;
-    BatchView batch;
-
-    Slice(const Columns& columns, std::span<const ColumnSpec> specs, uint64_t first, uint64_t rows,
-          Memory memory) {
-        for (size_t i = 0; i < specs.size(); i++) {
-            views.push_back(columns.views[i]);
-            if (specs[i].type == ColumnType::Bytes) {
-                views[i].data += first * kTextBytes;
-                views[i].data_bytes = rows * kTextBytes;
-            } else {
-                views[i].values += first * fixed_width(specs[i].type);
-            }
-        }
-        batch = {rows, views, memory, 0, true};
-    }
-    Slice(const Slice&) = delete;
-};
-
-// Calls task(thread, batch number) for every batch from `threads` threads; stops at the first failure.
-template <typename Task>
-Status for_batches(uint32_t threads, uint64_t batches, const Task& task) {
-    if (threads == 1) {
-        for (uint64_t batch = 0; batch < batches; batch++) GPUJOIN_RETURN_IF_FAILED(task(0, batch));
-        return {};
-    }
-    std::atomic<uint64_t> next{0};
-    std::mutex mutex;
-    Status first_failure;
-    auto work = [&](uint32_t thread) {
-        for (uint64_t batch; (batch = next.fetch_add(1)) < batches;) {
-            Status status = task(thread, batch);
-            if (status.ok()) continue;
-            std::lock_guard lock(mutex);
-            first_failure = status;
-            next = batches;
-        }
-    };
-    std::vector<std::thread> workers;
-    for (uint32_t thread = 0; thread < threads; thread++) workers.emplace_back(work, thread);
-    for (std::thread& worker : workers) worker.join();
-    return first_failure;
-}
-
-// Sets a flag when it has lived too long.
-class Watchdog {
-  public:
-    Watchdog(std::atomic<bool>* flag, double seconds)
-        : thread_([=, this](std::stop_token stop) {
-              std::unique_lock lock(mutex_);
-              auto is_stopped = [&] { return stop.stop_requested(); };
-              wake_.wait_for(lock, stop, std::chrono::duration<double>(seconds), is_stopped);
-              if (!is_stopped()) *flag = true;
-          }) {}
-
-  private:
-    std::mutex mutex_;
-    std::condition_variable_any wake_;
-    std::jthread thread_;
-};
 
 }  // namespace
 
@@ -290,20 +168,15 @@ Status JoinRun::probe_batch(Join& join, uint64_t first_row, uint64_t rows, const
     Slice slice(inputs_.probe, {spec_.probe, spec_.probe_columns}, first_row, rows, from_.memory());
     std::unique_ptr<Cursor> cursor;
     GPUJOIN_RETURN_IF_FAILED(join.probe(slice.batch, &cursor));
-    for (ResultBatch result; !result.done;) {
-        result = {};
-        GPUJOIN_RETURN_IF_FAILED(cursor->next(sink, &result));
-        if (result.bytes_needed > sink.bytes)
-            return failure(Fault::Error, "XX000", "a sink of %llu bytes is too small",
-                           static_cast<unsigned long long>(sink.bytes));
+    return for_results(*cursor, sink, [&](const ResultBatch& result) -> Status {
         Stopwatch check_time;
         if (take_checksum)
             *check = *check + check_result(result, sink.memory, first_row);
         else
             check->rows += result.rows;
         *excluded += check_time.seconds();
-    }
-    return {};
+        return {};
+    });
 }
 
 Check JoinRun::check_result(const ResultBatch& result, const std::byte* memory, uint64_t first_row) const {

@@ -7,22 +7,16 @@
 #include <memory>
 #include <vector>
 
+#include "columns.h"
 #include "engine/engine.h"
-#include "place.h"
+#include "outcome.h"
 #include "workload.h"
 
 namespace gpujoin::bench {
 
-// A relation in memory: columns key, (high key of a band,) row number.
-struct Columns {
-    std::vector<Buffer> buffers;
-    std::vector<ColumnView> views;
-    uint64_t rows = 0;
-};
-
 // A workload's relations in one place, and what their join must give (with all repeats).
 struct Inputs {
-    Columns probe;
+    Columns probe;  // key, (high key of a band,) row number
     Columns build;
     Check expected;
 };
@@ -41,16 +35,6 @@ struct JoinCase {
         return transport == Transport::StreamKept || transport == Transport::StreamReturned;
     }
     bool is_streamed() const { return transport != Transport::Resident && transport != Transport::Whole; }
-};
-
-// One run. `rows` and `check` cover every result row; check is only filled in when it was taken.
-struct Outcome {
-    Status status;
-    double seconds = 0;
-    bool checked = false;
-    Check check;
-    SealReport seal{};
-    JoinStats stats{};
 };
 
 // Joins inputs in the memory of `from` and writes results into the memory of `to`, through sinks made by

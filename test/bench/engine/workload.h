@@ -6,15 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "generator.h"
+#include "columns.h"
 #include "wire/join_spec.h"
 
 namespace gpujoin::bench {
-
-struct Relation {
-    Keys keys;
-    uint64_t rows = 0;
-};
 
 // Where inputs lie and results go.
 enum class Transport : uint8_t {
