@@ -18,6 +18,10 @@ void ColumnMaker::add_row_numbers(uint32_t width) {
     place_.fill_row_numbers({width, add_fixed(width)}, columns_.rows);
 }
 
+void ColumnMaker::add_attributes(const Keys& keys, uint32_t dimension) {
+    place_.fill_attributes({keys, dimension, add_fixed(sizeof(uint32_t))}, columns_.rows);
+}
+
 void ColumnMaker::add_texts(const Keys& keys) {
     uint64_t bytes = columns_.rows * kTextBytes;
     auto offsets = reinterpret_cast<uint32_t*>(allocate((columns_.rows + 1) * sizeof(uint32_t)));

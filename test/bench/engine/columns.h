@@ -31,6 +31,8 @@ class ColumnMaker {
     // Moved up by `offset`; texts are not.
     void add_keys(const Keys& keys, Format format, uint64_t offset = 0);
     void add_row_numbers(uint32_t width);
+    // Of a dimension whose rows have these keys.
+    void add_attributes(const Keys& keys, uint32_t dimension);
 
     Columns take() { return std::move(columns_); }
 

@@ -7,7 +7,7 @@
 #include <functional>
 #include <memory>
 
-#include "oracle.h"
+#include "fragment_oracle.h"
 #include "primitives.h"
 #include "wire/batch.h"
 
@@ -25,10 +25,14 @@ class Place {
     virtual void fill_keys(const FillKey& fill, uint64_t rows) = 0;
     virtual void fill_texts(const FillText& fill, uint64_t rows) = 0;
     virtual void fill_row_numbers(const FillRowNumber& fill, uint64_t rows) = 0;
+    virtual void fill_attributes(const FillAttribute& fill, uint64_t rows) = 0;
     // The equality join (or the band join) of probe_rows rows of probe with build_rows rows of build.
     virtual Check expect(const Keys& probe, uint64_t probe_rows, const Keys& build, uint64_t build_rows,
                          bool is_band, uint64_t band) = 0;
     virtual Check check(const ResultRow& result, uint64_t rows) = 0;
+    // What comes out of a fragment of so many source rows, and what came out.
+    virtual Check expect_fragment(const SinkShape& sink, uint64_t source_rows) = 0;
+    virtual Check check_fragment(const SinkRow& result, uint64_t rows) = 0;
     // What a primitive left in its output, or should leave.
     virtual Check check_primitive(const PrimitiveCheck& check, bool expected) = 0;
 };

@@ -14,7 +14,13 @@ class PlaceOf : public Place {
     void fill_row_numbers(const FillRowNumber& fill, uint64_t rows) override {
         Executor::for_rows(rows, fill);
     }
+    void fill_attributes(const FillAttribute& fill, uint64_t rows) override {
+        Executor::for_rows(rows, fill);
+    }
     Check check(const ResultRow& result, uint64_t rows) override { return Executor::sum(rows, result); }
+    Check check_fragment(const SinkRow& result, uint64_t rows) override {
+        return Executor::sum(rows, result);
+    }
     Check check_primitive(const PrimitiveCheck& check, bool expected) override {
         if (expected) return Executor::sum(check.arrays.rows, ExpectedPrimitive{check.primitive});
         return Executor::sum(check.arrays.rows, check);
@@ -29,6 +35,18 @@ class PlaceOf : public Place {
         Executor::for_rows(build_rows, AddBuildRow{build, sums});
         if (is_band) Executor::prefix_sum(sums, domain);
         return Executor::sum(probe_rows, ProbeContribution{probe, sums, domain, is_band, band});
+    }
+
+    Check expect_fragment(const SinkShape& sink, uint64_t source_rows) override {
+        Check of_rows = Executor::sum(source_rows, SourceContribution{sink});
+        if (!sink.has_groups) return of_rows;
+        const uint32_t inputs = ExtremesByGroup::inputs_of(sink);
+        const uint64_t count = sink.groups() * inputs;
+        Buffer memory = allocate_scratch(count * sizeof(Extremes));
+        ExtremesByGroup extremes{reinterpret_cast<Extremes*>(memory.get()), inputs};
+        Executor::for_rows(count, ClearExtremes{extremes.memory});
+        Executor::for_rows(source_rows, NoteExtremes{sink, extremes});
+        return of_rows + Executor::sum(sink.groups(), GroupContribution{sink, extremes});
     }
 
   private:
