@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <latch>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -10,17 +11,21 @@
 
 namespace gpujoin::bench {
 
-// Calls task(thread, batch number) for every batch from `threads` threads; stops at the first failure.
-template <typename Task>
-Status for_batches(uint32_t threads, uint64_t batches, const Task& task) {
+// Calls task(thread, batch number) for every batch from `threads` threads; stops at the first failure. Before
+// that, when the threads are there, calls begin().
+template <typename Task, typename Begin>
+Status for_batches(uint32_t threads, uint64_t batches, const Task& task, const Begin& begin) {
     if (threads == 1) {
+        begin();
         for (uint64_t batch = 0; batch < batches; batch++) GPUJOIN_RETURN_IF_FAILED(task(0, batch));
         return {};
     }
     std::atomic<uint64_t> next{0};
     std::mutex mutex;
     Status first_failure;
+    std::latch has_begun{1};
     auto work = [&](uint32_t thread) {
+        has_begun.wait();
         for (uint64_t batch; (batch = next.fetch_add(1)) < batches;) {
             Status status = task(thread, batch);
             if (status.ok()) continue;
@@ -31,8 +36,15 @@ Status for_batches(uint32_t threads, uint64_t batches, const Task& task) {
     };
     std::vector<std::thread> workers;
     for (uint32_t thread = 0; thread < threads; thread++) workers.emplace_back(work, thread);
+    begin();
+    has_begun.count_down();
     for (std::thread& worker : workers) worker.join();
     return first_failure;
+}
+
+template <typename Task>
+Status for_batches(uint32_t threads, uint64_t batches, const Task& task) {
+    return for_batches(threads, batches, task, [] {});
 }
 
 // Calls take(result) for every result of a cursor, which it finds in the sink.
