@@ -118,6 +118,9 @@ constexpr bool is_float(Format format) {
     return format == Format::Float4 || format == Format::Float8;
 }
 
+// A multiplier that makes keys sparse. Its low 32 bits are odd too.
+inline constexpr uint64_t kSparse = 0x9e3779b97f4a7c15;
+
 // The keys of a relation. Made by make_keys().
 struct Keys {
     Distribution distribution = Distribution::Uniform;

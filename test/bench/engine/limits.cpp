@@ -77,6 +77,10 @@ uint64_t result_bytes(const JoinCase& join_case, uint64_t rows) {
     return rows * (id_width + (join_case.order == ResultOrder::Any ? id_width : sizeof(uint32_t)));
 }
 
+uint64_t fragment_bytes(const FragmentWorkload& workload, uint64_t result_rows) {
+    return workload.rows * workload.source_row_bytes() + result_rows * workload.result_row_bytes();
+}
+
 double device_limit(const JoinCase& join_case, uint64_t result_rows, const Bandwidths& bandwidths) {
     const Workload& workload = *join_case.workload;
     if (join_case.algorithm == Algorithm::NestedLoop)

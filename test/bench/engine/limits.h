@@ -10,10 +10,12 @@
 //   transfers    input bytes one way over the bus, or input and result bytes at once where results return
 //   CPU engine   hash only: one radix pass over both inputs (a read, a write, a read); every result written
 //   once
+//   fragments    on either engine: source columns read once, every result written once
 #pragma once
 
 #include <cstdint>
 
+#include "fragment_workload.h"
 #include "join_run.h"
 
 namespace gpujoin::bench {
@@ -30,6 +32,9 @@ struct Bandwidths {
 // Bytes that a join takes in and gives out: rows of both inputs as they are handed over, and results.
 uint64_t input_bytes(const JoinCase& join_case);
 uint64_t result_bytes(const JoinCase& join_case, uint64_t rows);
+
+// The same of a fragment whose dimensions are given; and what it must move.
+uint64_t fragment_bytes(const FragmentWorkload& workload, uint64_t result_rows);
 
 // Seconds at least, on a device.
 double device_limit(const JoinCase& join_case, uint64_t result_rows, const Bandwidths& bandwidths);

@@ -1,4 +1,5 @@
-// The engine benchmark: joins from array to array, without a database, through the engine contract.
+// The engine benchmark: joins and fragments from array to array, without a database, through the engine
+// contract.
 //
 //   engine_bench [--scale=1] [--cpu_scale=...] [--device=auto|cpu|NUMBER] [--filter=REGEX] [--threads=N]
 //                [--iterations=N] [--timeout=SECONDS] [--results=FILE] [--benchmark_...]
@@ -14,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "fragment_cases.h"
 #include "join_cases.h"
 #include "primitive_cases.h"
 #include "session.h"
@@ -103,7 +105,9 @@ int run(int argc, char** argv) {
     constexpr double kFewerRows = 0.125, kPrimitiveRows = 16 << 20;
     const WorkloadSizes workloads{make_workloads(options.scale), make_workloads(cpu_scale),
                                   make_workloads(cpu_scale * kFewerRows)};
+    const FragmentSizes fragments{make_fragment_workloads(options.scale), make_fragment_workloads(cpu_scale)};
     add_join_cases(session, workloads);
+    add_fragment_cases(session, fragments);
     add_primitive_cases(session, static_cast<uint64_t>(kPrimitiveRows * options.scale),
                         static_cast<uint64_t>(kPrimitiveRows * cpu_scale));
     const std::string machine = describe_machine(session);

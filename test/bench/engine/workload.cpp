@@ -7,9 +7,6 @@ namespace gpujoin::bench {
 
 namespace {
 
-constexpr uint64_t kMillion = 1u << 20;
-constexpr uint64_t kSparse = 0x9e3779b97f4a7c15;  // odd; its low 32 bits are odd too
-
 using enum Algorithm;
 using enum Transport;
 
@@ -17,10 +14,7 @@ class Catalogue {
   public:
     explicit Catalogue(double scale) : scale_(scale) {}
 
-    // Rows, scaled from millions. A workload keeps at least 4096.
-    uint64_t rows(double millions) const {
-        return std::max<uint64_t>(4096, std::llround(millions * kMillion * scale_));
-    }
+    uint64_t rows(double millions) const { return scaled_rows(millions, scale_); }
 
     // A workload of 4+4 B rows, with and without host transfer.
     Workload& add(std::string id, std::string variant, Relation probe, Relation build,
@@ -227,6 +221,11 @@ void add_large(Catalogue& list) {
 
 }  // namespace
 
+uint64_t scaled_rows(double millions, double scale) {
+    constexpr uint64_t kMillion = 1u << 20;
+    return std::max<uint64_t>(4096, std::llround(millions * kMillion * scale));
+}
+
 std::vector<Workload> make_workloads(double scale) {
     Catalogue list(scale);
     add_uniform(list);
@@ -243,6 +242,8 @@ const char* name_of(Transport transport) {
     switch (transport) {
         case Resident:
             return "resident";
+        case ResidentBatches:
+            return "resident_batches";
         case Whole:
             return "whole";
         case Batches:

@@ -11,13 +11,18 @@
 
 namespace gpujoin::bench {
 
-// Where inputs lie and results go.
+// Rows, scaled from millions. A workload keeps at least 4096.
+uint64_t scaled_rows(double millions, double scale);
+
+// Where inputs lie and results go. Batches of fragments are as large as those that the engine reads kept rows
+// in (Engine::kept_measure()), and as many at once.
 enum class Transport : uint8_t {
-    Resident,        // inputs in the engine's own memory (the device's), one batch each; results stay there
-    Whole,           // inputs in host memory, one batch each; results return to it
-    Batches,         // the same in batches of kTargetBatchRows at most, from several threads
-    StreamKept,      // built beforehand; probe rows come from host memory in batches, results stay
-    StreamReturned,  // the same, results return
+    Resident,         // inputs in the engine's own memory (the device's), one batch each; results stay there
+    ResidentBatches,  // fragments: the same in batches, from several threads
+    Whole,            // inputs in host memory, one batch each; results return to it
+    Batches,          // the same in batches of kTargetBatchRows at most, from several threads
+    StreamKept,       // built beforehand; probe rows come from host memory in batches, results stay
+    StreamReturned,   // the same, results return
 };
 
 struct Workload {
