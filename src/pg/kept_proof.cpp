@@ -123,17 +123,23 @@ uint64 log_position() {
 // Where files may be copied without being logged (wal_level = minimal), pages of another table may come by
 // this one's numbers.
 ChunkMap unchanged_blocks(Relation relation, uint32 chunk, const ChunkMap& blocks, uint64 since,
-                          uint64 may_change) {
+                          const ProvingLimits& limits) {
     BufferAccessStrategy strategy = scan_strategy(relation);
     ChunkMap unchanged = {};
     if (!XLogIsNeeded()) return unchanged;
     uint64 changed_blocks = 0;
+    uint64 read_blocks = 0;
     Buffer last = InvalidBuffer;
-    for (uint32 block = 0; block < kChunkBlocks && changed_blocks <= may_change; block++) {
+    for (uint32 block = 0; block < kChunkBlocks && changed_blocks <= limits.may_change; block++) {
         if (!blocks.has(block)) continue;
         CHECK_FOR_INTERRUPTS();
         const BlockNumber number = chunk * kChunkBlocks + block;
-        Buffer buffer = pin_block(relation, strategy, number, guess_buffer(last, number));
+        const Buffer found = find_buffer(relation, last, number);
+        if (!BufferIsValid(found) && ++read_blocks > limits.may_read) {
+            unchanged = {};
+            break;
+        }
+        Buffer buffer = pin_block(relation, strategy, number, found);
         LockBuffer(buffer, BUFFER_LOCK_SHARE);
         const XLogRecPtr changed = BufferGetLSNAtomic(buffer);
         UnlockReleaseBuffer(buffer);

@@ -35,11 +35,18 @@ BufferAccessStrategy scan_strategy(Relation relation);
 // How far the log of changes has come: what is read from now on is kept since then.
 uint64 log_position();
 
+// How many blocks may turn out not to be proven, and how many may be read for that, since they do not lie in
+// shared buffers.
+struct ProvingLimits {
+    uint64 may_change;
+    uint64 may_read;
+};
+
 // Those of a chunk's blocks whose pages have not been changed since they were read; it had come so far before
-// that. The map, which has their bits, has been read before. Looks at no more of them when more than
-// may_change have been changed.
+// that. The map, which has their bits, has been read before. Gives up beyond the limits: then there are too
+// few, or none where too many would have to be read.
 ChunkMap unchanged_blocks(Relation relation, uint32 chunk, const ChunkMap& blocks, uint64 since,
-                          uint64 may_change);
+                          const ProvingLimits& limits);
 
 // Whether columns of this table may be kept, and kept ones be used, by this transaction and under this
 // snapshot.

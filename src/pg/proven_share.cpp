@@ -21,7 +21,7 @@ constexpr uint32 kSampledOfChunk = 64;  // of these, at most
 
 struct Samples {
     uint32 taken = 0;
-    uint32 unchanged = 0;
+    uint32 proven = 0;
 };
 
 // The next one of so many blocks that the map has; that number: there is none.
@@ -30,25 +30,25 @@ uint32 next_block(const ChunkMap& map, uint32 block, uint32 blocks) {
     return block;
 }
 
-// A page that does not lie in shared buffers says nothing.
+// A page that does not lie in shared buffers is not read, nor would a query read it to prove it.
 void take_sample(Relation relation, BlockNumber block, uint64 since, Samples* samples) {
+    samples->taken++;
     const Buffer buffer = pin_if_buffered(relation, block);
     if (!BufferIsValid(buffer)) return;
     const XLogRecPtr changed = BufferGetLSNAtomic(buffer);
     ReleaseBuffer(buffer);
-    samples->taken++;
-    samples->unchanged += !XLogRecPtrIsInvalid(changed) && changed <= since;
+    samples->proven += !XLogRecPtrIsInvalid(changed) && changed <= since;
 }
 
 // Of the blocks that a chunk's map has among its first ones.
-double unchanged_share(Relation relation, uint32 chunk, const ChunkMap& map, uint32 blocks, uint64 since,
-                       uint32 count) {
+double proven_share(Relation relation, uint32 chunk, const ChunkMap& map, uint32 blocks, uint64 since,
+                    uint32 count) {
     if (!XLogIsNeeded()) return 0;  // pages prove nothing then
     Samples samples;
     const uint32 step = std::max(blocks / count, 1u);
     for (uint32 at = 0; (at = next_block(map, at, blocks)) < blocks; at += step)
         take_sample(relation, chunk * kChunkBlocks + at, since, &samples);
-    return samples.taken > 0 ? static_cast<double>(samples.unchanged) / samples.taken : 1;
+    return samples.taken > 0 ? static_cast<double>(samples.proven) / samples.taken : 1;
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ double estimate_proven_share(Relation relation, BlockNumber blocks, uint64 since
         auto visible = static_cast<double>(std::min<uint64>(count_blocks(page.map), of_chunk));
         if (page.version > since) {
             const uint32 samples = std::min(kSampledBlocks * step / chunks, kSampledOfChunk);
-            visible *= unchanged_share(relation, chunk, page.map, of_chunk, since, samples);
+            visible *= proven_share(relation, chunk, page.map, of_chunk, since, samples);
         }
         proven += visible;
     }

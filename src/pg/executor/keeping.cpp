@@ -42,7 +42,7 @@ bool keep_chunk(KeptMaker* maker, Client* client, Relation relation, const KeptC
     *kept = 0;
     for (int attempt = 0;; attempt++) {
         FoundProof proof;
-        look_up_chunks(relation, client, wanted, chunk, 1, static_cast<BlockNumber>(blocks), &proof);
+        look_up_chunks(relation, client, wanted, {chunk, 1, static_cast<BlockNumber>(blocks), true}, &proof);
         if (!proof.is_proven || count_blocks(proof.page.map) == 0) return true;
         const bool is_thorough = thoroughness == Thoroughness::Everything;
         if (!proof.is_usable && !is_thorough && !is_worth_making(chunk, blocks, &proof.page)) return true;

@@ -10,6 +10,7 @@ namespace gpujoin {
 namespace {
 
 constexpr uint64 kLackingShare = 64;  // that a chunk lacks at least of what could be kept, or it stays
+constexpr uint64 kUnreadShare = 64;   // of a chunk's blocks that is read at most to prove it for a query
 
 // Without the blocks that the scan does not know of.
 void cut_map(ChunkMap* map, uint32 chunk, BlockNumber blocks) {
@@ -24,14 +25,15 @@ bool is_current(const FoundProof* proof) {
 
 // Where less than half of what could be kept is left, it had better be made again; and where columns are
 // missing, which can only join all that is there, unless that is left.
-void renew(Relation relation, Client* client, uint32 number, FoundProof* proof) {
+void renew(Relation relation, Client* client, uint32 number, uint64 may_read, FoundProof* proof) {
     FoundChunk* chunk = &proof->chunk;
     const ChunkMap kept = proven_blocks(proof);
     const uint64 enough = (count_blocks(proof->page.map) + 1) / 2;
     const bool must_be_whole = chunk->handle == 0;
     if (count_blocks(kept) < enough || (must_be_whole && !contains(kept, chunk->map))) return;
     const uint64 may_change = must_be_whole ? 0 : count_blocks(kept) - enough;
-    const ChunkMap unchanged = unchanged_blocks(relation, number, kept, chunk->proof.since, may_change);
+    const ChunkMap unchanged =
+        unchanged_blocks(relation, number, kept, chunk->proof.since, {may_change, may_read});
     const bool is_whole = contains(unchanged, chunk->map);
     if (count_blocks(unchanged) < enough || (must_be_whole && !is_whole)) return;
     const RenewKeptBody body = {
@@ -44,8 +46,10 @@ void renew(Relation relation, Client* client, uint32 number, FoundProof* proof) 
 
 }  // namespace
 
-void look_up_chunks(Relation relation, Client* client, std::span<const ChunkColumn> columns, uint32 first,
-                    uint32 count, BlockNumber blocks, FoundProof* proofs) {
+void look_up_chunks(Relation relation, Client* client, std::span<const ChunkColumn> columns,
+                    const ChunkRange& range, FoundProof* proofs) {
+    const auto [first, count, blocks, reads] = range;
+    const uint64 may_read = reads ? kChunkBlocks : kChunkBlocks / kUnreadShare;
     ChunkKey key = chunk_key(relation, first);
     auto* found = unset<FoundChunk>(count);
     for (uint32 i = 0; i < count; i++) {
@@ -58,7 +62,7 @@ void look_up_chunks(Relation relation, Client* client, std::span<const ChunkColu
         FoundProof* proof = &proofs[i];
         proof->chunk = found[i];
         if (proof->is_proven && proof->chunk.exists && !is_current(proof))
-            renew(relation, client, first + i, proof);
+            renew(relation, client, first + i, may_read, proof);
         proof->is_usable = proof->is_proven && proof->chunk.handle != 0 && is_current(proof);
     }
     pfree(found);

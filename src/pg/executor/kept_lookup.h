@@ -14,11 +14,18 @@ struct FoundProof {
     bool is_usable;  // rows of the chunk, with all columns, may be used: those of proven_blocks()
 };
 
-// Looks up so many chunks that are next to each other, of a table that has so many blocks as far as the
-// caller knows; map pages first. One that has another version is proven anew where most of its blocks have
+// Chunks that are next to each other.
+struct ChunkRange {
+    uint32 first;
+    uint32 count;
+    BlockNumber blocks;  // of the table, as far as the caller knows
+    bool reads;  // blocks are read to prove that they have not changed, though it takes as long as a scan
+};
+
+// Looks them up; map pages first. One that has another version is proven anew where most of its blocks have
 // not changed.
-void look_up_chunks(Relation relation, Client* client, std::span<const ChunkColumn> columns, uint32 first,
-                    uint32 count, BlockNumber blocks, FoundProof* proofs);
+void look_up_chunks(Relation relation, Client* client, std::span<const ChunkColumn> columns,
+                    const ChunkRange& range, FoundProof* proofs);
 
 // The blocks of a usable chunk whose rows are kept and still true; and those that it has no rows of, though
 // they could be kept.

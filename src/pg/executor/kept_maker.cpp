@@ -226,7 +226,8 @@ bool find_proven(const KeptMaker* maker, uint32 chunk, const MapPage* before, Ch
     if (!read_map_page(maker->relation, chunk, &after)) return false;
     *proven = other_blocks(common_blocks(before->map, after.map), maker->left_out);
     if (after.version != before->version)
-        *proven = unchanged_blocks(maker->relation, chunk, *proven, proof->since, kChunkBlocks);
+        *proven =
+            unchanged_blocks(maker->relation, chunk, *proven, proof->since, {kChunkBlocks, kChunkBlocks});
     proof->version = after.version;
     return count_blocks(*proven) > 0;
 }

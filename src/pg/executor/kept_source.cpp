@@ -116,9 +116,10 @@ bool make(KeptSource* source, Client* client, uint32 chunk, const MapPage* page,
     return make_chunk(source->maker, client, chunk, *page, *found);
 }
 
-void look_up(KeptSource* source, Client* client, uint32 first, uint32 count, FoundProof* proofs) {
-    look_up_chunks(heap_scan_relation(source->scan), client, wanted_columns(source), first, count,
-                   static_cast<BlockNumber>(source->share->blocks), proofs);
+// reads: a chunk is proven by reading its blocks rather than made, which reads them, too.
+void look_up(KeptSource* source, Client* client, uint32 first, uint32 count, bool reads, FoundProof* proofs) {
+    look_up_chunks(heap_scan_relation(source->scan), client, wanted_columns(source),
+                   {first, count, static_cast<BlockNumber>(source->share->blocks), reads}, proofs);
 }
 
 // One that is there, but had better be made again if it is time for that.
@@ -191,7 +192,7 @@ void note_lacking_forms(const KeptSource* source, const FoundProof* proofs, uint
 void decide_chunks(KeptSource* source, Client* client, uint32 chunks) {
     if (chunks == 0) return;
     auto* proofs = unset<FoundProof>(chunks);
-    look_up(source, client, 0, chunks, proofs);
+    look_up(source, client, 0, chunks, false, proofs);
     if (client_refusal(client)) return pfree(proofs);  // they were not found, which says nothing of them
     const bool is_time = is_time_to_renew(source, proofs, chunks);
     if (is_any_to_be_made(source, proofs, chunks, is_time) && are_left_to_keeper(source)) {
@@ -254,12 +255,12 @@ void read_too(KeptSource* source, uint32 chunk, const ChunkMap* passed_over, con
 UsableChunk make_taken(KeptSource* source, Client* client, uint32 chunk) {
     UsableChunk usable = {};
     FoundProof proof;
-    look_up(source, client, chunk, 1, &proof);
+    look_up(source, client, chunk, 1, true, &proof);
     if (client_refusal(client)) return usable;
     const bool is_enough = proof.is_usable && !lacks_blocks(&proof);
     if (proof.is_proven && !is_enough && is_worth_making(chunk, source->share->blocks, &proof.page) &&
         make(source, client, chunk, &proof.page, &proof.chunk))
-        look_up(source, client, chunk, 1, &proof);
+        look_up(source, client, chunk, 1, true, &proof);
     const ChunkMap* passed_over = kept_share_map(source->share, chunk);
     if (proof.is_usable) {
         usable = {proof.chunk.handle, proof.chunk.rows, common_blocks(proven_blocks(&proof), *passed_over)};
