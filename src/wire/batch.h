@@ -65,6 +65,9 @@ struct BatchView {
     Memory memory = Memory::Host;
     uint32_t replica = 0;  // Device: on which of several devices (engine/replicated)
     bool stays = false;    // Device, build rows: it stays as it is until the join is destroyed
+    // Device, build rows of several devices (engine/replicated): the same rows in the memory of each. Valid
+    // as long as the columns.
+    std::span<const BatchView> copies = {};
 };
 
 // Bytes of a batch's buffers, without what aligns them.

@@ -1,7 +1,9 @@
 // What a replicated engine does where one of its engines has no room: the others go on as if the batch had
 // not been there, and what is exported is what all of them have. Joins that it cannot replicate it refuses.
+// Build rows that are read on each device.
 #include <set>
 
+#include "engine/replicated/replicated_build_reader.h"
 #include "engine/replicated/replicated_engine.h"
 #include "engine_fragment_tables.h"
 
@@ -173,6 +175,97 @@ TEST_F(Replicated, BatchesGoToTheLeastBusy) {
     ASSERT_OK(opened_->run(rows.view(), &cursors.back()));
     EXPECT_EQ(opened_->sink_stats().replica[1].rows, 150u);
     EXPECT_EQ(opened_->sink_stats().replica[3].rows, 0u);
+}
+
+// Readers of build rows of devices that are made up: rows of 100 numbers each, in batches of so many.
+class DeviceReader final : public KeptBuildReader {
+  public:
+    // host_from: the batch from which on it has no room on its device.
+    DeviceReader(uint64_t batches, uint64_t host_from) : batches_(batches), host_from_(host_from) {}
+
+    Status next(BatchView* batch) override {
+        if (!again_) next_++;
+        again_ = false;
+        const uint64_t rows = next_ > batches_ ? 0 : 100;
+        *batch = {rows, columns_, next_ > host_from_ ? Memory::Host : Memory::Device};
+        return {};
+    }
+    bool has_begun() const override { return next_ > 0; }
+    void leave_device(bool again) override {
+        again_ = again;
+        host_from_ = 0;
+    }
+
+    uint64_t batches_read() const { return next_; }
+
+  private:
+    const uint64_t batches_;
+    uint64_t host_from_;
+    uint64_t next_ = 0;
+    bool again_ = false;
+    std::vector<ColumnView> columns_{1};
+};
+
+struct DeviceReaders {
+    explicit DeviceReaders(std::vector<uint64_t> host_from) {
+        std::vector<std::unique_ptr<KeptBuildReader>> readers;
+        for (uint64_t from : host_from) readers.push_back(std::make_unique<DeviceReader>(4, from));
+        first = static_cast<DeviceReader*>(readers.front().get());
+        reader = std::make_unique<ReplicatedBuildReader>(std::move(readers));
+    }
+    // "D": a batch with a copy for each of two devices; "h": one in host memory.
+    std::string all() {
+        std::string places;
+        for (BatchView batch; reader->next(&batch).ok() && batch.rows > 0;) {
+            EXPECT_EQ(batch.rows, 100u);
+            const bool is_on_devices = batch.memory == Memory::Device;
+            EXPECT_EQ(batch.copies.size(), is_on_devices ? 2u : 0u);
+            places += is_on_devices ? "D" : "h";
+        }
+        return places;
+    }
+
+    std::unique_ptr<KeptBuildReader> reader;
+    DeviceReader* first;
+};
+
+TEST(ReplicatedBuildReader, BatchesHaveACopyForEachDevice) {
+    EXPECT_EQ(DeviceReaders({9, 9}).all(), "DDDD");
+}
+
+TEST(ReplicatedBuildReader, AllGoOnInHostMemoryWhereOneHasNoRoom) {
+    EXPECT_EQ(DeviceReaders({2, 9}).all(), "DDhh");
+    EXPECT_EQ(DeviceReaders({9, 2}).all(), "DDhh");
+    EXPECT_EQ(DeviceReaders({0, 0}).all(), "hhhh");
+    EXPECT_EQ(DeviceReaders({1, 3}).all(), "Dhhh");
+}
+
+// What was given last comes again where it has not been appended.
+TEST(ReplicatedBuildReader, LeavesItsDevices) {
+    for (bool again : {false, true}) {
+        DeviceReaders readers({9, 9});
+        BatchView batch;
+        EXPECT_FALSE(readers.reader->has_begun());
+        for (int i = 0; i < 2; i++) ASSERT_OK(readers.reader->next(&batch));
+        EXPECT_TRUE(readers.reader->has_begun());
+        readers.reader->leave_device(again);
+        EXPECT_EQ(readers.all(), again ? "hhh" : "hh");
+    }
+}
+
+// Each replica is given the rows that lie in its own memory.
+TEST_F(Replicated, BuildRowsOfDevicesHaveACopyForEach) {
+    std::vector<OwnedBatch> rows;
+    std::vector<BatchView> copies;
+    for (uint64_t batch : {0, 1, 2}) rows.emplace_back(fragment_.build(0), batch * kBatch, kBatch);
+    for (const OwnedBatch& batch : rows) copies.push_back(batch.view());
+    BatchView on_devices = copies.front();
+    on_devices.memory = Memory::Device;
+    on_devices.copies = std::span(copies).first(2);
+    EXPECT_STREQ(opened_->join(0).append(on_devices, 0).sqlstate, "XX000");
+    on_devices.copies = copies;
+    ASSERT_OK(opened_->join(0).append(on_devices, 0));
+    EXPECT_EQ(exported(), (std::set<uint64_t>{0}));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/guard.h"
+#include "engine/replicated/replicated_build_reader.h"
 #include "engine/replicated/replicated_fragment.h"
 #include "engine/replicated/replicated_reader.h"
 
@@ -17,15 +18,23 @@ Status cannot_be_replicated() {
     return failure(Fault::Error, "XX000", "the fragment cannot be replicated");
 }
 
+uint64_t least_memory(std::span<const Replica> replicas) {
+    uint64_t least = UINT64_MAX;
+    for (const Replica& replica : replicas)
+        if (replica.memory) least = std::min(least, replica.memory->limit());
+    return least;
+}
+
 // The limits of a join or a scan, for each replica.
 class ReplicaLimits {
   public:
-    ReplicaLimits(std::span<const Replica> replicas, const Limits& limits) {
+    ReplicaLimits(std::span<const Replica> replicas, const Limits& limits, uint64_t most = UINT64_MAX) {
         for (const Replica& replica : replicas) {
             Limits of_replica = limits;
             of_replica.device_memory = nullptr;
             if (replica.memory) {
-                const uint64_t limit = std::min(replica.memory->limit(), limits.device_memory->limit());
+                const uint64_t limit =
+                    std::min({replica.memory->limit(), limits.device_memory->limit(), most});
                 ledgers_.push_back(std::make_unique<Ledger>(limit, replica.memory));
                 of_replica.device_memory = ledgers_.back().get();
             }
@@ -61,6 +70,24 @@ class OwningReader final : Holder<ReplicaLimits>, public ReplicatedReader {
           ReplicatedReader(replicas, held->all(), scan, position, source, most_rows, first_replica) {}
 };
 
+// What the readers of a build side need. Each may take the same of its device, since it takes as many rows at
+// once as that lets it.
+struct BuildReading {
+    BuildReading(std::span<const Replica> replicas, const Limits& limits)
+        : limits(replicas, limits, least_memory(replicas)),
+          positions(std::make_unique<KeptPosition[]>(replicas.size())) {}
+
+    ReplicaLimits limits;
+    std::unique_ptr<KeptPosition[]> positions;
+};
+
+class OwningBuildReader final : Holder<BuildReading>, public ReplicatedBuildReader {
+  public:
+    OwningBuildReader(std::unique_ptr<BuildReading> reading,
+                      std::vector<std::unique_ptr<KeptBuildReader>> readers)
+        : Holder{std::move(reading)}, ReplicatedBuildReader(std::move(readers)) {}
+};
+
 class ReplicatedEngine final : public Engine {
   public:
     explicit ReplicatedEngine(std::vector<Replica> replicas) : replicas_(std::move(replicas)) {}
@@ -80,6 +107,10 @@ class ReplicatedEngine final : public Engine {
                                               scan, position, source, most_rows,
                                               next_reader_++ % replicas_.size());
     }
+    KeptMeasure kept_build_measure(const Limits& limits) const override;
+    std::unique_ptr<KeptBuildReader> read_kept_build(const KeptScan& scan, KeptPosition& position,
+                                                     std::span<const ColumnSpec> build, uint32_t most_rows,
+                                                     const Limits& limits) override;
     // Each engine has it pinned for itself.
     Status pin(std::byte*, uint64_t) override { return {}; }
     DeviceDescription describe() const override;
@@ -123,6 +154,27 @@ KeptMeasure ReplicatedEngine::kept_measure() const {
         measure.rows = std::min(measure.rows, one.rows);
     }
     return measure;
+}
+
+// One reader of each engine has all rows, so that they come in the same order.
+KeptMeasure ReplicatedEngine::kept_build_measure(const Limits& limits) const {
+    const ReplicaLimits limits_of(replicas_, limits);
+    KeptMeasure measure = {1, UINT32_MAX};
+    for (size_t i = 0; i < replicas_.size(); i++)
+        measure.rows =
+            std::min(measure.rows, replicas_[i].engine->kept_build_measure(limits_of.all()[i]).rows);
+    return measure;
+}
+
+std::unique_ptr<KeptBuildReader> ReplicatedEngine::read_kept_build(const KeptScan& scan, KeptPosition&,
+                                                                   std::span<const ColumnSpec> build,
+                                                                   uint32_t most_rows, const Limits& limits) {
+    auto reading = std::make_unique<BuildReading>(replicas_, limits);
+    std::vector<std::unique_ptr<KeptBuildReader>> readers;
+    for (size_t i = 0; i < replicas_.size(); i++)
+        readers.push_back(replicas_[i].engine->read_kept_build(scan, reading->positions[i], build, most_rows,
+                                                               reading->limits.all()[i]));
+    return std::make_unique<OwningBuildReader>(std::move(reading), std::move(readers));
 }
 
 DeviceDescription ReplicatedEngine::describe() const {

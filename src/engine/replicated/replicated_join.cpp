@@ -5,9 +5,11 @@
 namespace gpujoin {
 
 Status ReplicatedJoin::append(const BatchView& batch, uint64_t first_row) {
-    if (batch.memory == Memory::Device)
-        return failure(Fault::Error, "XX000", "build rows of a replicated join lie on one device");
-    for (Join* replica : replicas_) GPUJOIN_RETURN_IF_FAILED(replica->append(batch, first_row));
+    const bool is_on_devices = batch.memory == Memory::Device;
+    if (is_on_devices && batch.copies.size() != replicas_.size())
+        return failure(Fault::Error, "XX000", "build rows of a replicated join lie on some devices alone");
+    for (size_t i = 0; i < replicas_.size(); i++)
+        GPUJOIN_RETURN_IF_FAILED(replicas_[i]->append(is_on_devices ? batch.copies[i] : batch, first_row));
     return {};
 }
 
