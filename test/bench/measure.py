@@ -109,8 +109,15 @@ class Bench:
             return settings, None
         return "SET gpujoin.enabled = on; SET gpujoin.force = on;", "forced"
 
+    def give_memory(self, workload):
+        memory = workload.memory.format(**self.sizes)
+        self.db.execute(f"SET work_mem = '{memory}MB'; SET hash_mem_multiplier = 1; SET gpujoin.max_join_memory = '{memory}MB'"
+                        if memory else f"SET work_mem = '{self.options.work_mem}'; RESET hash_mem_multiplier; "
+                        "RESET gpujoin.max_join_memory")
+
     def row(self, workload):
         self.make_tables(workload.group)
+        self.give_memory(workload)
         one = "SET max_parallel_workers_per_gather = 0;"
         many = f"SET max_parallel_workers_per_gather = {self.options.workers};"
         off = "SET gpujoin.enabled = off;"
@@ -138,7 +145,7 @@ class Bench:
         if measure_core and best_gpu:
             row["ratio"] = (best_core or self.options.timeout) / best_gpu
         others = {"rows_out": int(answers[0][0][0]) if answers else None, "plan": note,
-                  "algorithm": facts.get("Algorithm"), "seal_mb": seal_memory(facts), "server_mb": server.megabytes(),
+                  "algorithm": facts.get("Algorithm"), "partitions": facts.get("Partitions"), "seal_mb": seal_memory(facts), "server_mb": server.megabytes(),
                   "backend_mb": backend.megabytes()}
         return row | {name: value for name, value in others.items() if value is not None}
 

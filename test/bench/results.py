@@ -112,7 +112,7 @@ TABLES = {
         ("core, 1 process", seconds, "core_serial"), ("core, all workers", seconds, "core"),
         ("GPU Join, 1 process", seconds, "gpujoin_serial"), ("GPU Join, all workers", seconds, "gpujoin"),
         ("best core : best GPU Join", gain, "ratio"), ("plan", text, "plan"), ("algorithm", text, "algorithm"),
-        ("peak at seal", megabytes, "seal_mb"), ("server memory", megabytes, "server_mb"),
+        ("partitions", count, "partitions"), ("peak at seal", megabytes, "seal_mb"), ("server memory", megabytes, "server_mb"),
         ("backend memory", megabytes, "backend_mb"))),
     "choices": (("join", "r", "s", "rate", "wide", "workers"), (
         ("join", text, "join"), ("r", count, "r"), ("s", count, "s"), ("matches a row", plain, "rate"),

@@ -6,13 +6,15 @@ import dataclasses
 @dataclasses.dataclass(frozen=True)
 class Workload:
     """what: description, with sizes to be filled in; group: the tables it needs; as_large: the workload of as many rows in
-    and out that it is to be compared with."""
+    and out that it is to be compared with; memory: what the build side may take, in megabytes, of core's work_mem as of
+    gpujoin's, with sizes to be filled in; empty: as much as it wants."""
 
     name: str
     what: str
     group: str
     query: str
     as_large: str = ""
+    memory: str = ""
 
 
 def _uniform(span, salt):
@@ -29,6 +31,12 @@ TABLES = {
             FROM generate_series(0, {{rows}}::int8 - 1) i;
         CREATE TABLE bench_small AS SELECT (i * 200)::int4 AS k, (i % 1000)::int4 AS c
             FROM generate_series(0, {{rows}}::int8 / 200 - 1) i;""",
+    # One key alone.
+    "one_key": """
+        CREATE TABLE bench_one AS SELECT 1 AS k, (i % 1000)::int4 AS c FROM generate_series(1, {one_key}) i;
+        CREATE TABLE bench_other AS SELECT 1 AS k, (i % 1000)::int4 AS c FROM generate_series(1, {one_key}) i;
+        CREATE TABLE bench_one_few AS SELECT k, c FROM bench_one LIMIT {one_key} / 10;
+        CREATE TABLE bench_other_few AS SELECT k, c FROM bench_other LIMIT {one_key} / 10;""",
     "band0": f"""
         CREATE TABLE bench_b0x AS SELECT {_uniform('100::int8 * {range_rows} / 100', 2)}::int4 AS x FROM generate_series(1, {{range_rows}}::int8 / 100) i;
         CREATE TABLE bench_b0y AS SELECT {_uniform('100::int8 * {range_rows} / 100', 3)}::int4 AS y FROM generate_series(1, {{range_rows}}::int8 / 100) i;""",
@@ -75,6 +83,13 @@ WORKLOADS = [
              "SELECT count(*), sum(b.c) FROM bench_s s JOIN bench_small b ON s.k = b.k"),
     Workload("J4", "J1 with max of a text column and a filter", "join",
              "SELECT count(*), sum(r.c), max(r.t) FROM bench_s s JOIN bench_r r ON s.k = r.k WHERE s.f < 50"),
+    Workload("S1", "J1 with max of a text column, {spill_memory} MB for the build side", "join",
+             "SELECT count(*), sum(r.c), max(r.t) FROM bench_s s JOIN bench_r r ON s.k = r.k", memory="{spill_memory}"),
+    Workload("S2", "{one_key:,} x {one_key:,}, semi join, all keys equal, {one_key_memory} MB", "one_key",
+             "SELECT count(*), sum(c) FROM bench_one s WHERE EXISTS (SELECT FROM bench_other r WHERE r.k = s.k)",
+             memory="{one_key_memory}"),
+    Workload("S3", "{one_key_few:,} x {one_key_few:,}, all keys equal, pairs counted", "one_key",
+             "SELECT count(*) FROM bench_one_few s JOIN bench_other_few r ON s.k = r.k"),
     Workload("B0", "{b0:,} x {b0:,}, band of 100 each way, no index", "band0",
              "SELECT count(*), sum(y) FROM bench_b0x JOIN bench_b0y ON x BETWEEN y - 100 AND y + 100"),
     Workload("B1", "{range_rows:,} x {range_rows:,}, band of 5 each way, index", "band1",
@@ -98,4 +113,7 @@ WORKLOADS = [
 
 
 def sizes(rows, range_rows):
-    return {"rows": rows, "small": rows // 200, "range_rows": range_rows, "b0": range_rows // 100, "b2": 5 * range_rows}
+    build_bytes = 24  # of a row of bench_r: two integers, and the text
+    return {"rows": rows, "small": rows // 200, "range_rows": range_rows, "b0": range_rows // 100, "b2": 5 * range_rows,
+            "spill_memory": max(rows * build_bytes // 10 // 1_000_000, 1), "one_key": rows // 5, "one_key_few": rows // 50,
+            "one_key_memory": max(rows // 5 * 4 // 10 // 1_000_000, 1)}
