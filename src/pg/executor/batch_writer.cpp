@@ -176,10 +176,12 @@ bool batch_begin(BatchWriter* writer, Client* client, uint32_t target_rows) {
     return true;
 }
 
-void batch_begin_row(BatchWriter* writer, std::byte* memory, uint64_t bytes) {
+bool batch_begin_rows(BatchWriter* writer, std::byte* memory, uint64_t bytes, uint32_t rows) {
+    if (fixed_bytes(writer, rows) > bytes) return false;
     writer->block = {0, bytes, memory};
     want_nothing(writer);
-    lay_out(writer, 1);
+    lay_out(writer, rows);
+    return true;
 }
 
 // Detoasting and expressions may allocate; what they allocate lives until the next row.

@@ -79,9 +79,9 @@ struct BatchWriter {
 // received before one can come free.
 bool batch_begin(BatchWriter* writer, Client* client, uint32_t target_rows);
 
-// Makes ready for a batch of one row in memory of the caller's, aligned as a buffer (kBufferAlignment),
-// rather than in a block. (Where batch_add() refuses it, more memory is needed.)
-void batch_begin_row(BatchWriter* writer, std::byte* memory, uint64_t bytes);
+// Makes ready for a batch of so many rows in memory of the caller's, aligned as a buffer (kBufferAlignment),
+// rather than in a block. False where more memory is needed, as where it refuses rows later.
+bool batch_begin_rows(BatchWriter* writer, std::byte* memory, uint64_t bytes, uint32_t rows);
 
 // Adds the row in the slot, whose attributes the caller has fetched. False when it does not fit; the batch is
 // then as it was before, and every column that was too small knows what it wants.

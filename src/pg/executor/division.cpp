@@ -17,29 +17,44 @@ void add_spread(HashSpread* sum, const HashSpread* one) {
     sum->differs |= one->differs || one->first_hash != sum->first_hash;
 }
 
+namespace {
+
+void note_hash(HashSpread* spread, const HashedRow& row) {
+    HashSpread one = {};
+    one.has_null = row.has_null;
+    one.has_hash = !row.has_null;
+    one.first_hash = row.hash;
+    add_spread(spread, &one);
+}
+
+}  // namespace
+
 HashSpread divide_by_keys(GpuJoinState* state, Side* side, const JoinStage* stage, int depth, RowFile** files,
                           int count) {
     HashSpread spread = {};
     KeyHasher hasher = make_key_hasher(state, stage, side == &state->probe.side);
     int shift = 64 - kDivisionBits * (depth + 1);
     uint64 turn = 0;
-    while (TupleTableSlot* slot = side_next_row(side)) {
+    HashedRow rows[kMostRowsOfSet];
+    while (const RowSet* set = side_next_set(side)) {
         CHECK_FOR_INTERRUPTS();
-        HashSpread row = {};
-        row.has_hash = hash_keys(&hasher, slot, &row.first_hash);
-        row.has_null = !row.has_hash;
-        add_spread(&spread, &row);
-        uint64 number = row.has_hash ? row.first_hash >> shift : turn++;
-        side_write_row(side, slot, files[number & (count - 1)]);
+        hash_keys(&hasher, set, rows);
+        for (uint32 i = 0; i < set->rows; i++) {
+            note_hash(&spread, rows[i]);
+            uint64 number = rows[i].has_null ? turn++ : rows[i].hash >> shift;
+            side_write_row(side, set, i, files[number & (count - 1)]);
+        }
     }
     free_key_hasher(&hasher);
     return spread;
 }
 
 void divide_in_turn(Side* side, RowFile** files, int count) {
-    for (int turn = 0; TupleTableSlot* slot = side_next_row(side); turn = (turn + 1) % count) {
+    int turn = 0;
+    while (const RowSet* set = side_next_set(side)) {
         CHECK_FOR_INTERRUPTS();
-        side_write_row(side, slot, files[turn]);
+        for (uint32 i = 0; i < set->rows; i++, turn = (turn + 1) % count)
+            side_write_row(side, set, i, files[turn]);
     }
 }
 

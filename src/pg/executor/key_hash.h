@@ -10,7 +10,7 @@ namespace gpujoin {
 struct KeyHasher {
     BatchWriter writer;  // of the keys alone
     char* allocated;
-    std::byte* memory;  // in it: that one row is written to
+    std::byte* memory;  // in it: that rows are written to
     uint64 bytes;
     MemoryContext context;
 };
@@ -21,8 +21,12 @@ bool can_hash_keys(const GpuJoinState* state, const JoinStage* stage);
 // For the rows of its build side, or of the probe input. To be called only where can_hash_keys().
 KeyHasher make_key_hasher(const GpuJoinState* state, const JoinStage* stage, bool is_probe_side);
 
-// False when a key is NULL: the row has no partner. The slot's attributes must be fetched.
-bool hash_keys(KeyHasher* hasher, TupleTableSlot* slot, uint64* hash);
+struct HashedRow {
+    uint64 hash;
+    bool has_null;  // a key is NULL: the row has no partner, and no hash
+};
+// Hashes all rows of a set.
+void hash_keys(KeyHasher* hasher, const RowSet* set, HashedRow* rows);
 
 void free_key_hasher(KeyHasher* hasher);
 

@@ -14,7 +14,7 @@ uint64 next_unflagged(const RowFlags* flags, uint64 number) {
 }  // namespace
 
 void match_flags_begin_batch(const Side* side, ProbeBatch* batch) {
-    batch->first_number = side->file_rows - 1;
+    if (side->reads_file) batch->first_number = side->file_rows->number - 1;
 }
 
 void flag_match(GpuJoinState* state, uint32_t probe_row) {

@@ -1,15 +1,22 @@
-// See row_file.h. A row is its minimal tuple, which begins with its length.
+// See row_file.h. Lengths and values are multiples of eight bytes.
 #include "pg/executor/row_file.h"
 
 #include <fcntl.h>
 
+#include <cstring>
+
 #include "pg/allocate.h"
 #include "pg/compat.h"
+#include "pg/executor/by_reference.h"
 #include "pg/join_statistics.h"
 
 namespace gpujoin {
 
 namespace {
+
+constexpr Size kFirstRowBytes = 1024;
+constexpr Size kReadBytes = Size{64} << 10;
+constexpr Size kMostRowBytes = Size{1} << 31;
 
 FileName part_name(const RowFile* file, int part) {
     FileName name;
@@ -32,6 +39,13 @@ BufFile* open_part(const RowFile* file, int part) {
     return opened;
 }
 
+// Of what was read nothing is used any more.
+void forget_memory(RowFile* file) {
+    if (file->memory) pfree(file->memory);
+    file->memory = nullptr;
+    file->room = file->filled = file->used = 0;
+}
+
 void close_file(RowFile* file) {
     if (file->file) BufFileClose(file->file);
     file->file = nullptr;
@@ -47,11 +61,135 @@ bool open_next_part(RowFile* file) {
     return file->file;
 }
 
-bool read_length(RowFile* file, uint32* length) {
-    return file->file && read_temporary_file(file->file, length, sizeof *length, true);
+// What a row begins with; a bit for each column follows, in words of 32.
+struct RowHead {
+    uint32 length;
+    uint32 nulls[FLEXIBLE_ARRAY_MEMBER];
+};
+
+bool is_null(const RowHead* head, int column) {
+    return head->nulls[column / 32] >> (column % 32) & 1;
+}
+
+// Room in the row that is being written.
+char* reserve(RowFormat* format, Size at, Size bytes) {
+    if (format->row_room < at + bytes) {
+        format->row_room = Max(2 * format->row_room, at + bytes);
+        format->row = static_cast<char*>(repalloc_huge(format->row, format->row_room));
+    }
+    return format->row + at;
+}
+
+// Its bytes. at: where it begins.
+Size write_value(RowFormat* format, const RowColumn* column, Datum value, Size at) {
+    if (column->by_value) {
+        *reinterpret_cast<Datum*>(reserve(format, at, sizeof value)) = value;
+        return sizeof value;
+    }
+    const Size bytes = value_bytes(value, column->length);
+    copy_value(reserve(format, at, aligned_value_bytes(bytes)), value, column->length, bytes);
+    return aligned_value_bytes(bytes);
+}
+
+Size write_row(RowFormat* format, const RowSet* set, uint32 row) {
+    Size at = format->header;
+    memset(reserve(format, 0, at), 0, at);
+    for (int i = 0; i < format->count; i++) {
+        const RowColumn* column = &format->columns[i];
+        const int attribute = column->attribute - 1;
+        if (set->nulls[attribute][row])
+            reinterpret_cast<RowHead*>(format->row)->nulls[i / 32] |= 1u << (i % 32);
+        else
+            at += write_value(format, column, set->values[attribute][row], at);
+    }
+    if (at > kMostRowBytes)
+        ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                errmsg("row of a GPU Join is too large for a temporary file"));
+    reinterpret_cast<RowHead*>(format->row)->length = static_cast<uint32>(at);
+    return at;
+}
+
+[[noreturn]] void report_cut_file(Size read, Size wanted) {
+    ereport(ERROR, errcode(ERRCODE_DATA_CORRUPTED),
+            errmsg("could not read from a temporary file: read only %zu of %zu bytes", read, wanted));
+}
+
+// Brings so many bytes that are not used yet into memory, and more. False where the file has ended.
+bool fill_memory(RowFile* file, Size wanted) {
+    const Size left = file->filled - file->used;
+    if (file->room < wanted) {
+        char* memory = allocate<char>(file->context, Max(wanted, kReadBytes), 0, MCXT_ALLOC_HUGE);
+        if (left > 0) memcpy(memory, file->memory + file->used, left);
+        if (file->memory) pfree(file->memory);
+        file->memory = memory;
+        file->room = Max(wanted, kReadBytes);
+    } else if (left > 0) {
+        memmove(file->memory, file->memory + file->used, left);
+    }
+    file->used = 0;
+    file->filled = left;
+    if (file->file) file->filled += BufFileRead(file->file, file->memory + left, file->room - left);
+    if (file->filled >= wanted) return true;
+    if (file->filled > 0) report_cut_file(file->filled, wanted);
+    return false;
+}
+
+// In memory, as a whole; nullptr where there is none yet.
+const RowHead* row_in_memory(const RowFile* file, Size* wanted) {
+    const Size left = file->filled - file->used;
+    *wanted = sizeof(uint64);
+    if (left < *wanted) return nullptr;
+    const auto* head = reinterpret_cast<const RowHead*>(file->memory + file->used);
+    *wanted = head->length;
+    if (*wanted < sizeof(uint64)) report_cut_file(*wanted, sizeof(uint64));
+    return left < *wanted ? nullptr : head;
+}
+
+// nullptr at the end.
+const RowHead* next_row(RowFile* file) {
+    Size wanted;
+    for (;;) {
+        if (const RowHead* head = row_in_memory(file, &wanted)) return head;
+        if (!fill_memory(file, wanted) && (!is_shared(file) || !open_next_part(file))) return nullptr;
+    }
+}
+
+void take_values(const RowFormat* format, const RowHead* head, uint32 row, Datum* const* values,
+                 bool* const* nulls, bool* has_nulls) {
+    const char* at = reinterpret_cast<const char*>(head) + format->header;
+    for (int i = 0; i < format->count; i++) {
+        const RowColumn* column = &format->columns[i];
+        nulls[i][row] = is_null(head, i);
+        has_nulls[i] |= nulls[i][row];
+        values[i][row] = 0;
+        if (nulls[i][row]) continue;
+        if (column->by_value) {
+            values[i][row] = *reinterpret_cast<const Datum*>(at);
+            at += sizeof(Datum);
+        } else {
+            values[i][row] = PointerGetDatum(at);
+            at += aligned_value_bytes(value_bytes(values[i][row], column->length));
+        }
+    }
 }
 
 }  // namespace
+
+RowFormat* row_format_create(MemoryContext context, TupleDesc descriptor, const Bitmapset* attributes) {
+    const int count = bms_num_members(attributes);
+    auto* format = allocate<RowFormat>(context, 1, count * sizeof(RowColumn), MCXT_ALLOC_ZERO);
+    format->context = context;
+    const Size words = (count + 31) / 32;
+    format->header = aligned_value_bytes(offsetof(RowHead, nulls) + words * sizeof(uint32));
+    format->row_room = kFirstRowBytes;
+    format->row = unset_in<char>(context, format->row_room);
+    for (int attribute = -1; (attribute = bms_next_member(attributes, attribute)) >= 0;) {
+        const FormData_pg_attribute* described = TupleDescAttr(descriptor, attribute - 1);
+        format->columns[format->count++] = {static_cast<AttrNumber>(attribute), described->attlen,
+                                            described->attbyval};
+    }
+    return format;
+}
 
 RowFile* row_file_create(MemoryContext context) {
     auto* file = zeroed_in<RowFile>(context);
@@ -83,14 +221,16 @@ RowFile* row_file_open_parts(MemoryContext context, SharedFileSet* set, FileName
     return file;
 }
 
-void row_file_add(RowFile* file, MinimalTuple row) {
+void row_file_add(RowFile* file, RowFormat* format, const RowSet* set, uint32 row) {
     if (!file->file) open_for_writing(file);
-    BufFileWrite(file->file, row, row->t_len);
-    file->bytes += row->t_len;
-    note_spilled_bytes(row->t_len);
+    const Size bytes = write_row(format, set, row);
+    BufFileWrite(file->file, format->row, bytes);
+    file->bytes += bytes;
+    note_spilled_bytes(bytes);
 }
 
 void row_file_rewind(RowFile* file) {
+    forget_memory(file);
     if (is_shared(file)) {
         close_file(file);
         file->part = -1;
@@ -99,19 +239,22 @@ void row_file_rewind(RowFile* file) {
     }
 }
 
-bool row_file_read(RowFile* file, TupleTableSlot* slot) {
-    uint32 length;
-    while (!read_length(file, &length))
-        if (!is_shared(file) || !open_next_part(file)) return false;
-    auto* row = reinterpret_cast<MinimalTuple>(unset<char>(length));
-    row->t_len = length;
-    read_temporary_file(file->file, reinterpret_cast<char*>(row) + sizeof length, length - sizeof length,
-                        false);
-    ExecStoreMinimalTuple(row, slot, true);
-    return true;
+// At least one, and as many more as are in memory.
+uint32 row_file_read(RowFile* file, const RowFormat* format, uint32 most, Datum* const* values,
+                     bool* const* nulls, bool* has_nulls) {
+    memset(has_nulls, false, format->count);
+    const RowHead* head = next_row(file);
+    if (!head) forget_memory(file);
+    uint32 rows = 0;
+    for (Size wanted; head; head = rows < most ? row_in_memory(file, &wanted) : nullptr) {
+        take_values(format, head, rows++, values, nulls, has_nulls);
+        file->used += head->length;
+    }
+    return rows;
 }
 
 void row_file_clear(RowFile* file) {
+    forget_memory(file);
     close_file(file);
     file->bytes = 0;
 }
@@ -119,6 +262,7 @@ void row_file_clear(RowFile* file) {
 void row_file_leave(RowFile* file) {
     if (--file->users > 0) return;
     if (file->set && !is_shared(file) && file->file) BufFileExportFileSet(file->file);
+    forget_memory(file);
     close_file(file);
     pfree(file);
 }

@@ -1,14 +1,17 @@
 // RowFile: rows of one input in a temporary file of PostgreSQL's (buffile.h), written once and read from the
 // start as often as wanted. The file is the resource owner's and goes with it, whatever happens; it counts
-// towards temp_file_limit and lies in temp_tablespaces.
+// towards temp_file_limit and lies in temp_tablespaces. A row is its length, a bit for each NULL, and its
+// values in the form that Datums want them in, so that those by reference are used where they were read.
 //
 // A shared one lies in a set of files of a parallel query: each participant writes a part, and when all have
 // published theirs, each may read the whole.
 #pragma once
 
+#include "pg/executor/row_set.h"
+
 extern "C" {
 #include "postgres.h"
-#include "executor/tuptable.h"
+#include "nodes/bitmapset.h"
 #include "storage/buffile.h"
 #include "storage/sharedfileset.h"
 }
@@ -20,11 +23,32 @@ struct FileName {
     char text[32];
 };
 
+struct RowColumn {
+    AttrNumber attribute;  // of the input's slot
+    int16 length;          // pg_type.typlen
+    bool by_value;
+};
+
+// What rows of a file have: the same for all who write and read it.
+struct RowFormat {
+    MemoryContext context;
+    char* row;  // is being written
+    Size row_room;
+    Size header;  // bytes before the values
+    int count;
+    RowColumn columns[FLEXIBLE_ARRAY_MEMBER];
+};
+
 struct RowFile {
     MemoryContext context;  // lives as long as the file is used
     BufFile* file;          // is written or read; nullptr: there is none, or none is open
     uint64 bytes;
     int users;  // partitions that read it
+
+    char* memory;  // what was read of it; nullptr: nothing
+    Size room;     // in the memory
+    Size filled;
+    Size used;  // of that
 
     SharedFileSet* set;  // nullptr: it is this process's alone
     FileName name;
@@ -32,16 +56,22 @@ struct RowFile {
     int parts;  // that there may be
 };
 
+// Of these attributes, from 1.
+RowFormat* row_format_create(MemoryContext context, TupleDesc descriptor, const Bitmapset* attributes);
+
 RowFile* row_file_create(MemoryContext context);
 // This participant's part of a shared one, to be written.
 RowFile* row_file_create_part(MemoryContext context, SharedFileSet* set, FileName name, int part);
 // A shared one of which all parts are published.
 RowFile* row_file_open_parts(MemoryContext context, SharedFileSet* set, FileName name, int parts);
 
-void row_file_add(RowFile* file, MinimalTuple row);
+// Adds a row of a set, which has all that the format names.
+void row_file_add(RowFile* file, RowFormat* format, const RowSet* set, uint32 row);
 void row_file_rewind(RowFile* file);
-// Puts the next row into the slot, which is one for minimal tuples. False at the end.
-bool row_file_read(RowFile* file, TupleTableSlot* slot);
+// Reads the next rows, so many at most, into an array for each of the format's columns, and says of which
+// some value is NULL. How many they are; 0 at the end. Values by reference are valid until the next call.
+uint32 row_file_read(RowFile* file, const RowFormat* format, uint32 most, Datum* const* values,
+                     bool* const* nulls, bool* has_nulls);
 // Forgets all rows.
 void row_file_clear(RowFile* file);
 // One user less; the last one's going closes it. A part that was written is published by that.

@@ -15,45 +15,53 @@ namespace gpujoin {
 
 namespace {
 
-bool reads_pages(const Side* side) {
-    return side->parts[side->part].heap && !side->file;
+bool reads_sets(const Side* side) {
+    return side->reads_file || side->parts[side->part].heap;
 }
 
 // Rows were read off a part that its Append would have passed on.
 void count_for_append(const Side* side, uint32 rows) {
     Instrumentation* instrument = side->plan->instrument;
-    if (!instrument || side->file || side->parts[side->part].plan == side->plan) return;
+    if (!instrument || side->reads_file || side->parts[side->part].plan == side->plan) return;
     InstrStartNode(instrument);
     InstrStopNode(instrument, rows);
 }
 
 void take_rows(Side* side, uint32 rows) {
+    if (side->reads_file) return file_rows_take(side->file_rows, rows);
     heap_scan_take(part_of(side)->heap, rows);
     count_for_append(side, rows);
 }
 
-TupleTableSlot* make_file_slot(PlanState* plan) {
-    MemoryContext caller = MemoryContextSwitchTo(plan->state->es_query_cxt);
-    TupleTableSlot* slot = ExecInitExtraTupleSlot(plan->state, ExecGetResultType(plan), &TTSOpsMinimalTuple);
-    MemoryContextSwitchTo(caller);
-    return slot;
+// What belongs to the side rather than to an attempt to run the join.
+MemoryContext context_of(const Side* side) {
+    return side->plan->state->es_query_cxt;
 }
 
-TupleTableSlot* next_file_row(Side* side) {
-    while (row_file_read(side->file, side->file_slot)) {
-        if (likely(are_read(side->read, side->flags, side->file_rows++))) return side->file_slot;
-        CHECK_FOR_INTERRUPTS();
+FileRows* file_rows_of(Side* side) {
+    if (!side->file_rows)
+        side->file_rows = file_rows_create(context_of(side), ExecGetResultType(side->plan), side->wanted);
+    return side->file_rows;
+}
+
+// What is wanted of the row in the slot, of which there may be another one each time.
+const RowSet* set_of_slot(Side* side, TupleTableSlot* slot) {
+    SlotRow* row = &side->slot_row;
+    if (!row->values) {
+        const int attributes = ExecGetResultType(side->plan)->natts;
+        row->values = zeroed_in<const Datum*>(context_of(side), attributes + 1);
+        row->nulls = zeroed_in<const bool*>(context_of(side), attributes + 1);
+        auto* has_nulls = unset_in<bool>(context_of(side), attributes + 1);
+        memset(has_nulls, true, attributes);
+        row->set = {1, row->values, row->nulls, has_nulls, nullptr, attributes};
     }
-    return nullptr;
-}
-
-void fetch_wanted(const Side* side, TupleTableSlot* slot) {
     slot_getsomeattrs(slot, bms_prev_member(side->wanted, -1));
-}
-
-void copy_row(Side* side, TupleTableSlot* slot) {
-    fetch_wanted(side, slot);
-    side_write_row(side, slot, side->copy);
+    row->set.slot = slot;
+    for (int attribute = -1; (attribute = bms_next_member(side->wanted, attribute)) >= 0;) {
+        row->values[attribute - 1] = &slot->tts_values[attribute - 1];
+        row->nulls[attribute - 1] = &slot->tts_isnull[attribute - 1];
+    }
+    return &row->set;
 }
 
 // The next row with its attributes fetched, nullptr at the end. It is valid until the next call.
@@ -64,7 +72,7 @@ TupleTableSlot* next_row(Side* side) {
         return slot;
     }
     if (side->exhausted) return nullptr;
-    slot = side->file ? next_file_row(side) : ExecProcNode(part_of(side)->plan);
+    slot = ExecProcNode(part_of(side)->plan);
     if (TupIsNull(slot)) {
         side->exhausted = true;
         count_for_append(side, 0);
@@ -72,14 +80,15 @@ TupleTableSlot* next_row(Side* side) {
     }
     count_for_append(side, 1);
     slot_getsomeattrs(slot, side->last_attribute);
-    if (unlikely(side->copy) && !side->file) copy_row(side, slot);
+    if (unlikely(side->copy)) side_write_row(side, set_of_slot(side, slot), 0, side->copy);
     return slot;
 }
 
 // Rows that were not taken yet, nullptr at the end.
 const RowSet* next_rows(Side* side) {
     if (side->exhausted) return nullptr;
-    const RowSet* set = heap_scan_rows(part_of(side)->heap);
+    const RowSet* set =
+        side->reads_file ? file_rows_next(side->file_rows) : heap_scan_rows(part_of(side)->heap);
     side->exhausted = !set;
     if (!set) count_for_append(side, 0);
     return set;
@@ -105,7 +114,7 @@ bool fill_from_slots(Side* side, Client* client, const BatchGoal* goal) {
     return true;
 }
 
-bool fill_from_pages(Side* side, Client* client, const BatchGoal* goal) {
+bool fill_from_sets(Side* side, Client* client, const BatchGoal* goal) {
     BatchWriter* writer = &side->writer;
     while (writer->rows < writer->capacity) {
         const RowSet* set = next_rows(side);
@@ -125,17 +134,14 @@ bool fill_from_pages(Side* side, Client* client, const BatchGoal* goal) {
     return true;
 }
 
-TupleTableSlot* next_row_of_part(Side* side) {
-    if (!reads_pages(side)) {
+const RowSet* next_set_of_part(Side* side) {
+    if (!reads_sets(side)) {
         TupleTableSlot* slot = next_row(side);
-        if (slot) fetch_wanted(side, slot);
-        return slot;
+        return slot ? set_of_slot(side, slot) : nullptr;
     }
     const RowSet* set = next_rows(side);
-    if (!set) return nullptr;
-    TupleTableSlot* slot = row_set_fetch(set, 0);
-    take_rows(side, 1);
-    return slot;
+    if (set) take_rows(side, set->rows);
+    return set;
 }
 
 // Whether it does nothing but pass on what all of its children give, which this process reads alone.
@@ -188,14 +194,14 @@ bool side_may_keep_next(const Side* side) {
 }
 
 bool side_next_part(Side* side) {
-    if (side->file || side->part + 1 >= side->part_count) return false;
+    if (side->reads_file || side->part + 1 >= side->part_count) return false;
     side->part++;
     side->exhausted = false;
     return true;
 }
 
 bool side_is_empty(Side* side) {
-    if (reads_pages(side)) return !next_rows(side);
+    if (reads_sets(side)) return !next_rows(side);
     side->unread = next_row(side);
     return !side->unread;
 }
@@ -207,7 +213,7 @@ Fill side_fill_batch(Side* side, Client* client, const BatchGoal* goal) {
     if (goal->keep) probe_batch_begin(goal->keep, writer->capacity);
     for (;;) {
         bool filled =
-            reads_pages(side) ? fill_from_pages(side, client, goal) : fill_from_slots(side, client, goal);
+            reads_sets(side) ? fill_from_sets(side, client, goal) : fill_from_slots(side, client, goal);
         if (!filled) return Fill::NoBlock;
         // A part with little to read does not end the batch.
         const bool has_room = side->exhausted && writer->rows < writer->capacity;
@@ -215,46 +221,30 @@ Fill side_fill_batch(Side* side, Client* client, const BatchGoal* goal) {
     }
 }
 
-TupleTableSlot* side_next_row(Side* side) {
+const RowSet* side_next_set(Side* side) {
     for (;;) {
-        if (TupleTableSlot* slot = next_row_of_part(side)) return slot;
+        if (const RowSet* set = next_set_of_part(side)) return set;
         if (!side_next_part(side)) return nullptr;
     }
 }
 
 void side_read_file(Side* side, RowFile* file, const RowFlags* flags, RowsRead read) {
-    side->file = file;
-    side->flags = flags;
-    side->read = read;
-    side->file_rows = 0;
+    side->reads_file = file;
+    if (!file && !side->file_rows) return;
+    file_rows_begin(file_rows_of(side), file, flags, read);
     if (!file) return;
-    if (!side->file_slot) side->file_slot = make_file_slot(side->plan);
     side->unread = nullptr;
     side->exhausted = false;
-    row_file_rewind(file);
 }
 
-// The rest is NULL.
-void side_write_row(Side* side, TupleTableSlot* slot, RowFile* file) {
-    TupleDesc desc = ExecGetResultType(side->plan);
-    if (!side->row_values) {
-        side->row_values = zeroed_in<Datum>(file->context, desc->natts + 1);
-        side->row_nulls = zeroed_in<bool>(file->context, desc->natts + 1);
-    }
-    memset(side->row_nulls, true, desc->natts);
-    for (int attribute = -1; (attribute = bms_next_member(side->wanted, attribute)) >= 0;) {
-        side->row_values[attribute - 1] = slot->tts_values[attribute - 1];
-        side->row_nulls[attribute - 1] = slot->tts_isnull[attribute - 1];
-    }
-    MinimalTuple row = form_minimal_tuple(desc, side->row_values, side->row_nulls);
-    row_file_add(file, row);
-    pfree(row);
+void side_write_row(Side* side, const RowSet* set, uint32_t row, RowFile* file) {
+    row_file_add(file, file_rows_of(side)->format, set, row);
 }
 
 void side_rescan(Side* side) {
     side->unread = nullptr;
     side->exhausted = false;
-    side->file = nullptr;
+    side->reads_file = false;
     if (side->copy) row_file_clear(side->copy);
     side_reset_kept(side);
     side->part = 0;
@@ -274,7 +264,7 @@ void side_end(Side* side) {
 
 void side_reread(Side* side) {
     if (!side->copy) return side_rescan(side);
-    while (!side->file && side_next_row(side)) CHECK_FOR_INTERRUPTS();
+    while (!side->reads_file && side_next_set(side)) CHECK_FOR_INTERRUPTS();
     side_read_file(side, side->copy);
 }
 

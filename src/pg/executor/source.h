@@ -4,12 +4,11 @@
 #pragma once
 
 #include "pg/executor/batch_writer.h"
+#include "pg/executor/file_rows.h"
 #include "pg/executor/heap_scan.h"
 #include "pg/executor/kept_source.h"
 #include "pg/executor/pace.h"
 #include "pg/executor/probe_batch.h"
-#include "pg/executor/row_file.h"
-#include "pg/executor/row_flags.h"
 
 namespace gpujoin {
 
@@ -20,6 +19,13 @@ struct SidePart {
     KeptSource* kept;  // before that, rows that need not be read; nullptr: none
 };
 
+// The row of a slot as a set.
+struct SlotRow {
+    RowSet set;  // nothing: not needed so far
+    const Datum** values;
+    const bool** nulls;
+};
+
 struct Side {
     PlanState* plan;
     SidePart* parts;  // in their order; at least one
@@ -27,14 +33,10 @@ struct Side {
     int part;                   // that is read
     Bitmapset* wanted;          // attributes of the child's slot that are read
     AttrNumber last_attribute;  // the highest of them that is read from the slot directly
-    RowFile* file;              // is read; nullptr: the child
-    const RowFlags* flags;      // of its rows
-    RowsRead read;              // which of them are
-    uint64 file_rows;           // read so far, and left out
-    TupleTableSlot* file_slot;  // for its rows; nullptr: not needed so far
+    FileRows* file_rows;        // of files that are written, or read; nullptr: not needed so far
+    bool reads_file;            // rather than the child
     RowFile* copy;              // gets the child's rows, where they must not be asked for twice; or nullptr
-    Datum* row_values;          // for a row that is written to a file; nullptr: not needed so far
-    bool* row_nulls;
+    SlotRow slot_row;
     TupleTableSlot* unread;  // was fetched but has not been taken by a batch
     bool exhausted;
     BatchWriter writer;
@@ -77,17 +79,18 @@ struct BatchGoal {
 // Starts a batch and fills it from the part, and those that follow it as far as nothing is kept of them.
 Fill side_fill_batch(Side* side, Client* client, const BatchGoal* goal);
 
-// The next row, for those who want it without a batch: what is wanted of it is in the slot. nullptr at the
-// end. It is valid until the next call.
-TupleTableSlot* side_next_row(Side* side);
+// The next rows, for those who want them without a batch: what is wanted of them. nullptr at the end. They
+// are taken, and valid until the next call; at most kMostRowsOfSet.
+inline constexpr uint32_t kMostRowsOfSet = MaxHeapTuplesPerPage;
+const RowSet* side_next_set(Side* side);
 
 // From now on reads the file from its start, all of its rows or by their flags; nullptr: the child, from
 // where it is.
 void side_read_file(Side* side, RowFile* file, const RowFlags* flags = nullptr,
                     RowsRead read = RowsRead::All);
 
-// Writes what is wanted of a row of side_next_row()'s to a file.
-void side_write_row(Side* side, TupleTableSlot* slot, RowFile* file);
+// Writes what is wanted of a row to a file.
+void side_write_row(Side* side, const RowSet* set, uint32_t row, RowFile* file);
 
 // Reads from the child again, from its start. (One with changed Params is rescanned when it is read.)
 void side_rescan(Side* side);
