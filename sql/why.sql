@@ -91,7 +91,9 @@ FROM why('SELECT FROM m JOIN o ON m.i = o.i AND pg_backend_pid() > 0');
 RESET gpujoin.force;
 SELECT why('WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT m.i + 1 FROM r JOIN m USING (i)) TABLE r');
 UPDATE pg_class SET reltuples = 1e11 WHERE oid IN ('m'::regclass, 'o'::regclass);
+SET temp_file_limit = '1GB';
 SELECT regexp_replace(reason, '[0-9]+ MB', 'n MB') FROM why('SELECT FROM m JOIN o ON m.i = o.i');
+RESET temp_file_limit;
 ANALYZE m, o;
 
 -- Settings.

@@ -15,7 +15,7 @@ extern "C" {
 namespace gpujoin {
 namespace {
 
-constexpr int kLayoutVersion = 10;
+constexpr int kLayoutVersion = 11;
 
 // What comes before the estimates and costs in the node's list.
 enum NodeSlot {

@@ -70,6 +70,7 @@ enum CostTerm {
     kEncodeBuildTerm,
     kTransferBuildTerm,
     kBuildTerm,
+    kSpillTerm,
     kReadProbeTerm,
     kFirstProbeTerm = kReadProbeTerm,
     kEncodeProbeTerm,

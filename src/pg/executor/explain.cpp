@@ -91,6 +91,7 @@ void show_costs(const CostTerms* costs, ExplainState* es) {
         {"encode build", "Encode Build"},
         {"transfer build", "Transfer Build"},
         {"build", "Build"},
+        {"spill", "Spill"},
         {"read probe", "Read Probe"},
         {"encode probe", "Encode Probe"},
         {"transfer probe", "Transfer Probe"},

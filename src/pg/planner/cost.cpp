@@ -18,6 +18,7 @@
 //               them are tested, at gpujoin.pair_cost each on the CPU engine, and less on devices in the
 //               measure that probing costs less there
 //   aggregate   gpujoin.match_cost for each key and aggregate of a row that is aggregated
+//   spill       what does not fit is written and read (spilling.h)
 //   emission    gpujoin.emit_cost a row, what is computed on it, and the residual for each candidate; for
 //   each
 //               column of a group

@@ -53,7 +53,8 @@ bool wants_matched_row(const JoinCall& call);
 // The cheapest path of a relation that workers may run too, where there is one.
 Path* parallel_safe_path(RelOptInfo* rel);
 
-// A join that would be refused for want of memory is not planned, unless there is no other way to run it.
+// A join that would be refused for want of memory is not planned, unless it runs in partitions (spilling.h)
+// or there is no other way to run it.
 bool fits_server(const JoinCall& call, double server_bytes);
 void refuse_memory(const JoinCall& call, double server_bytes);
 

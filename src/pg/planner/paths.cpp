@@ -30,6 +30,7 @@
 #include "pg/planner/row_identity.h"
 #include "pg/planner/search_bounds.h"
 #include "pg/planner/shared_hashes.h"
+#include "pg/planner/spilling.h"
 #include "pg/server_state.h"
 #include "pg/settings.h"
 
@@ -102,7 +103,13 @@ GpuJoinPath* make_path(const JoinCall& call, const JoinInputs& inputs, const Joi
 }
 
 JoinEstimate estimate(const JoinCall& call, const JoinInputs& inputs) {
-    return estimate_join(call.root, call.joinrel->reltarget, inputs, call.engine);
+    JoinEstimate cost = estimate_join(call.root, call.joinrel->reltarget, inputs, call.engine);
+    if (fits_server(call, cost.server_bytes)) return cost;
+    const Cost spilling = spilling_cost(inputs, cost.server_bytes, call.host_memory);
+    cost.terms.cost[kSpillTerm] = spilling;
+    cost.startup_cost += spilling;
+    cost.total_cost += spilling;
+    return cost;
 }
 
 // Of paths in several processes, which are there to be gathered: core's are about as quick where a few rows
@@ -494,7 +501,8 @@ GpuJoinPath* make_chain_path(const Chain* chain) {
 
 void add_join_path(const JoinCall& call, const JoinInputs& inputs) {
     JoinEstimate cost = estimate(call, inputs);
-    if (!fits_server(call, cost.server_bytes)) return refuse_memory(call, cost.server_bytes);
+    if (!fits_server(call, cost.server_bytes) && !may_spill(inputs, cost.server_bytes, call.host_memory))
+        return refuse_memory(call, cost.server_bytes);
     if (!setting_force && inputs.workers == 0) charge_for_reading_alone(call, &cost);
     if (call.verdict) return note_cost(call.verdict, inputs.workers > 0, cost.startup_cost, cost.total_cost);
     // Where a table is written, what is above needs more than the bare path (see row_identity.h).

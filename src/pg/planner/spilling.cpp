@@ -1,0 +1,60 @@
+// See spilling.h. All rows of both inputs are written and read once, and again for each time that partitions
+// are divided.
+#include "pg/planner/spilling.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "pg/planner/clauses.h"
+
+extern "C" {
+#include "optimizer/optimizer.h"
+#include "utils/guc.h"
+}
+
+namespace gpujoin {
+
+namespace {
+
+constexpr double kBitsOfDivision = 5;  // into so many partitions, as a power of two (executor/division.h)
+constexpr double kRowHead = 8;         // bytes (executor/row_file.cpp),
+constexpr double kValue = 8;           // and of a value, beside those of values of any length
+constexpr Cost kSpilledRow = 0.006;    // beside its bytes, written and read
+
+double row_bytes(const RowShape& keys, const RowShape& columns) {
+    return kRowHead + kValue * (keys.values + columns.values) + columns.copied_bytes + keys.copied_bytes;
+}
+
+double spilled_rows(const JoinInputs& inputs) {
+    return likely_rows(inputs.build) + likely_rows(inputs.probe);
+}
+
+double spilled_bytes(const JoinInputs& inputs) {
+    const JoinFacts& facts = *inputs.facts;
+    return likely_rows(inputs.build) * row_bytes(facts.build_keys, facts.build_columns) +
+           likely_rows(inputs.probe) * row_bytes(facts.probe_keys, facts.probe_columns);
+}
+
+// What rows take in the server is reckoned with at its peak, which is about twice what most take.
+double divisions(double server_bytes, uint64 memory) {
+    const double parts = server_bytes / 2 / std::max(static_cast<double>(memory), 1.0);
+    return std::ceil(std::max(std::log2(parts), 1.0) / kBitsOfDivision);
+}
+
+}  // namespace
+
+bool may_spill(const JoinInputs& inputs, double server_bytes, uint64 memory) {
+    const JoinClauses* clauses = inputs.facts->clauses;
+    if (inputs.before || inputs.sharing == Sharing::Probe) return false;
+    if (clauses && clauses->equalities == NIL) return false;
+    if (temp_file_limit < 0) return true;
+    const double files = divisions(server_bytes, memory) > 1 ? 2 : 1;  // what is divided goes afterwards
+    return files * spilled_bytes(inputs) * parallel_shares(inputs.workers) < temp_file_limit * 1024.0;
+}
+
+Cost spilling_cost(const JoinInputs& inputs, double server_bytes, uint64 memory) {
+    const double pages = spilled_bytes(inputs) / BLCKSZ;
+    return divisions(server_bytes, memory) * (2 * seq_page_cost * pages + kSpilledRow * spilled_rows(inputs));
+}
+
+}  // namespace gpujoin

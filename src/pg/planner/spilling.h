@@ -1,0 +1,16 @@
+// Spilling: joins whose build side does not fit the memory that joins may take in the server run in
+// partitions, by temporary files (executor/partitions.h). What that costs beside the join.
+#pragma once
+
+#include "pg/planner/cost.h"
+
+namespace gpujoin {
+
+// Whether it can: it has keys that divide it, and what it writes stays within temp_file_limit. server_bytes:
+// of its build side in the server, where a join may take so many bytes of memory.
+bool may_spill(const JoinInputs& inputs, double server_bytes, uint64 memory);
+
+// For each participant, what it writes and reads. As core charges its hash joins: for pages.
+Cost spilling_cost(const JoinInputs& inputs, double server_bytes, uint64 memory);
+
+}  // namespace gpujoin
