@@ -44,6 +44,10 @@ SET temp_file_limit = '4MB';
 SELECT * FROM planned(:'query');
 SELECT regexp_replace(reason, '[0-9]+ MB', 'n MB') AS reason FROM gpujoin_why(:'query') WHERE kind = 'Inner Join';
 RESET temp_file_limit;
+-- Of kept rows, which the planner takes for read, none can be written.
+SELECT gpujoin_keep('item') > 0 AS kept;
+SELECT * FROM planned(:'query');
+SELECT gpujoin_forget('item');
 -- Nothing tells rows apart by which they could be divided.
 SELECT * FROM planned('SELECT count(*) FROM sale JOIN item ON sale.i BETWEEN item.k AND item.k + 1');
 SET client_min_messages = error;

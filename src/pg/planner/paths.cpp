@@ -501,7 +501,8 @@ GpuJoinPath* make_chain_path(const Chain* chain) {
 
 void add_join_path(const JoinCall& call, const JoinInputs& inputs) {
     JoinEstimate cost = estimate(call, inputs);
-    if (!fits_server(call, cost.server_bytes) && !may_spill(inputs, cost.server_bytes, call.host_memory))
+    if (!fits_server(call, cost.server_bytes) &&
+        !may_spill(call.root, inputs, cost.server_bytes, call.host_memory))
         return refuse_memory(call, cost.server_bytes);
     if (!setting_force && inputs.workers == 0) charge_for_reading_alone(call, &cost);
     if (call.verdict) return note_cost(call.verdict, inputs.workers > 0, cost.startup_cost, cost.total_cost);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "pg/planner/clauses.h"
+#include "pg/planner/kept.h"
 
 extern "C" {
 #include "optimizer/optimizer.h"
@@ -43,10 +44,11 @@ double divisions(double server_bytes, uint64 memory) {
 
 }  // namespace
 
-bool may_spill(const JoinInputs& inputs, double server_bytes, uint64 memory) {
+bool may_spill(PlannerInfo* root, const JoinInputs& inputs, double server_bytes, uint64 memory) {
     const JoinClauses* clauses = inputs.facts->clauses;
     if (inputs.before || inputs.sharing == Sharing::Probe) return false;
     if (clauses && clauses->equalities == NIL) return false;
+    if (kept_share_of(root, inputs.build) > 0 || kept_share_of_source(root, inputs.probe) > 0) return false;
     if (temp_file_limit < 0) return true;
     const double files = divisions(server_bytes, memory) > 1 ? 2 : 1;  // what is divided goes afterwards
     return files * spilled_bytes(inputs) * parallel_shares(inputs.workers) < temp_file_limit * 1024.0;
