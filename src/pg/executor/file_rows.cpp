@@ -11,8 +11,6 @@ namespace gpujoin {
 
 namespace {
 
-constexpr uint32 kMostRows = 256;
-
 void make_set(FileRows* rows, MemoryContext context, TupleDesc descriptor) {
     const int attributes = descriptor->natts;
     rows->shown_values = zeroed_in<const Datum*>(context, attributes + 1);
@@ -59,8 +57,8 @@ FileRows* file_rows_create(MemoryContext context, TupleDesc descriptor, const Bi
     rows->nulls = zeroed_in<bool*>(context, columns + 1);
     rows->has_nulls = zeroed_in<bool>(context, columns + 1);
     for (int i = 0; i < columns; i++) {
-        rows->values[i] = unset_in<Datum>(context, kMostRows);
-        rows->nulls[i] = unset_in<bool>(context, kMostRows);
+        rows->values[i] = unset_in<Datum>(context, kMostRowsOfFileSet);
+        rows->nulls[i] = unset_in<bool>(context, kMostRowsOfFileSet);
     }
     make_set(rows, context, descriptor);
     return rows;
@@ -79,7 +77,7 @@ const RowSet* file_rows_next(FileRows* rows) {
     if (rows->taken == rows->count) {
         CHECK_FOR_INTERRUPTS();
         rows->taken = 0;
-        rows->count = rows->flags ? read_flagged(rows) : read(rows, kMostRows);
+        rows->count = rows->flags ? read_flagged(rows) : read(rows, kMostRowsOfFileSet);
         if (rows->count == 0) return nullptr;
     }
     show(rows);

@@ -11,6 +11,8 @@ extern "C" {
 
 namespace gpujoin {
 
+inline constexpr uint32 kMostRowsOfFileSet = 256;
+
 struct FileRows {
     RowFormat* format;
     RowFile* file;          // nullptr: none is read

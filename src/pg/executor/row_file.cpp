@@ -15,6 +15,7 @@ namespace gpujoin {
 namespace {
 
 constexpr Size kFirstRowBytes = 1024;
+constexpr Size kMostKeptRoom = Size{1} << 20;
 constexpr Size kReadBytes = Size{64} << 10;
 constexpr Size kMostRowBytes = Size{1} << 31;
 
@@ -69,6 +70,13 @@ struct RowHead {
 
 bool is_null(const RowHead* head, int column) {
     return head->nulls[column / 32] >> (column % 32) & 1;
+}
+
+// For a row as most are.
+void make_room(RowFormat* format) {
+    if (format->row) pfree(format->row);
+    format->row_room = kFirstRowBytes;
+    format->row = unset_in<char>(format->context, format->row_room);
 }
 
 // Room in the row that is being written.
@@ -181,8 +189,7 @@ RowFormat* row_format_create(MemoryContext context, TupleDesc descriptor, const 
     format->context = context;
     const Size words = (count + 31) / 32;
     format->header = aligned_value_bytes(offsetof(RowHead, nulls) + words * sizeof(uint32));
-    format->row_room = kFirstRowBytes;
-    format->row = unset_in<char>(context, format->row_room);
+    make_room(format);
     for (int attribute = -1; (attribute = bms_next_member(attributes, attribute)) >= 0;) {
         const FormData_pg_attribute* described = TupleDescAttr(descriptor, attribute - 1);
         format->columns[format->count++] = {static_cast<AttrNumber>(attribute), described->attlen,
@@ -225,6 +232,7 @@ void row_file_add(RowFile* file, RowFormat* format, const RowSet* set, uint32 ro
     if (!file->file) open_for_writing(file);
     const Size bytes = write_row(format, set, row);
     BufFileWrite(file->file, format->row, bytes);
+    if (unlikely(format->row_room > kMostKeptRoom)) make_room(format);
     file->bytes += bytes;
     note_spilled_bytes(bytes);
 }

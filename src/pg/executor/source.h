@@ -81,7 +81,8 @@ Fill side_fill_batch(Side* side, Client* client, const BatchGoal* goal);
 
 // The next rows, for those who want them without a batch: what is wanted of them. nullptr at the end. They
 // are taken, and valid until the next call; at most kMostRowsOfSet.
-inline constexpr uint32_t kMostRowsOfSet = MaxHeapTuplesPerPage;
+inline constexpr uint32_t kMostRowsOfSet =
+    Max(static_cast<uint32_t>(MaxHeapTuplesPerPage), kMostRowsOfFileSet);
 const RowSet* side_next_set(Side* side);
 
 // From now on reads the file from its start, all of its rows or by their flags; nullptr: the child, from

@@ -93,11 +93,12 @@ bool is_plain_table(PlannerInfo* root, const RelOptInfo* rel) {
 }
 
 // As the last scan had it, but for what has been changed since then: plans that count on what is kept leave
-// reading to one process.
+// reading to one process. Where most has been, it is as if nothing were kept, so that it will be kept again.
 double kept_share_at_present(Relation relation, const RelOptInfo* rel, const KeptFacts* facts) {
     const ExpectedShare expected = expected_kept_share(facts->table, facts->attributes);
     if (expected.share == 0) return 0;
-    return Min(expected.share, estimate_proven_share(relation, rel->pages, expected.since));
+    const double proven = estimate_proven_share(relation, rel->pages, expected.since);
+    return 2 * proven < expected.share ? 0 : Min(expected.share, proven);
 }
 
 void find_kept_facts(PlannerInfo* root, const RelOptInfo* rel, KeptFacts* facts) {

@@ -17,10 +17,11 @@ namespace gpujoin {
 
 namespace {
 
-constexpr double kBitsOfDivision = 5;  // into so many partitions, as a power of two (executor/division.h)
-constexpr double kRowHead = 8;         // bytes (executor/row_file.cpp),
-constexpr double kValue = 8;           // and of a value, beside those of values of any length
-constexpr Cost kSpilledRow = 0.006;    // beside its bytes, written and read
+constexpr double kBitsOfDivision = 5;   // into so many partitions, as a power of two (executor/division.h)
+constexpr double kRowHead = 8;          // bytes (executor/row_file.cpp),
+constexpr double kValue = 8;            // and of a value, beside those of values of any length
+constexpr double kDividingAgain = 1.5;  // times what dividing takes: partitions are joined in vain before
+constexpr Cost kSpilledRow = 0.006;     // beside its bytes, written and read
 
 double row_bytes(const RowShape& keys, const RowShape& columns) {
     return kRowHead + kValue * (keys.values + columns.values) + columns.copied_bytes + keys.copied_bytes;
@@ -36,10 +37,20 @@ double spilled_bytes(const JoinInputs& inputs) {
            likely_rows(inputs.probe) * row_bytes(facts.probe_keys, facts.probe_columns);
 }
 
-// What rows take in the server is reckoned with at its peak, which is about twice what most take.
+double parts(double server_bytes, uint64 memory) {
+    return server_bytes / std::max(static_cast<double>(memory), 1.0);
+}
+
 double divisions(double server_bytes, uint64 memory) {
-    const double parts = server_bytes / 2 / std::max(static_cast<double>(memory), 1.0);
-    return std::ceil(std::max(std::log2(parts), 1.0) / kBitsOfDivision);
+    return std::ceil(std::max(std::log2(parts(server_bytes, memory)), 1.0) / kBitsOfDivision);
+}
+
+// The build side is read until its memory is refused, and then once more, from the start: only a table stops
+// where it is.
+Cost attempt_cost(const JoinInputs& inputs, double server_bytes, uint64 memory) {
+    const double read =
+        inputs.build->pathtype == T_SeqScan ? 1 / std::max(parts(server_bytes, memory), 1.0) : 1;
+    return read * reading_cost(inputs.build);
 }
 
 }  // namespace
@@ -50,13 +61,16 @@ bool may_spill(PlannerInfo* root, const JoinInputs& inputs, double server_bytes,
     if (clauses && clauses->equalities == NIL) return false;
     if (kept_share_of(root, inputs.build) > 0 || kept_share_of_source(root, inputs.probe) > 0) return false;
     if (temp_file_limit < 0) return true;
-    const double files = divisions(server_bytes, memory) > 1 ? 2 : 1;  // what is divided goes afterwards
-    return files * spilled_bytes(inputs) * parallel_shares(inputs.workers) < temp_file_limit * 1024.0;
+    // Of each process. What is divided again goes afterwards.
+    const double files = divisions(server_bytes, memory) > 1 ? 2 : 1;
+    return files * spilled_bytes(inputs) < temp_file_limit * 1024.0;
 }
 
 Cost spilling_cost(const JoinInputs& inputs, double server_bytes, uint64 memory) {
     const double pages = spilled_bytes(inputs) / BLCKSZ;
-    return divisions(server_bytes, memory) * (2 * seq_page_cost * pages + kSpilledRow * spilled_rows(inputs));
+    const Cost once = 2 * seq_page_cost * pages + kSpilledRow * spilled_rows(inputs);
+    const double again = (divisions(server_bytes, memory) - 1) * kDividingAgain;
+    return attempt_cost(inputs, server_bytes, memory) + (1 + again) * once;
 }
 
 }  // namespace gpujoin
