@@ -94,11 +94,12 @@ bool is_plain_table(PlannerInfo* root, const RelOptInfo* rel) {
 
 // As the last scan had it, but for what has been changed since then: plans that count on what is kept leave
 // reading to one process. Where most has been, it is as if nothing were kept, so that it will be kept again.
-double kept_share_at_present(Relation relation, const RelOptInfo* rel, const KeptFacts* facts) {
+void find_kept_share(Relation relation, const RelOptInfo* rel, KeptFacts* facts) {
     const ExpectedShare expected = expected_kept_share(facts->table, facts->attributes);
-    if (expected.share == 0) return 0;
+    if (expected.share == 0) return;
     const double proven = estimate_proven_share(relation, rel->pages, expected.since);
-    return 2 * proven < expected.share ? 0 : Min(expected.share, proven);
+    facts->is_lost = 2 * proven < expected.share;
+    facts->share = facts->is_lost ? 0 : Min(expected.share, proven);
 }
 
 void find_kept_facts(PlannerInfo* root, const RelOptInfo* rel, KeptFacts* facts) {
@@ -114,7 +115,7 @@ void find_kept_facts(PlannerInfo* root, const RelOptInfo* rel, KeptFacts* facts)
         });
     const bool is_lacking = lacking && lacking->has(facts->table);
     if (facts->is_large && facts->is_tested_by_kept && facts->computing == 0 && !is_lacking)
-        facts->share = kept_share_at_present(relation, rel, facts);
+        find_kept_share(relation, rel, facts);
     table_close(relation, NoLock);
 }
 

@@ -17,6 +17,7 @@ struct KeptFacts {
     bool is_tested_by_kept;  // so are its conditions, or they will be
     Cost computing;          // what they take for a row, where they are tested on what is computed of it
     double share;            // of its rows that need not be read at present, about
+    bool is_lost;            // most of what was kept of it has been changed since, or cannot be proven
     ChunkKey table;
     Bitmapset* attributes;  // that are read
 };

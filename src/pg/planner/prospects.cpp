@@ -46,6 +46,7 @@ struct Prospect {
     double waiting;  // by the clock, as what queries take is told,
     double bytes;
     bool has_kept;  // others are
+    bool has_lost;  // some of them were
     KeptAdvice advice;
 };
 
@@ -56,7 +57,7 @@ constexpr double kPageNanoseconds = 1000;
 constexpr double kRowNanoseconds = 50;
 constexpr double kValueNanoseconds = 30;
 constexpr double kOperatorNanoseconds = 60;
-// Where all takes less, there is too little to gain.
+// Where all takes less, there is too little to gain, but where it has been kept before.
 constexpr double kLeastMaking = 50;
 // Of a table's pages: what was not vacuumed is not kept.
 constexpr double kFewestVisible = 0.9;
@@ -137,6 +138,7 @@ void add_table(PlannerInfo* root, RelOptInfo* rel, Prospect* prospect) {
     prospect->making += making;
     prospect->waiting += making / (planned->has_keeper ? 1 + most_helpers(rel->pages / kChunkBlocks) : 1);
     prospect->bytes += kBytesOfValue * rel->tuples * bms_num_members(facts->attributes);
+    prospect->has_lost |= facts->is_lost;
     prospect->tables = bms_add_member(prospect->tables, static_cast<int>(rel->relid));
 }
 
@@ -145,9 +147,10 @@ bool joins_or_groups(const PlannerInfo* root) {
     return query->hasAggs || query->groupClause != NIL || bms_membership(root->all_baserels) == BMS_MULTIPLE;
 }
 
+// There is room for what was kept.
 bool is_worthwhile(const Prospect* prospect) {
-    return prospect->making >= kLeastMaking &&
-           prospect->bytes <= kMostMemory * static_cast<double>(server_keep_memory());
+    const double room = kMostMemory * static_cast<double>(server_keep_memory());
+    return prospect->has_lost || (prospect->making >= kLeastMaking && prospect->bytes <= room);
 }
 
 void note_query(const Prospect* prospect, bool has_more_to_keep) {
