@@ -117,17 +117,21 @@ is($fetched, 61, 'sixty cursors with build sides are open at once');
 like($held_open, qr/^\Q$answer\E$/m, 'and another join has room beside them');
 ok(wait_until_idle($node), 'all is given back in the end');
 
-# What is not expected to fit is not planned, whatever core's joins cost, unless it is forced.
+# What is not expected to fit is planned where an equality divides it, and not otherwise, whatever core's joins cost, unless it
+# is forced.
 $node->safe_psql('postgres', q{CREATE TABLE large AS SELECT g AS k, repeat(g::text, 5) AS t FROM generate_series(1, 600000) g; ANALYZE large});
 sub planned
 {
-	my ($force, $x, $y) = @_;
+	my ($force, $x, $y, $condition) = @_;
 	return $node->safe_psql('postgres', "SET gpujoin.force = $force; SET enable_hashjoin = off; SET enable_mergejoin = off;
-		SET enable_nestloop = off; EXPLAIN (COSTS OFF) SELECT max(x.t), max(y.t) FROM $x x JOIN $y y USING (k)");
+		SET enable_nestloop = off; EXPLAIN (COSTS OFF) SELECT max(x.t), max(y.t) FROM $x x JOIN $y y $condition");
 }
-like(planned('off', 't0', 't1'), qr/GPU Join/, 'a join that fits is planned');
-unlike(planned('off', 'large', 'large'), qr/GPU Join/, 'one that is not expected to fit is not');
-like(planned('on', 'large', 'large'), qr/GPU Join/, 'unless it is forced');
+my $near = 'ON x.k BETWEEN y.k AND y.k + 1';
+like(planned('off', 't0', 't1', 'USING (k)'), qr/GPU Join/, 'a join that fits is planned');
+like(planned('off', 'large', 'large', 'USING (k)'), qr/GPU Join/, 'one that is not expected to fit is, where it can be divided');
+like(planned('off', 't0', 't1', $near), qr/GPU Join/, 'a range that fits is planned');
+unlike(planned('off', 'large', 'large', $near), qr/GPU Join/, 'one that is not expected to fit is not');
+like(planned('on', 'large', 'large', $near), qr/GPU Join/, 'unless it is forced');
 
 # Build sides that do not fit are partitioned into temporary files, and where keys do not tell rows apart cut into pieces
 # (of which there is more in 019_pieces.pl): the rows are core's.
