@@ -26,7 +26,6 @@ extern "C" {
 #include "optimizer/pathnode.h"
 #include "pgstat.h"
 #include "storage/buf_internals.h"
-#include "storage/buffile.h"
 #include "storage/bufmgr.h"
 #include "storage/predicate.h"
 #if PG_VERSION_NUM >= 170000
@@ -514,30 +513,6 @@ inline void count_rows_fetched(Relation relation, int64 rows) {
     relation->pgstat_info->counts.tuples_returned += rows;
 #else
     relation->pgstat_info->t_counts.t_tuples_returned += rows;
-#endif
-}
-
-inline MinimalTuple form_minimal_tuple(TupleDesc desc, Datum* values, bool* nulls) {
-#if PG_VERSION_NUM >= 180000
-    return heap_form_minimal_tuple(desc, values, nulls, 0);
-#else
-    return heap_form_minimal_tuple(desc, values, nulls);
-#endif
-}
-
-// Reads so many bytes of a temporary file. False where it has ended before them and that may be.
-inline bool read_temporary_file(BufFile* file, void* bytes, Size count, bool may_end) {
-#if PG_VERSION_NUM >= 160000
-    if (may_end) return BufFileReadMaybeEOF(file, bytes, count, true) != 0;
-    BufFileReadExact(file, bytes, count);
-    return true;
-#else
-    size_t read = BufFileRead(file, bytes, count);
-    if (read == 0 && may_end) return false;
-    if (read != count)
-        ereport(ERROR, errcode_for_file_access(),
-                errmsg("could not read from a temporary file: read only %zu of %zu bytes", read, count));
-    return true;
 #endif
 }
 

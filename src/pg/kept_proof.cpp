@@ -124,9 +124,9 @@ uint64 log_position() {
 // this one's numbers.
 ChunkMap unchanged_blocks(Relation relation, uint32 chunk, const ChunkMap& blocks, uint64 since,
                           const ProvingLimits& limits) {
-    BufferAccessStrategy strategy = scan_strategy(relation);
     ChunkMap unchanged = {};
     if (!XLogIsNeeded()) return unchanged;
+    BufferAccessStrategy strategy = scan_strategy(relation);
     uint64 changed_blocks = 0;
     uint64 read_blocks = 0;
     Buffer last = InvalidBuffer;

@@ -61,6 +61,9 @@ struct PlanTerm {
     KeyPart build_part = KeyPart::Value;
 };
 
+// A join that does not fit its memory is divided by so many bits of the hash of its keys at once.
+inline constexpr int kDivisionBits = 5;
+
 // What the planner expected the node to cost, in its units, by what costs it. Those before kFirstProbeTerm
 // come before the first row. For EXPLAIN.
 enum CostTerm {

@@ -7,9 +7,8 @@ namespace gpujoin {
 
 namespace {
 
-Status malformed_join(const char* what, uint64_t value) {
-    return malformed("join specification")
-        .with_detail("%s is %llu.", what, static_cast<unsigned long long>(value));
+Status malformed_join(const char* part, uint64_t value) {
+    return malformed("join specification", part, value);
 }
 
 Status join_has_at_most(const char* what, uint64_t value, uint64_t limit) {

@@ -1,8 +1,6 @@
 // See replicated_build_reader.h.
 #include "engine/replicated/replicated_build_reader.h"
 
-#include <algorithm>
-
 namespace gpujoin {
 
 namespace {

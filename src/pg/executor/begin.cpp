@@ -2,10 +2,10 @@
 // here: EXPLAIN and EvalPlanQual start plans that they may never run.
 #include "pg/executor/spec.h"
 #include "pg/allocate.h"
-#include "pg/kept_proof.h"
 #include "pg/executor/parallel_rescan.h"
 #include "pg/executor/state.h"
 #include "pg/keep_requests.h"
+#include "pg/kept_proof.h"
 
 extern "C" {
 #include "access/sysattr.h"

@@ -5,7 +5,6 @@
 
 namespace gpujoin {
 
-inline constexpr int kDivisionBits = 5;  // of the hash
 inline constexpr int kDivisionFiles = 1 << kDivisionBits;
 inline constexpr int kMostDivisions = 64 / kDivisionBits;  // of the same rows
 

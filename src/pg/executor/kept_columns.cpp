@@ -10,8 +10,8 @@
 #include "pg/decimal.h"
 #include "pg/executor/encoders.h"
 #include "pg/executor/output_column.h"
-#include "pg/kept_proof.h"
 #include "pg/kept_expression.h"
+#include "pg/kept_proof.h"
 #include "pg/kept_tables.h"
 
 extern "C" {

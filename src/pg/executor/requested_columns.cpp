@@ -3,9 +3,9 @@
 #include "pg/executor/requested_columns.h"
 
 #include "pg/compat.h"
-#include "pg/kept_proof.h"
 #include "pg/executor/output_column.h"
 #include "pg/kept_expression.h"
+#include "pg/kept_proof.h"
 
 extern "C" {
 #include "nodes/nodeFuncs.h"

@@ -36,8 +36,8 @@ struct Side {
     FileRows* file_rows;        // of files that are written, or read; nullptr: not needed so far
     bool reads_file;            // rather than the child
     RowFile* copy;              // gets the child's rows, where they must not be asked for twice; or nullptr
-    SlotRow slot_row;
-    TupleTableSlot* unread;  // was fetched but has not been taken by a batch
+    SlotRow slot_row;           // of rows that come through the child's slot, where they are wanted as sets
+    TupleTableSlot* unread;     // was fetched but has not been taken by a batch
     bool exhausted;
     BatchWriter writer;
 };

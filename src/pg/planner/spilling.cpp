@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pg/plan_data.h"
 #include "pg/planner/clauses.h"
 #include "pg/planner/kept.h"
 
@@ -17,7 +18,6 @@ namespace gpujoin {
 
 namespace {
 
-constexpr double kBitsOfDivision = 5;   // into so many partitions, as a power of two (executor/division.h)
 constexpr double kRowHead = 8;          // bytes (executor/row_file.cpp),
 constexpr double kValue = 8;            // and of a value, beside those of values of any length
 constexpr double kDividingAgain = 1.5;  // times what dividing takes: partitions are joined in vain before
@@ -42,7 +42,7 @@ double parts(double server_bytes, uint64 memory) {
 }
 
 double divisions(double server_bytes, uint64 memory) {
-    return std::ceil(std::max(std::log2(parts(server_bytes, memory)), 1.0) / kBitsOfDivision);
+    return std::ceil(std::max(std::log2(parts(server_bytes, memory)), 1.0) / kDivisionBits);
 }
 
 // The build side is read until its memory is refused, and then once more, from the start: only a table stops
