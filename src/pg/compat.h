@@ -32,6 +32,7 @@ extern "C" {
 #include "storage/read_stream.h"
 #endif
 #include "storage/ipc.h"
+#include "storage/lock.h"
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
@@ -308,6 +309,8 @@ struct RelationFiles {
     Oid database;
     Oid tablespace;
     Oid number;
+
+    bool operator==(const RelationFiles&) const = default;
 };
 inline RelationFiles relation_files(Relation relation) {
 #if PG_VERSION_NUM >= 160000
@@ -344,6 +347,24 @@ inline bool is_new_in_transaction(Relation relation) {
     return relation->rd_createSubid != InvalidSubTransactionId ||
            relation->rd_newRelfilenodeSubid != InvalidSubTransactionId ||
            relation->rd_firstRelfilenodeSubid != InvalidSubTransactionId;
+#endif
+}
+
+// Takes a lock for this transaction if it need not wait for it.
+inline bool try_lock(const LOCKTAG* tag, LOCKMODE mode) {
+#if PG_VERSION_NUM >= 180000
+    return LockAcquireExtended(tag, mode, false, true, false, nullptr, false) != LOCKACQUIRE_NOT_AVAIL;
+#else
+    return LockAcquireExtended(tag, mode, false, true, false, nullptr) != LOCKACQUIRE_NOT_AVAIL;
+#endif
+}
+
+// Whether this process has it, in this mode.
+inline bool holds_lock(const LOCKTAG* tag, LOCKMODE mode) {
+#if PG_VERSION_NUM >= 170000
+    return LockHeldByMe(tag, mode, false);
+#else
+    return LockHeldByMe(tag, mode);
 #endif
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "pg/compat.h"
+#include "pg/vacuum_ends.h"
 
 extern "C" {
 #include "access/parallel.h"
@@ -124,6 +125,7 @@ uint64 log_position() {
 // this one's numbers.
 ChunkMap unchanged_blocks(Relation relation, uint32 chunk, const ChunkMap& blocks, uint64 since,
                           const ProvingLimits& limits) {
+    if (is_unvacuumed_since(relation, since)) return blocks;
     ChunkMap unchanged = {};
     if (!XLogIsNeeded()) return unchanged;
     BufferAccessStrategy strategy = scan_strategy(relation);

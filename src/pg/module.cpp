@@ -13,6 +13,7 @@
 #include "pg/settings.h"
 #include "pg/shared_state.h"
 #include "pg/supervisor.h"
+#include "pg/vacuum_ends.h"
 
 extern "C" {
 PG_MODULE_MAGIC;
@@ -46,6 +47,7 @@ void _PG_init(void) {
     if (!process_shared_preload_libraries_in_progress) return;
     install_shared_state();
     install_kept_tables();
+    install_vacuum_ends();
     install_keep_requests();
     install_keep_sharing();
     install_prospects();

@@ -5,6 +5,7 @@
 
 #include "pg/compat.h"
 #include "pg/kept_proof.h"
+#include "pg/vacuum_ends.h"
 
 extern "C" {
 #include "access/xlog.h"
@@ -64,7 +65,7 @@ double estimate_proven_share(Relation relation, BlockNumber blocks, uint64 since
         MapPage page;
         if (!read_map_page(relation, chunk, &page)) continue;
         auto visible = static_cast<double>(std::min<uint64>(count_blocks(page.map), of_chunk));
-        if (page.version > since) {
+        if (page.version > since && !seems_unvacuumed_since(relation, since)) {
             const uint32 samples = std::min(kSampledBlocks * step / chunks, kSampledOfChunk);
             visible *= proven_share(relation, chunk, page.map, of_chunk, since, samples);
         }

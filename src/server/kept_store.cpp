@@ -115,11 +115,12 @@ void KeptStore::put(const ChunkKey& key, const ChunkProof& proof, const ChunkMap
     if (!is_stale) entry.parts.push_back({std::move(chunk), ++clock_, 0});
 }
 
-void KeptStore::renew(const ChunkKey& key, uint64_t version_before, uint64_t version, const ChunkMap& map) {
+void KeptStore::renew(const ChunkKey& key, uint64_t version_before, const ChunkProof& proof,
+                      const ChunkMap& map) {
     const auto here = entries_.find(key);
     if (here == entries_.end() || here->second.proof.version != version_before) return;
     Entry& entry = here->second;
-    entry.proof.version = version;
+    entry.proof = proof;
     for (uint32_t i = 0; i < kChunkMapBytes; i++) {
         const uint8_t left = entry.map.bits[i] & map.bits[i];
         entry.is_whole = entry.is_whole && left == entry.map.bits[i];

@@ -43,9 +43,9 @@ class KeptStore {
     // them.
     void put(const ChunkKey& key, const ChunkProof& proof, const ChunkMap& map,
              std::shared_ptr<KeptChunk> chunk);
-    // Gives a chunk of one version another one, for some of its blocks. Of the others it has rows, but proves
-    // nothing any more.
-    void renew(const ChunkKey& key, uint64_t version_before, uint64_t version, const ChunkMap& map);
+    // Gives a chunk of one version another proof, for some of its blocks. Of the others it has rows, but
+    // proves nothing any more.
+    void renew(const ChunkKey& key, uint64_t version_before, const ChunkProof& proof, const ChunkMap& map);
 
     // All chunks of a table; of relation 0 of all tables.
     void forget(const ChunkKey& table);

@@ -131,7 +131,7 @@ Status Session::seal_kept(Participant& participant, const Message& message) {
 
 Status Session::renew_kept(const Message& message) {
     const auto& body = message.as<RenewKeptBody>();
-    resources_.kept->renew(body.chunk, body.version_before, body.version, body.map);
+    resources_.kept->renew(body.chunk, body.version_before, body.proof, body.map);
     return {};
 }
 

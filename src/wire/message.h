@@ -300,7 +300,7 @@ struct SealKeptBody {
 struct RenewKeptBody {
     ChunkKey chunk;
     uint64_t version_before;
-    uint64_t version;
+    ChunkProof proof;
     ChunkMap map;
     uint8_t reserved[3];
 };

@@ -89,7 +89,7 @@ void write_kept(const std::string& folder) {
     write_packet(folder, MessageType::FoundChunks, &found, std::as_bytes(std::span(chunks)), "-chunks");
     const SealKeptBody seal{{4, 3}, 1, 1};
     write_packet(folder, MessageType::SealKept, &seal, map, "-map");
-    const RenewKeptBody renewal{{1, 2, 3, 0}, 4, 5, {}, {}};
+    const RenewKeptBody renewal{{1, 2, 3, 0}, 4, {5, 6}, {}, {}};
     write_packet(folder, MessageType::RenewKept, &renewal, {}, "-map");
     const ScanKeptBody all{0, 1}, some{1, 2};
     write_packet(folder, MessageType::ProbeKept, &all, scanned, "-chunk");

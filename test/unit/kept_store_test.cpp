@@ -108,14 +108,14 @@ TEST(KeptStore, ProvesAnewWhatIsLeft) {
     auto find = [&] { return store.find(kKey, std::vector{named(1)}); };
     ChunkMap other = map_of(3);
     other.add(5);
-    store.renew(kKey, 6, 8, other);  // of what there is no more
-    store.renew({1, 2, 3, 1}, 7, 8, other);
+    store.renew(kKey, 6, {8, 150}, other);  // of what there is no more
+    store.renew({1, 2, 3, 1}, 7, {8, 150}, other);
     EXPECT_EQ(find().proof.version, 7u);
-    store.renew(kKey, 7, 8, other);
+    store.renew(kKey, 7, {8, 150}, other);
     EXPECT_EQ(find().proof.version, 8u);
-    EXPECT_EQ(find().proof.since, 100u);
+    EXPECT_EQ(find().proof.since, 150u);
     EXPECT_TRUE(find().is_whole && find().map->has(2) && !find().map->has(5)) << "no block comes in this way";
-    store.renew(kKey, 8, 9, map_of(2));
+    store.renew(kKey, 8, {9, 160}, map_of(2));
     EXPECT_EQ(find().proof.version, 9u);
     EXPECT_TRUE(!find().is_whole && find().map->has(1) && !find().map->has(2));
     EXPECT_EQ(find().view.chunks.size(), 1u) << "its rows are used still";

@@ -220,12 +220,12 @@ TEST(ServerKept, RowsThatAreKeptArePiped) {
         EXPECT_EQ(counts_of(client, found.handle, kMap, {interval_condition(2, 0, 0, KeptTest::Outside)}),
                   (TestClient::Counts{{100, 1}, {101, 1}}));
         // Proven anew, it keeps the rows of all blocks for who holds it.
-        const RenewKeptBody renewal{kKey, 77, 78, map_of({5, 9}), {}};
+        const RenewKeptBody renewal{kKey, 77, {78, 75}, map_of({5, 9}), {}};
         client.send(MessageType::RenewKept, 0, &renewal);
         const FoundChunk renewed = find(client);
         EXPECT_EQ(renewed.handle, found.handle);
         EXPECT_EQ(renewed.proof.version, 78u);
-        EXPECT_EQ(renewed.proof.since, 70u);
+        EXPECT_EQ(renewed.proof.since, 75u);
         EXPECT_TRUE(found.is_whole && !renewed.is_whole);
         // Of several chunks, here the same twice.
         client.groups(probe(client, {{found.handle, kMap, {}}, {found.handle, map_of({5}), {}}}));

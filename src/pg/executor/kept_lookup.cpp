@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "pg/allocate.h"
+#include "pg/vacuum_ends.h"
 
 namespace gpujoin {
 
@@ -25,7 +26,7 @@ bool is_current(const FoundProof* proof) {
 
 // Where less than half of what could be kept is left, it had better be made again; and where columns are
 // missing, which can only join all that is there, unless that is left.
-void renew(Relation relation, Client* client, uint32 number, uint64 may_read, FoundProof* proof) {
+void renew(Relation relation, Client* client, uint32 number, uint64 may_read, uint64 now, FoundProof* proof) {
     FoundChunk* chunk = &proof->chunk;
     const ChunkMap kept = proven_blocks(proof);
     const uint64 enough = (count_blocks(proof->page.map) + 1) / 2;
@@ -36,10 +37,10 @@ void renew(Relation relation, Client* client, uint32 number, uint64 may_read, Fo
         unchanged_blocks(relation, number, kept, chunk->proof.since, {may_change, may_read});
     const bool is_whole = contains(unchanged, chunk->map);
     if (count_blocks(unchanged) < enough || (must_be_whole && !is_whole)) return;
-    const RenewKeptBody body = {
-        chunk_key(relation, number), chunk->proof.version, proof->page.version, unchanged, {}};
+    const ChunkProof renewed = {proof->page.version, now};
+    const RenewKeptBody body = {chunk_key(relation, number), chunk->proof.version, renewed, unchanged, {}};
     client_renew_kept(client, body);
-    chunk->proof.version = proof->page.version;
+    chunk->proof = renewed;
     chunk->map = unchanged;
     chunk->is_whole = chunk->is_whole && is_whole;
 }
@@ -52,6 +53,8 @@ void look_up_chunks(Relation relation, Client* client, std::span<const ChunkColu
     const uint64 may_read = reads ? kChunkBlocks : kChunkBlocks / kUnreadShare;
     ChunkKey key = chunk_key(relation, first);
     auto* found = unset<FoundChunk>(count);
+    watch_vacuums(relation);
+    const uint64 now = log_position();
     for (uint32 i = 0; i < count; i++) {
         MapPage* page = &proofs[i].page;
         proofs[i].is_proven = read_map_page(relation, first + i, page);
@@ -62,7 +65,7 @@ void look_up_chunks(Relation relation, Client* client, std::span<const ChunkColu
         FoundProof* proof = &proofs[i];
         proof->chunk = found[i];
         if (proof->is_proven && proof->chunk.exists && !is_current(proof))
-            renew(relation, client, first + i, may_read, proof);
+            renew(relation, client, first + i, may_read, now, proof);
         proof->is_usable = proof->is_proven && proof->chunk.handle != 0 && is_current(proof);
     }
     pfree(found);
