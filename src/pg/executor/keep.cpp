@@ -21,6 +21,7 @@ extern "C" {
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
+#include "storage/bufmgr.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -182,8 +183,24 @@ void keep_columns(Relation relation, Client* client, const KeptColumns* columns,
         note_kept_forms(chunk_key(relation, 0), {columns->columns, static_cast<size_t>(columns->count)});
 }
 
+bool is_new_block(Relation relation, BlockNumber block) {
+    CHECK_FOR_INTERRUPTS();
+    Buffer buffer = ReadBuffer(relation, block);
+    LockBuffer(buffer, BUFFER_LOCK_SHARE);
+    const bool is_new = PageIsNew(gpujoin_buffer_page(buffer));
+    UnlockReleaseBuffer(buffer);
+    return is_new;
+}
+
+// Without the last ones that have not been written yet, since tables grow by several blocks at once: there is
+// no row in them, and VACUUM leaves them as they are.
+uint64 count_written_blocks(Relation relation, uint64 blocks) {
+    while (blocks > 0 && is_new_block(relation, static_cast<BlockNumber>(blocks - 1))) blocks--;
+    return blocks;
+}
+
 // Of what there was no room for, and of blocks that are not proven.
-void report_rest(const Progress& progress) {
+void report_rest(Relation relation, const Progress& progress) {
     auto* tables = zeroed<KeptTablesBody>();
     Status why;
     if (progress.failed > 0 && client_get_kept(tables, &why))
@@ -194,10 +211,11 @@ void report_rest(const Progress& progress) {
                           " are in use.",
                           progress.failed, progress.chunks, tables->limit >> 20, tables->used >> 20),
                 errhint("Raise gpujoin.keep_memory, name fewer columns, or gpujoin_forget() other tables."));
-    if (progress.kept < progress.blocks)
+    const uint64 blocks = count_written_blocks(relation, progress.blocks);
+    if (progress.kept < blocks)
         ereport(NOTICE,
-                errmsg(UINT64_FORMAT " of " UINT64_FORMAT " blocks of \"%s\" are kept", progress.kept,
-                       progress.blocks, progress.table),
+                errmsg(UINT64_FORMAT " of " UINT64_FORMAT " blocks of \"%s\" are kept", progress.kept, blocks,
+                       progress.table),
                 errhint("VACUUM the table: rows of the other blocks may not be visible to all."));
 }
 
@@ -217,7 +235,7 @@ uint64 keep(Relation relation, const Bitmapset* attributes) {
     }
     client_close(client);
     note_kept_blocks(chunk_key(relation, 0), fewest, blocks, attributes);
-    report_rest(progress);
+    report_rest(relation, progress);
     return fewest;
 }
 
