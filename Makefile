@@ -46,7 +46,7 @@ shared_sources = $(wildcard src/wire/*.cpp src/fault/*.cpp)
 common_sources = $(sort $(wildcard src/wire/*)) src/pg/server_state.h src/pg/socket_place.h src/pg/shared_state.cpp \
 	src/pg/shared_memory.cpp src/pg/kept_tables.cpp \
 	src/pg/keep_requests.h src/pg/keep_requests.cpp src/pg/keep_sharing.h src/pg/keep_sharing.cpp src/pg/running_joins.cpp \
-	src/pg/join_statistics.h src/pg/join_statistics.cpp gpujoin.control
+	src/pg/join_statistics.h src/pg/join_statistics.cpp src/pg/vacuum_ends.cpp gpujoin.control
 pg_sources = $(wildcard src/pg/*.cpp src/pg/*/*.cpp)
 engine_sources = $(wildcard src/engine/*.cpp src/engine/*/*.cpp src/engine/*/*/*.cpp)
 server_sources = $(filter-out src/server/main.cpp,$(wildcard src/server/*.cpp))

@@ -309,8 +309,6 @@ struct RelationFiles {
     Oid database;
     Oid tablespace;
     Oid number;
-
-    bool operator==(const RelationFiles&) const = default;
 };
 inline RelationFiles relation_files(Relation relation) {
 #if PG_VERSION_NUM >= 160000
@@ -349,6 +347,9 @@ inline bool is_new_in_transaction(Relation relation) {
            relation->rd_firstRelfilenodeSubid != InvalidSubTransactionId;
 #endif
 }
+
+// Whether nothing but VACUUM sets bits of the map of a table that others can see.
+inline constexpr bool kOnlyVacuumSetsBits = PG_VERSION_NUM < 190000;
 
 // Takes a lock for this transaction if it need not wait for it.
 inline bool try_lock(const LOCKTAG* tag, LOCKMODE mode) {

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "pg/compat.h"
-#include "pg/vacuum_ends.h"
 
 extern "C" {
 #include "access/parallel.h"
@@ -16,6 +15,7 @@ extern "C" {
 #include "port/pg_bitutils.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
+#include "storage/proc.h"
 #include "utils/snapmgr.h"
 }
 
@@ -125,7 +125,6 @@ uint64 log_position() {
 // this one's numbers.
 ChunkMap unchanged_blocks(Relation relation, uint32 chunk, const ChunkMap& blocks, uint64 since,
                           const ProvingLimits& limits) {
-    if (is_unvacuumed_since(relation, since)) return blocks;
     ChunkMap unchanged = {};
     if (!XLogIsNeeded()) return unchanged;
     BufferAccessStrategy strategy = scan_strategy(relation);
@@ -157,14 +156,16 @@ ChunkMap unchanged_blocks(Relation relation, uint32 chunk, const ChunkMap& block
 
 // Who has the strongest lock may have changed what a column is, and may take that back. A serializable
 // transaction is to meet those that write what it reads: they look for readers' predicate locks, then clear
-// the bit, all under the lock of the heap page. Who reads the map only may come in between, unseen.
+// the bit, all under the lock of the heap page. Who reads the map only may come in between, unseen. Functions
+// of an index that VACUUM calls have a snapshot that other vacuums do not respect.
 bool may_use_kept_columns(Relation relation, const EState* estate) {
     return kKeepsColumns && relation->rd_rel->relkind == RELKIND_RELATION &&
            relation->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT && RelationNeedsWAL(relation) &&
            !IsCatalogRelation(relation) && !is_new_in_transaction(relation) &&
            !CheckRelationLockedByMe(relation, AccessExclusiveLock, true) && !RecoveryInProgress() &&
-           !may_lack_old_rows() && !IsParallelWorker() && !IsolationIsSerializable() && estate->es_snapshot &&
-           IsMVCCSnapshot(estate->es_snapshot) && !estate->es_snapshot->takenDuringRecovery;
+           !may_lack_old_rows() && !(MyProc->statusFlags & PROC_IN_VACUUM) && !IsParallelWorker() &&
+           !IsolationIsSerializable() && estate->es_snapshot && IsMVCCSnapshot(estate->es_snapshot) &&
+           !estate->es_snapshot->takenDuringRecovery;
 }
 
 ChunkKey chunk_key(Relation relation, uint32 chunk) {

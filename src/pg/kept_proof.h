@@ -42,9 +42,9 @@ struct ProvingLimits {
     uint64 may_read;
 };
 
-// Those of a chunk's blocks whose rows have not been changed since they were read; it had come so far before
-// that. The map had their bits then, and when it was read before this. Gives up beyond the limits: then there
-// are too few, or none where too many would have to be read.
+// Those of a chunk's blocks whose pages have not been changed since they were read; it had come so far before
+// that. The map, which has their bits, has been read before. Gives up beyond the limits: then there are too
+// few, or none where too many would have to be read.
 ChunkMap unchanged_blocks(Relation relation, uint32 chunk, const ChunkMap& blocks, uint64 since,
                           const ProvingLimits& limits);
 

@@ -57,6 +57,7 @@ double proven_share(Relation relation, uint32 chunk, const ChunkMap& map, uint32
 double estimate_proven_share(Relation relation, BlockNumber blocks, uint64 since) {
     const uint32 chunks = chunks_of_blocks(blocks);
     const uint32 step = (chunks + kSampledChunks - 1) / kSampledChunks;
+    const bool is_unvacuumed = latest_vacuum_end(relation) <= since;
     double proven = 0;
     double sampled = 0;
     for (uint32 chunk = 0; chunk < chunks; chunk += step) {
@@ -65,7 +66,7 @@ double estimate_proven_share(Relation relation, BlockNumber blocks, uint64 since
         MapPage page;
         if (!read_map_page(relation, chunk, &page)) continue;
         auto visible = static_cast<double>(std::min<uint64>(count_blocks(page.map), of_chunk));
-        if (page.version > since && !seems_unvacuumed_since(relation, since)) {
+        if (page.version > since && !is_unvacuumed) {
             const uint32 samples = std::min(kSampledBlocks * step / chunks, kSampledOfChunk);
             visible *= proven_share(relation, chunk, page.map, of_chunk, since, samples);
         }

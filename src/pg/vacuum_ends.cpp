@@ -2,18 +2,18 @@
 // notes it before it gives up the table's lock. Who then gets the lock sees the note.
 #include "pg/vacuum_ends.h"
 
-#include <span>
-
 #include "pg/compat.h"
 #include "pg/shared_memory.h"
 
 extern "C" {
+#include "access/htup_details.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "storage/lock.h"
 #include "storage/proc.h"
+#include "utils/syscache.h"
 }
 
 namespace gpujoin {
@@ -25,9 +25,12 @@ constexpr uint32 kPlaces = 8;
 constexpr const char* kLockName = "gpujoin_vacuum_ends";
 constexpr LOCKMODE kVacuumLock = ShareUpdateExclusiveLock;
 
+// version: who has written its row of pg_class. With other files, or another table by this number, it is
+// another one.
 struct WatchedTable {
-    RelationFiles files;  // of what is no database (InvalidOid): the place is free
+    Oid database;  // InvalidOid: the place is free
     Oid table;
+    TransactionId version;
     uint64 vacuumed_at;  // how far the log of changes had come at the end of the last vacuum that is known
     uint64 used_at;
 };
@@ -41,32 +44,34 @@ struct VacuumEnds {
 VacuumEnds* ends = nullptr;
 LWLock* lock = nullptr;
 
-std::span<WatchedTable> set_of(Relation relation) {
-    const uint32 hash = hash_combine(murmurhash32(MyDatabaseId), murmurhash32(RelationGetRelid(relation)));
-    return ends->table[hash % kSets];
+// InvalidTransactionId: it cannot be told.
+TransactionId version_of(Relation relation) {
+    HeapTuple row = SearchSysCache1(RELOID, ObjectIdGetDatum(RelationGetRelid(relation)));
+    if (!HeapTupleIsValid(row)) return InvalidTransactionId;
+    const TransactionId version = HeapTupleHeaderGetRawXmin(row->t_data);
+    ReleaseSysCache(row);
+    return version;
 }
 
 // The table's place, or that which makes room for it, with the lock held.
-WatchedTable* place_of(Relation relation) {
+WatchedTable* place_of(Oid table) {
     WatchedTable* stalest = nullptr;
-    for (WatchedTable& place : set_of(relation)) {
-        const bool is_its = place.files.database == MyDatabaseId && place.table == RelationGetRelid(relation);
-        if (is_its) return &place;
+    for (WatchedTable& place :
+         ends->table[hash_combine(murmurhash32(MyDatabaseId), murmurhash32(table)) % kSets]) {
+        if (place.database == MyDatabaseId && place.table == table) return &place;
         if (!stalest || place.used_at < stalest->used_at) stalest = &place;
     }
     return stalest;
 }
 
-bool is_watched(const WatchedTable* place, Relation relation) {
-    return place->table == RelationGetRelid(relation) && place->files == relation_files(relation);
+bool is_watched(const WatchedTable* place, Oid table, TransactionId version) {
+    return place->database == MyDatabaseId && place->table == table && place->version == version;
 }
 
-// With the lock held exclusively. What was before, or while its rows were in other files, is taken for a
-// vacuum.
-WatchedTable* watch(Relation relation) {
-    WatchedTable* place = place_of(relation);
-    if (!is_watched(place, relation))
-        *place = {relation_files(relation), RelationGetRelid(relation), GetXLogInsertRecPtr(), 0};
+// With the lock held exclusively. What was before is taken for a vacuum.
+WatchedTable* watch(Oid table, TransactionId version) {
+    WatchedTable* place = place_of(table);
+    if (!is_watched(place, table, version)) *place = {MyDatabaseId, table, version, GetXLogInsertRecPtr(), 0};
     place->used_at = ++ends->clock;
     return place;
 }
@@ -83,7 +88,7 @@ void for_vacuumed(LWLockMode mode, const Each& each) {
     LWLockAcquire(lock, mode);
     for (auto& set : ends->table)
         for (WatchedTable& place : set) {
-            if (place.files.database != MyDatabaseId) continue;
+            if (place.database != MyDatabaseId) continue;
             const LOCKTAG tag = tag_of(place.table);
             if (holds_lock(&tag, kVacuumLock)) each(&place);
         }
@@ -122,32 +127,35 @@ void install_vacuum_ends() {
 
 void watch_vacuums(Relation relation) {
     if (!ends) return;
+    const TransactionId version = version_of(relation);
     LWLockAcquire(lock, LW_EXCLUSIVE);
-    watch(relation);
+    watch(RelationGetRelid(relation), version);
     LWLockRelease(lock);
 }
 
-// Our own lock keeps others from asking at the same time, who would take each other for a vacuum.
-bool is_unvacuumed_since(Relation relation, uint64 since) {
-    if (!ends) return false;
+// Our own lock keeps others from asking at the same time, who would take each other for a vacuum. A process
+// that vacuums the table itself is no better than another one that does.
+uint64 unvacuumed_since(Relation relation) {
+    if (!ends || !kOnlyVacuumSetsBits) return PG_UINT64_MAX;
+    const TransactionId version = version_of(relation);
     const LOCKTAG tag = tag_of(RelationGetRelid(relation));
     LWLockAcquire(lock, LW_EXCLUSIVE);
-    bool is_unvacuumed = watch(relation)->vacuumed_at <= since;
-    if (is_unvacuumed) {
-        is_unvacuumed = try_lock(&tag, kVacuumLock);
-        if (is_unvacuumed) LockRelease(&tag, kVacuumLock, false);
-    }
+    const uint64 vacuumed_at = watch(RelationGetRelid(relation), version)->vacuumed_at;
+    const bool is_free = !holds_lock(&tag, kVacuumLock) && try_lock(&tag, kVacuumLock);
+    if (is_free) LockRelease(&tag, kVacuumLock, false);
     LWLockRelease(lock);
-    return is_unvacuumed;
+    return is_free ? vacuumed_at : PG_UINT64_MAX;
 }
 
-bool seems_unvacuumed_since(Relation relation, uint64 since) {
-    if (!ends) return false;
+uint64 latest_vacuum_end(Relation relation) {
+    if (!ends || !kOnlyVacuumSetsBits) return PG_UINT64_MAX;
+    const Oid table = RelationGetRelid(relation);
+    const TransactionId version = version_of(relation);
     LWLockAcquire(lock, LW_SHARED);
-    const WatchedTable* place = place_of(relation);
-    const bool is_unvacuumed = is_watched(place, relation) && place->vacuumed_at <= since;
+    const WatchedTable* place = place_of(table);
+    const uint64 end = is_watched(place, table, version) ? place->vacuumed_at : PG_UINT64_MAX;
     LWLockRelease(lock);
-    return is_unvacuumed;
+    return end;
 }
 
 }  // namespace gpujoin

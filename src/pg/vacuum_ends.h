@@ -19,12 +19,13 @@ void install_vacuum_ends();
 // least lately make room: then it is not known what was before.
 void watch_vacuums(Relation relation);
 
-// No bit of its map was set from when the log of changes had come so far to when this is called, as far as
-// the caller can have seen: no vacuum that did so has ended, and none is running. Takes VACUUM's lock of the
-// table for a moment, without waiting, and is false where that cannot be had.
-bool is_unvacuumed_since(Relation relation, uint64 since);
+// How far the log of changes had come when the table was vacuumed last: no bit of its map that the caller can
+// have seen was set after that. No vacuum has ended since, and none is running. PG_UINT64_MAX: it is not
+// known. Takes VACUUM's lock of the table for a moment, without waiting; it is not known where somebody has
+// that.
+uint64 unvacuumed_since(Relation relation);
 
-// No vacuum of it has ended since, but one may be running: for plans.
-bool seems_unvacuumed_since(Relation relation, uint64 since);
+// The same for plans, but that a vacuum may be running.
+uint64 latest_vacuum_end(Relation relation);
 
 }  // namespace gpujoin

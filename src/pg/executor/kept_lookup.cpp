@@ -24,9 +24,18 @@ bool is_current(const FoundProof* proof) {
     return proof->chunk.exists && proof->chunk.proof.version == proof->page.version;
 }
 
+// What renewals of one look-up have in common.
+struct Renewing {
+    Relation relation;
+    Client* client;
+    uint64 may_read;
+    uint64 now;         // how far the log of changes had come before the maps were read
+    uint64 unvacuumed;  // unvacuumed_since() after that
+};
+
 // Where less than half of what could be kept is left, it had better be made again; and where columns are
 // missing, which can only join all that is there, unless that is left.
-void renew(Relation relation, Client* client, uint32 number, uint64 may_read, uint64 now, FoundProof* proof) {
+void renew(const Renewing& with, uint32 number, FoundProof* proof) {
     FoundChunk* chunk = &proof->chunk;
     const ChunkMap kept = proven_blocks(proof);
     const uint64 enough = (count_blocks(proof->page.map) + 1) / 2;
@@ -34,12 +43,15 @@ void renew(Relation relation, Client* client, uint32 number, uint64 may_read, ui
     if (count_blocks(kept) < enough || (must_be_whole && !contains(kept, chunk->map))) return;
     const uint64 may_change = must_be_whole ? 0 : count_blocks(kept) - enough;
     const ChunkMap unchanged =
-        unchanged_blocks(relation, number, kept, chunk->proof.since, {may_change, may_read});
+        with.unvacuumed <= chunk->proof.since
+            ? kept
+            : unchanged_blocks(with.relation, number, kept, chunk->proof.since, {may_change, with.may_read});
     const bool is_whole = contains(unchanged, chunk->map);
     if (count_blocks(unchanged) < enough || (must_be_whole && !is_whole)) return;
-    const ChunkProof renewed = {proof->page.version, now};
-    const RenewKeptBody body = {chunk_key(relation, number), chunk->proof.version, renewed, unchanged, {}};
-    client_renew_kept(client, body);
+    const ChunkProof renewed = {proof->page.version, with.now};
+    const RenewKeptBody body = {
+        chunk_key(with.relation, number), chunk->proof.version, renewed, unchanged, {}};
+    client_renew_kept(with.client, body);
     chunk->proof = renewed;
     chunk->map = unchanged;
     chunk->is_whole = chunk->is_whole && is_whole;
@@ -54,18 +66,21 @@ void look_up_chunks(Relation relation, Client* client, std::span<const ChunkColu
     ChunkKey key = chunk_key(relation, first);
     auto* found = unset<FoundChunk>(count);
     watch_vacuums(relation);
-    const uint64 now = log_position();
+    Renewing with = {relation, client, may_read, log_position(), 0};
     for (uint32 i = 0; i < count; i++) {
         MapPage* page = &proofs[i].page;
         proofs[i].is_proven = read_map_page(relation, first + i, page);
         cut_map(&page->map, first + i, blocks);
     }
     client_find_kept(client, &key, count, columns, found);
+    bool has_asked = false;
     for (uint32 i = 0; i < count; i++) {
         FoundProof* proof = &proofs[i];
         proof->chunk = found[i];
-        if (proof->is_proven && proof->chunk.exists && !is_current(proof))
-            renew(relation, client, first + i, may_read, now, proof);
+        const bool is_outdated = proof->is_proven && proof->chunk.exists && !is_current(proof);
+        if (is_outdated && !has_asked) with.unvacuumed = unvacuumed_since(relation);
+        has_asked |= is_outdated;
+        if (is_outdated) renew(with, first + i, proof);
         proof->is_usable = proof->is_proven && proof->chunk.handle != 0 && is_current(proof);
     }
     pfree(found);

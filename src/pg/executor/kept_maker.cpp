@@ -9,6 +9,7 @@
 #include "pg/compat.h"
 #include "pg/executor/encoders.h"
 #include "pg/executor/heap_deform.h"
+#include "pg/vacuum_ends.h"
 
 extern "C" {
 #include "executor/executor.h"
@@ -218,14 +219,14 @@ void read_block(KeptMaker* maker, uint32 block) {
     ReleaseBuffer(buffer);
 }
 
-// What is proven, and by what. If the map has another version meanwhile, its bits may have been set again:
-// then pages are looked at.
+// What is proven, and by what. If the map has another version meanwhile, its bits may have been set again,
+// if the table was vacuumed: then pages are looked at.
 bool find_proven(const KeptMaker* maker, uint32 chunk, const MapPage* before, ChunkProof* proof,
                  ChunkMap* proven) {
     MapPage after;
     if (!read_map_page(maker->relation, chunk, &after)) return false;
     *proven = other_blocks(common_blocks(before->map, after.map), maker->left_out);
-    if (after.version != before->version)
+    if (after.version != before->version && unvacuumed_since(maker->relation) > proof->since)
         *proven =
             unchanged_blocks(maker->relation, chunk, *proven, proof->since, {kChunkBlocks, kChunkBlocks});
     proof->version = after.version;
