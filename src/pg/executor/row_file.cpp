@@ -1,4 +1,5 @@
-// See row_file.h. Lengths and values are multiples of eight bytes.
+// See row_file.h. Values begin where their type's alignment wants them, but for varlenas with a short header,
+// which a byte that is not zero shows; and so do rows, as of the format's largest alignment.
 #include "pg/executor/row_file.h"
 
 #include <fcntl.h>
@@ -17,7 +18,6 @@ namespace {
 constexpr Size kFirstRowBytes = 1024;
 constexpr Size kMostKeptRoom = Size{1} << 20;
 constexpr Size kReadBytes = Size{64} << 10;
-constexpr Size kMostRowBytes = Size{1} << 31;
 
 FileName part_name(const RowFile* file, int part) {
     FileName name;
@@ -62,14 +62,35 @@ bool open_next_part(RowFile* file) {
     return file->file;
 }
 
-// What a row begins with; a bit for each column follows, in words of 32.
+// What a row begins with; where there are NULLs a bit for each column follows.
 struct RowHead {
-    uint32 length;
-    uint32 nulls[FLEXIBLE_ARRAY_MEMBER];
+    uint32 has_nulls : 1;
+    uint32 length : 31;
+    uint8 nulls[FLEXIBLE_ARRAY_MEMBER];
 };
+constexpr Size kHeadBytes = offsetof(RowHead, nulls);
+constexpr Size kMostRowBytes = PG_INT32_MAX;
+
+Size header_bytes(const RowFormat* format, bool has_nulls) {
+    return kHeadBytes + (has_nulls ? (format->count + 7) / 8 : 0);
+}
 
 bool is_null(const RowHead* head, int column) {
-    return head->nulls[column / 32] >> (column % 32) & 1;
+    return head->has_nulls && (head->nulls[column / 8] >> (column % 8) & 1);
+}
+
+Size aligned(Size at, Size alignment) {
+    return (at + alignment - 1) & ~(alignment - 1);
+}
+
+// Of a pg_attribute.attalign.
+uint8 alignment_bytes(char alignment) {
+    return static_cast<uint8>(att_align_nominal(1, alignment));
+}
+
+// An expanded value gets a long one where it is written.
+bool has_short_header(const RowColumn* column, const char* value) {
+    return column->length == -1 && VARATT_IS_1B(value) && !VARATT_IS_EXTERNAL_EXPANDED(value);
 }
 
 // For a row as most are.
@@ -88,28 +109,48 @@ char* reserve(RowFormat* format, Size at, Size bytes) {
     return format->row + at;
 }
 
-// Its bytes. at: where it begins.
+// Where the next one goes, with zeros before it.
+Size pad(RowFormat* format, Size at, Size alignment) {
+    const Size to = aligned(at, alignment);
+    memset(reserve(format, at, to - at), 0, to - at);
+    return to;
+}
+
+// Where it ends. at: where the one before does.
 Size write_value(RowFormat* format, const RowColumn* column, Datum value, Size at) {
     if (column->by_value) {
-        *reinterpret_cast<Datum*>(reserve(format, at, sizeof value)) = value;
-        return sizeof value;
+        at = pad(format, at, column->alignment);
+        store_att_byval(reserve(format, at, column->length), value, column->length);
+        return at + column->length;
     }
+    if (!has_short_header(column, DatumGetPointer(value))) at = pad(format, at, column->alignment);
     const Size bytes = value_bytes(value, column->length);
-    copy_value(reserve(format, at, aligned_value_bytes(bytes)), value, column->length, bytes);
-    return aligned_value_bytes(bytes);
+    copy_value(reserve(format, at, bytes), value, column->length, bytes);
+    return at + bytes;
+}
+
+// Where the values begin.
+Size write_nulls(RowFormat* format, const RowSet* set, uint32 row) {
+    bool has_nulls = false;
+    for (int i = 0; i < format->count; i++) has_nulls |= set->nulls[format->columns[i].attribute - 1][row];
+    const Size bytes = header_bytes(format, has_nulls);
+    auto* head = reinterpret_cast<RowHead*>(reserve(format, 0, bytes));
+    memset(head, 0, bytes);
+    head->has_nulls = has_nulls;
+    for (int i = 0; has_nulls && i < format->count; i++)
+        if (set->nulls[format->columns[i].attribute - 1][row])
+            head->nulls[i / 8] |= static_cast<uint8>(1u << (i % 8));
+    return bytes;
 }
 
 Size write_row(RowFormat* format, const RowSet* set, uint32 row) {
-    Size at = format->header;
-    memset(reserve(format, 0, at), 0, at);
+    Size at = write_nulls(format, set, row);
     for (int i = 0; i < format->count; i++) {
         const RowColumn* column = &format->columns[i];
         const int attribute = column->attribute - 1;
-        if (set->nulls[attribute][row])
-            reinterpret_cast<RowHead*>(format->row)->nulls[i / 32] |= 1u << (i % 32);
-        else
-            at += write_value(format, column, set->values[attribute][row], at);
+        if (!set->nulls[attribute][row]) at = write_value(format, column, set->values[attribute][row], at);
     }
+    at = pad(format, at, format->alignment);
     if (at > kMostRowBytes)
         ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                 errmsg("row of a GPU Join is too large for a temporary file"));
@@ -145,11 +186,11 @@ bool fill_memory(RowFile* file, Size wanted) {
 // In memory, as a whole; nullptr where there is none yet.
 const RowHead* row_in_memory(const RowFile* file, Size* wanted) {
     const Size left = file->filled - file->used;
-    *wanted = sizeof(uint64);
+    *wanted = kHeadBytes;
     if (left < *wanted) return nullptr;
     const auto* head = reinterpret_cast<const RowHead*>(file->memory + file->used);
     *wanted = head->length;
-    if (*wanted < sizeof(uint64)) report_cut_file(*wanted, sizeof(uint64));
+    if (*wanted < kHeadBytes) report_cut_file(*wanted, kHeadBytes);
     return left < *wanted ? nullptr : head;
 }
 
@@ -164,20 +205,17 @@ const RowHead* next_row(RowFile* file) {
 
 void take_values(const RowFormat* format, const RowHead* head, uint32 row, Datum* const* values,
                  bool* const* nulls, bool* has_nulls) {
-    const char* at = reinterpret_cast<const char*>(head) + format->header;
+    const auto* start = reinterpret_cast<const char*>(head);
+    Size at = header_bytes(format, head->has_nulls);
     for (int i = 0; i < format->count; i++) {
         const RowColumn* column = &format->columns[i];
         nulls[i][row] = is_null(head, i);
         has_nulls[i] |= nulls[i][row];
         values[i][row] = 0;
         if (nulls[i][row]) continue;
-        if (column->by_value) {
-            values[i][row] = *reinterpret_cast<const Datum*>(at);
-            at += sizeof(Datum);
-        } else {
-            values[i][row] = PointerGetDatum(at);
-            at += aligned_value_bytes(value_bytes(values[i][row], column->length));
-        }
+        if (column->length != -1 || start[at] == 0) at = aligned(at, column->alignment);
+        values[i][row] = fetch_att(start + at, column->by_value, column->length);
+        at += column->by_value ? column->length : value_bytes(values[i][row], column->length);
     }
 }
 
@@ -187,13 +225,14 @@ RowFormat* row_format_create(MemoryContext context, TupleDesc descriptor, const 
     const int count = bms_num_members(attributes);
     auto* format = allocate<RowFormat>(context, 1, count * sizeof(RowColumn), MCXT_ALLOC_ZERO);
     format->context = context;
-    const Size words = (count + 31) / 32;
-    format->header = aligned_value_bytes(offsetof(RowHead, nulls) + words * sizeof(uint32));
+    format->alignment = alignof(RowHead);
     make_room(format);
     for (int attribute = -1; (attribute = bms_next_member(attributes, attribute)) >= 0;) {
         const FormData_pg_attribute* described = TupleDescAttr(descriptor, attribute - 1);
+        const uint8 alignment = alignment_bytes(described->attalign);
         format->columns[format->count++] = {static_cast<AttrNumber>(attribute), described->attlen,
-                                            described->attbyval};
+                                            described->attbyval, alignment};
+        format->alignment = Max(format->alignment, alignment);
     }
     return format;
 }

@@ -1,7 +1,8 @@
 // RowFile: rows of one input in a temporary file of PostgreSQL's (buffile.h), written once and read from the
 // start as often as wanted. The file is the resource owner's and goes with it, whatever happens; it counts
-// towards temp_file_limit and lies in temp_tablespaces. A row is its length, a bit for each NULL, and its
-// values in the form that Datums want them in, so that those by reference are used where they were read.
+// towards temp_file_limit and lies in temp_tablespaces. A row is its length, a bit for each column where
+// there are NULLs, and its values as tuples have them, so that those by reference are used where they were
+// read.
 //
 // A shared one lies in a set of files of a parallel query: each participant writes a part, and when all have
 // published theirs, each may read the whole.
@@ -27,6 +28,7 @@ struct RowColumn {
     AttrNumber attribute;  // of the input's slot
     int16 length;          // pg_type.typlen
     bool by_value;
+    uint8 alignment;  // bytes
 };
 
 // What rows of a file have: the same for all who write and read it.
@@ -34,7 +36,7 @@ struct RowFormat {
     MemoryContext context;
     char* row;  // is being written
     Size row_room;
-    Size header;  // bytes before the values
+    Size alignment;  // of rows: what any of their values want
     int count;
     RowColumn columns[FLEXIBLE_ARRAY_MEMBER];
 };

@@ -18,8 +18,8 @@ namespace gpujoin {
 
 namespace {
 
-constexpr double kRowHead = 8;          // bytes (executor/row_file.cpp),
-constexpr double kValue = 8;            // and of a value, beside those of values of any length
+constexpr double kRowHead = 4;          // bytes (executor/row_file.cpp),
+constexpr double kValue = 8;            // and of a value at most, beside those of values of any length
 constexpr double kDividingAgain = 1.5;  // times what dividing takes: partitions are joined in vain before
 constexpr Cost kSpilledRow = 0.006;     // beside its bytes, written and read
 
