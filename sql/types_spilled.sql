@@ -1,7 +1,7 @@
 -- Values of every length and alignment in rows that go through temporary files: short and long ones, compressed ones and such as lie outside
 -- the table, with NULLs anywhere, also in more columns than a byte has bits.
 \set ECHO none
-\i sql/include/compare.sql
+\i sql/include/parallel.sql
 \set ECHO all
 CREATE SCHEMA types_spilled;
 SET search_path = types_spilled, public;
@@ -26,21 +26,28 @@ SELECT count(big) AS outside, count(packed) AS compressed, pg_relation_size(relt
 SET gpujoin.force = on;
 SET gpujoin.max_join_memory = '1MB';
 SET work_mem = '1MB';
+SET max_parallel_workers_per_gather = 0;
 \set query 'SELECT v, w FROM wide AS v LEFT JOIN wide AS w ON v.k = w.k AND w.i4 % 3 < 2'
-CREATE FUNCTION has_parts(query text) RETURNS boolean LANGUAGE plpgsql AS $$
+-- What is written: of both inputs all rows, whose values take more than 300 bytes each.
+CREATE FUNCTION figures(query text, OUT is_parallel boolean, OUT parts integer, OUT passes integer, OUT mb bigint) LANGUAGE plpgsql AS $$
 DECLARE
     plan json;
+    node json;
 BEGIN
     EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
-    RETURN jsonb_path_exists(plan::jsonb, 'strict $.**."Partitions"');
+    node := jsonb_path_query_first(plan::jsonb, 'strict $.** ? (exists (@."Partitions"))');
+    is_parallel := node->>'Parallel Aware';
+    parts := node->>'Partitions';
+    passes := node->>'Passes';
+    mb := (node->>'Spilled')::bigint / 1024;
 END $$;
-SELECT has_parts(:'query');
+SELECT is_parallel, parts, passes, mb BETWEEN 18 AND 30 AS mb FROM figures(:'query');
 SELECT * FROM compare(:'query');
 SELECT * FROM compare('SELECT v.big, w.* FROM wide AS v FULL JOIN wide AS w ON v.k = w.k AND v.i8 IS NOT NULL');
 SELECT * FROM compare('SELECT length(v.packed), length(w.big), v.c, w.b FROM wide AS v JOIN wide AS w USING (k)');
+-- Of all processes.
 SET max_parallel_workers_per_gather = 2;
-SET parallel_setup_cost = 0;
-SET parallel_tuple_cost = 0;
-SET min_parallel_table_scan_size = 0;
-SELECT * FROM compare('SELECT v.s, v.n, v.packed, w.span, w.c, w.big FROM wide AS v JOIN wide AS w USING (k)');
+SET gpujoin.force = on;
+SELECT is_parallel, parts, passes, mb BETWEEN 18 AND 30 AS mb FROM figures(:'query');
+SELECT * FROM compare_parallel('SELECT v.s, v.n, v.packed, w.span, w.c, w.big FROM wide AS v JOIN wide AS w USING (k)');
 DROP SCHEMA types_spilled CASCADE;

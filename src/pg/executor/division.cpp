@@ -27,6 +27,11 @@ void note_hash(HashSpread* spread, const HashedRow& row) {
     add_spread(spread, &one);
 }
 
+// Of files that are new.
+void count_bytes(GpuJoinState* state, RowFile** files, int count) {
+    for (int i = 0; i < count; i++) state->partitions.figures.bytes += files[i]->bytes;
+}
+
 }  // namespace
 
 HashSpread divide_by_keys(GpuJoinState* state, Side* side, const JoinStage* stage, int depth, RowFile** files,
@@ -46,16 +51,18 @@ HashSpread divide_by_keys(GpuJoinState* state, Side* side, const JoinStage* stag
         }
     }
     free_key_hasher(&hasher);
+    count_bytes(state, files, count);
     return spread;
 }
 
-void divide_in_turn(Side* side, RowFile** files, int count) {
+void divide_in_turn(GpuJoinState* state, Side* side, RowFile** files, int count) {
     int turn = 0;
     while (const RowSet* set = side_next_set(side)) {
         CHECK_FOR_INTERRUPTS();
         for (uint32 i = 0; i < set->rows; i++, turn = (turn + 1) % count)
             side_write_row(side, set, i, files[turn]);
     }
+    count_bytes(state, files, count);
 }
 
 }  // namespace gpujoin

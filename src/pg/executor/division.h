@@ -29,6 +29,6 @@ HashSpread divide_by_keys(GpuJoinState* state, Side* side, const JoinStage* stag
                           int count);
 
 // Into `count` files in turn.
-void divide_in_turn(Side* side, RowFile** files, int count);
+void divide_in_turn(GpuJoinState* state, Side* side, RowFile** files, int count);
 
 }  // namespace gpujoin

@@ -253,14 +253,28 @@ void show_sink(const GpuJoinState* state, ExplainState* es) {
     appendStringInfoChar(es->str, '\n');
 }
 
+void show_partitions(const PartitionFigures& partitions, ExplainState* es) {
+    const uint64 spilled_kb = partitions.bytes / 1024;
+    if (es->format == EXPLAIN_FORMAT_TEXT) {
+        appendStringInfoSpaces(es->str, 2 * es->indent);
+        appendStringInfo(es->str,
+                         "Partitions: " UINT64_FORMAT "  Passes: " UINT64_FORMAT "  Spilled: " UINT64_FORMAT
+                         "kB\n",
+                         partitions.count, partitions.passes, spilled_kb);
+        return;
+    }
+    ExplainPropertyUInteger("Partitions", nullptr, partitions.count, es);
+    ExplainPropertyUInteger("Passes", nullptr, partitions.passes, es);
+    ExplainPropertyUInteger("Spilled", "kB", spilled_kb, es);
+}
+
 void show_figures(const GpuJoinState* state, ExplainState* es) {
     show_kept("Kept", &state->probe.side, es);
     if (es->costs && state->device[0]) ExplainPropertyText("Device", state->device, es);
     if (es->costs) show_shares(state, es);
     if (state->plan.stage_count == 1) show_stage_figures(state, state->stages, es);
     if (state->plan.groups) show_sink(state, es);
-    if (es->costs && state->partitions.count > 0)
-        ExplainPropertyUInteger("Partitions", nullptr, state->partitions.count, es);
+    if (es->costs && state->partitions.figures.count > 0) show_partitions(state->partitions.figures, es);
     if (es->costs && es->verbose && state->parallel.worker_count > 0) show_workers(&state->parallel, es);
 }
 

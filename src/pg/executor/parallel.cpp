@@ -90,7 +90,7 @@ struct ParallelJoin {
     char device[sizeof(GpuJoinState::device)];
     double waited_ms;
     SinkStats sink;
-    uint64 partition_count;
+    PartitionFigures partitioned;
     int worker_count;
     int stage_count;
     Size kept;                                  // as in a stage, of the probe input
@@ -159,7 +159,7 @@ void reset_figures(ParallelJoin* join) {
     for (int i = 0; i < join->stage_count; i++) join->stages[i].stats = JoinStats{};
     join->sink = SinkStats{};
     join->waited_ms = 0;
-    join->partition_count = 0;
+    join->partitioned = {};
     for (int i = 0; i < join->worker_count; i++) workers_of(join)[i] = WorkerFigures{};
 }
 
@@ -348,7 +348,7 @@ void publish_sums(GpuJoinState* state) {
     SpinLockAcquire(&join->mutex);
     if (state->device[0]) publish_device(state);
     join->waited_ms += state->waited_ms;
-    join->partition_count += state->partitions.count;
+    add_partitions(&join->partitioned, state->partitions.figures);
     for (int i = 0; i < join->stage_count; i++) {
         JoinStage* stage = &state->stages[i];
         add_stats(&join->stages[i].stats, &stage->finished);
@@ -375,7 +375,7 @@ void collect_figures(GpuJoinState* state) {
     }
     add_sink_stats(&state->finished_sink, &join->sink);
     state->waited_ms += join->waited_ms;
-    state->partitions.count += join->partition_count;
+    add_partitions(&state->partitions.figures, join->partitioned);
     if (join->device[0]) memcpy(state->device, join->device, sizeof(state->device));
     SpinLockRelease(&join->mutex);
     for (int i = 0; i < Min(part->worker_count, join->worker_count); i++) {

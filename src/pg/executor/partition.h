@@ -24,6 +24,7 @@ struct BuildPart {
 struct Partition {
     Partition* next;
     InputPart probe;
+    uint64 passes;           // how often rows of it were written, at most
     uint64 attempted_bytes;  // that the server had taken before it refused more
     // Where the build side of `cut` is one of several pieces, which all rows of `searcher` pass, those rows
     // are flagged that have a match in this one. A row of theirs comes out no more than once, or only later.

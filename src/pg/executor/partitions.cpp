@@ -145,7 +145,7 @@ void push(Partitions* partitions, PartitionList* list) {
     if (list->count == 0) return;
     *list->end = partitions->waiting;
     partitions->waiting = list->first;
-    partitions->count += list->count;
+    partitions->figures.count += list->count;
 }
 
 void make_partitions(GpuJoinState* state, const Partition* of, int stage, int count) {
@@ -159,6 +159,7 @@ void make_partitions(GpuJoinState* state, const Partition* of, int stage, int co
         parts[i] = partition_copy(state, of);
         input_part_set(&parts[i]->builds[stage].input, builds[i]);
         input_part_set(&parts[i]->probe, probes[i]);
+        parts[i]->passes++;
         add_to_list(&list, parts[i]);
     }
     JoinStage* divided = &state->stages[stage];
@@ -184,7 +185,7 @@ void make_pieces(GpuJoinState* state, const Partition* of, int stage, int count)
 // Writes an input to a file.
 void write_input(GpuJoinState* state, Side* side, InputPart* input) {
     input_part_set(input, row_file_create(context_of(state)));
-    divide_in_turn(side, &input->rows, 1);
+    divide_in_turn(state, side, &input->rows, 1);
 }
 
 // Where it can only be cut, the whole is written as one partition first, to know its size.
@@ -201,6 +202,7 @@ void partition_whole(GpuJoinState* state, const Status* refusal) {
         partition_leave(whole, state->plan.stage_count);
     } else {
         write_input(state, &state->probe.side, &whole->probe);
+        whole->passes = 1;
         PartitionList list = empty_list();
         add_to_list(&list, whole);
         push(&state->partitions, &list);
@@ -324,6 +326,7 @@ bool next_partition(GpuJoinState* state) {
         let_server_go(state);
         return false;
     }
+    partitions->figures.passes = Max(partitions->figures.passes, partitions->current->passes);
     read_current(state);
     return true;
 }

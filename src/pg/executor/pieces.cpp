@@ -56,7 +56,7 @@ void cut_build_side(GpuJoinState* state, const Partition* of, Cut* cut) {
         return;
     }
     for (int i = 0; i < cut->count; i++) cut->files[i] = row_file_create(context_of(state));
-    divide_in_turn(&state->stages[cut->stage].build, cut->files, cut->count);
+    divide_in_turn(state, &state->stages[cut->stage].build, cut->files, cut->count);
     cut->is_one_row = cut->count > 1 && cut->files[1]->bytes == 0;
 }
 
@@ -66,6 +66,7 @@ Partition* make_piece(const GpuJoinState* state, const Partition* of, const Cut*
     cut->files[number]->users++;
     input_part_set(&build->input, cut->files[number]);
     build->divisions++;
+    piece->passes++;
     build->is_one_row |= cut->is_one_row;
     return piece;
 }
@@ -162,7 +163,8 @@ Partition* with_rows_to_flag(GpuJoinState* state, const Partition* of, int searc
     InputPart* input = input_of(copy, searcher);
     if (!input->flags) return copy;
     RowFile* rows = row_file_create(context_of(state));
-    divide_in_turn(searcher == kProbeChild ? &state->probe.side : &state->stages[searcher].build, &rows, 1);
+    divide_in_turn(state, searcher == kProbeChild ? &state->probe.side : &state->stages[searcher].build,
+                   &rows, 1);
     input_part_set(input, rows);
     return copy;
 }

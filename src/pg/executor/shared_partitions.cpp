@@ -57,14 +57,14 @@ void divide_divided_stage(GpuJoinState* state, SharedPartitions* shared) {
         HashSpread spread = divide_by_keys(state, &stage->build, stage, 0, files, count);
         share_spread(shared, &spread);
     } else {
-        divide_in_turn(&stage->build, files, count);
+        divide_in_turn(state, &stage->build, files, count);
     }
     publish(files, count);
 }
 
 void write_other_stage(GpuJoinState* state, SharedPartitions* shared, int stage) {
     RowFile* file = create_part(state, shared, build_name(stage, 0));
-    divide_in_turn(&state->stages[stage].build, &file, 1);
+    divide_in_turn(state, &state->stages[stage].build, &file, 1);
     publish(&file, 1);
 }
 
@@ -75,7 +75,7 @@ void divide_probe_input(GpuJoinState* state, SharedPartitions* shared) {
     if (shared->by_keys)
         divide_by_keys(state, &state->probe.side, &state->stages[shared->stage], 0, files, count);
     else
-        divide_in_turn(&state->probe.side, files, count);
+        divide_in_turn(state, &state->probe.side, files, count);
     publish(files, count);
 }
 
@@ -137,7 +137,8 @@ Partition* take_shared_partition(GpuJoinState* state, SharedPartitions* shared, 
     divided->keys_are_equal = shared->by_keys && are_equal(shared->spread);
     input_part_set(&part->probe, open_parts(state, shared, probe_name(number)));
     part->attempted_bytes = shared->attempted_bytes;
-    state->partitions.count++;
+    part->passes = 1;
+    state->partitions.figures.count++;
     return part;
 }
 

@@ -131,15 +131,26 @@ struct LoneStage {
     StageSpec* spec;
 };
 
+// What partitions came to, for EXPLAIN, in all runs and of all participants that have told.
+struct PartitionFigures {
+    uint64 count;
+    uint64 bytes;   // written to files
+    uint64 passes;  // how often a row was written, at most
+};
+
+inline void add_partitions(PartitionFigures* sum, const PartitionFigures& one) {
+    *sum = {sum->count + one.count, sum->bytes + one.bytes, Max(sum->passes, one.passes)};
+}
+
 struct Partitions {
     bool are_used;  // otherwise the join runs as a whole
     Partition* current;
     Partition* waiting;
     SharedPartitions* shared;  // of a parallel join, from where more come; or nullptr
     Partition* whole;          // then: the files that all of them share
-    uint64 count;              // of partitions, in all runs, for EXPLAIN
-    int waited_ms;             // since the server refused memory for a join that is small
-    Connection* hold;          // keeps the server from one partition to the next; nullptr: none
+    PartitionFigures figures;
+    int waited_ms;     // since the server refused memory for a join that is small
+    Connection* hold;  // keeps the server from one partition to the next; nullptr: none
     MatchFlags matches;
     LoneStage lone;
 };
