@@ -62,6 +62,23 @@ my $why = q{SELECT reason FROM gpujoin_why('SELECT count(*) FROM big a JOIN big 
 unlike(as_role('other', $why), qr/more than a join may take/, 'the planner does not mind where there is no limit');
 like(as_role('small', $why), qr/more than a join may take/, 'and leaves larger joins to core where there is one');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM gpujoin_statistics() WHERE failed = 0'), '1', 'nothing has failed');
+
+# Where a parallel join gets no shared memory its leader is alone, and partitions it all the same. Segments are used up by
+# other parts of the query.
+$node->append_conf('postgresql.conf', "$_\n") for ('max_connections = 10', 'max_worker_processes = 8', 'max_wal_senders = 0', 'max_parallel_workers_per_gather = 1',
+	'gpujoin.startup_cost = 0', 'gpujoin.encode_cost = 1', 'enable_parallel_append = off', 'jit = off');
+$node->restart;
+wait_until_ready($node) or die 'gpujoin is not ready';
+$node->safe_psql('postgres', 'CREATE TABLE one AS SELECT i FROM generate_series(1, 3000) i; ANALYZE one');
+my $others = join ' UNION ALL ', ('SELECT count(*), NULL FROM one') x 400;
+my $after = "SET gpujoin.max_join_memory = '4MB'; SET gpujoin.force = on;";
+my $plan = $node->safe_psql('postgres', "$after EXPLAIN (ANALYZE) $others UNION ALL $join");
+like($plan, qr/Workers Launched: 0\n[^\n]*\n[^\n]*Parallel Custom Scan \(GPU Join\).*Partitions: (?!1\b)\d+/s, 'a parallel join without shared memory is partitioned')
+  or diag(substr($plan, 0, 1200), substr($plan, -3000));
+like($node->safe_psql('postgres', "$after $others UNION ALL $join"), qr/^\Q$rows\E$/m, 'and gives the rows');
+($rc, $out, $err) = $node->psql('postgres', "$after $others UNION ALL SELECT count(*), max((1 / (a.k - 150000))::text) FROM big a JOIN big b USING (k)");
+like($err, qr/division by zero/, 'or fails as it should');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_ls_tmpdir()'), '0', 'and leaves no files');
 $node->stop;
 
 done_testing();

@@ -282,7 +282,6 @@ void prepare_partitions(GpuJoinState* state) {
         pg_atomic_clear_flag(&join->stages[i].is_taken);
     }
     SharedPartitions* partitions = &join->partitions;
-    if (!can_share_partitions(partitions)) report_failure(join->refusal);
     partitions->stage = choose_division(state, &partitions->by_keys, &join->refusal);
     partitions->attempted_bytes = attempted_bytes(state);
     partitions->are_used = true;
@@ -480,7 +479,7 @@ void init_parallel_join(CustomScanState* node, ParallelContext* context, void* s
         kept_source_init_share(kept, share_at(join, *place), join->worker_count + 1);
         next = add_size(next, kept_source_share_size(kept));
     });
-    init_shared_partitions(&join->partitions, context->seg, context->nworkers + 1);
+    init_shared_partitions(state, &join->partitions, context->seg, context->nworkers + 1);
     reset_protocol(join);
     state->parallel.join = join;
     use_kept(state, join);

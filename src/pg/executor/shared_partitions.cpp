@@ -2,6 +2,8 @@
 // that it has written no row to do not exist.
 #include "pg/executor/shared_partitions.h"
 
+#include "pg/allocate.h"
+
 extern "C" {
 #include "access/parallel.h"
 }
@@ -79,12 +81,28 @@ void divide_probe_input(GpuJoinState* state, SharedPartitions* shared) {
     publish(files, count);
 }
 
+// The shared memory that files would go with, in whatever way the query ends.
+struct FilesEnd {
+    MemoryContextCallback callback;
+    SharedFileSet files;
+};
+
+void delete_with_query(const GpuJoinState* state, const SharedFileSet* files) {
+    auto* end = zeroed_in<FilesEnd>(context_of(state));
+    end->files = *files;
+    end->callback.func = [](void* ended) { SharedFileSetDeleteAll(&static_cast<FilesEnd*>(ended)->files); };
+    end->callback.arg = end;
+    MemoryContextRegisterResetCallback(context_of(state), &end->callback);
+}
+
 }  // namespace
 
-void init_shared_partitions(SharedPartitions* shared, dsm_segment* segment, int participants) {
+void init_shared_partitions(const GpuJoinState* state, SharedPartitions* shared, dsm_segment* segment,
+                            int participants) {
     shared->segment = segment ? dsm_segment_handle(segment) : DSM_HANDLE_INVALID;
     shared->participants = participants;
-    if (segment) SharedFileSetInit(&shared->files, segment);
+    SharedFileSetInit(&shared->files, segment);
+    if (!segment) delete_with_query(state, &shared->files);
     SpinLockInit(&shared->mutex);
     pg_atomic_init_u32(&shared->taken, 0);
 }
@@ -95,10 +113,6 @@ void reset_shared_partitions(SharedPartitions* shared) {
     shared->are_used = false;
     shared->spread = {};
     pg_atomic_write_u32(&shared->taken, 0);
-}
-
-bool can_share_partitions(const SharedPartitions* shared) {
-    return shared->segment != DSM_HANDLE_INVALID;
 }
 
 // The leader has been attached since they were made.

@@ -15,9 +15,9 @@ extern "C" {
 
 namespace gpujoin {
 
-// In the query's dynamic shared memory.
+// In the query's dynamic shared memory; or, where there is none, in memory of the leader, who is alone.
 struct SharedPartitions {
-    dsm_handle segment;  // that this lies in; DSM_HANDLE_INVALID: in memory of the leader alone
+    dsm_handle segment;  // that this lies in; DSM_HANDLE_INVALID: there is none
     SharedFileSet files;
     int participants;  // at most
     bool are_used;     // in this run
@@ -31,14 +31,12 @@ struct SharedPartitions {
     HashSpread spread;
 };
 
-// To be called by the leader, before there are participants.
-void init_shared_partitions(SharedPartitions* shared, dsm_segment* segment, int participants);
+// To be called by the leader, before there are participants. segment: nullptr where there is none.
+void init_shared_partitions(const GpuJoinState* state, SharedPartitions* shared, dsm_segment* segment,
+                            int participants);
 
 // By the leader, before the participants of a further run start.
 void reset_shared_partitions(SharedPartitions* shared);
-
-// Not without dynamic shared memory.
-bool can_share_partitions(const SharedPartitions* shared);
 
 // By each participant, once in a run.
 void attach_shared_files(SharedPartitions* shared);
