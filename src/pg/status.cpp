@@ -117,6 +117,7 @@ void add_running_join(Row* row, const RunningFacts& join) {
 
 // Why joins cannot be taken at present; empty when they can.
 const char* reason_against(const ServerFacts& facts) {
+    if (!IsUnderPostmaster) return "in single-user mode there is no server";
     switch (facts.phase) {
         case ServerPhase::NotPreloaded:
             return "gpujoin is not in shared_preload_libraries";

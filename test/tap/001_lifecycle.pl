@@ -147,4 +147,15 @@ is(scalar(@special), 1, 'and nowhere else');
 $node->stop;
 is(scalar(special_files($node->data_dir)), 0, 'and gone with it');
 
+# Single-user mode has none: queries are core's, and VACUUM does as ever.
+$node->append_conf('postgresql.conf', "unix_socket_directories = '" . $node->host . "'");
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS gpujoin; CREATE TABLE alone AS SELECT i FROM generate_series(1, 1000) i');
+$node->stop;
+my ($said, $failed);
+IPC::Run::run([ 'postgres', '--single', '-j', '-D', $node->data_dir, 'postgres' ], '<',
+	\"VACUUM ANALYZE alone;\n\nSELECT reason FROM gpujoin_status();\n\nSELECT count(*) FROM alone a JOIN alone b USING (i);\n\n", '>', \$said, '2>', \$failed);
+like($said, qr/reason = "in single-user mode there is no server"/, 'in single-user mode it says that there is none') or diag($failed);
+like($said, qr/count = "1000"/, 'and queries run');
+
 done_testing();
