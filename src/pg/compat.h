@@ -28,6 +28,7 @@ extern "C" {
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "storage/predicate.h"
+#include "storage/proc.h"
 #if PG_VERSION_NUM >= 170000
 #include "storage/read_stream.h"
 #endif
@@ -367,6 +368,24 @@ inline bool holds_lock(const LOCKTAG* tag, LOCKMODE mode) {
 #else
     return LockHeldByMe(tag, mode);
 #endif
+}
+
+// The locks that this process has in a part of the shared table of locks, where those are of which others may
+// have to know; each(lock), with the part locked.
+template <typename Each>
+void for_own_locks(int part, const Each& each) {
+#if PG_VERSION_NUM >= 160000
+    const auto* head = &MyProc->myProcLocks[part].head;
+#else
+    const auto* head = &MyProc->myProcLocks[part];
+#endif
+    if (head->next == head) return;
+    LWLock* lock = LockHashPartitionLockByIndex(part);
+    LWLockAcquire(lock, LW_SHARED);
+    for (const auto* at = head->next; at != head; at = at->next)
+        each(reinterpret_cast<const PROCLOCK*>(reinterpret_cast<const char*>(at) -
+                                               offsetof(PROCLOCK, procLink)));
+    LWLockRelease(lock);
 }
 
 // Whether rows that a snapshot sees may be removed early (old_snapshot_threshold, until 16).

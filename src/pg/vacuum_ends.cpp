@@ -2,6 +2,8 @@
 // notes it before it gives up the table's lock. Who then gets the lock sees the note.
 #include "pg/vacuum_ends.h"
 
+#include <algorithm>
+
 #include "pg/compat.h"
 #include "pg/shared_memory.h"
 
@@ -23,6 +25,7 @@ namespace {
 constexpr uint32 kSets = 128;
 constexpr uint32 kPlaces = 8;
 constexpr const char* kLockName = "gpujoin_vacuum_ends";
+constexpr int kMostLocked = 16;
 constexpr LOCKMODE kVacuumLock = ShareUpdateExclusiveLock;
 
 // version: who has written its row of pg_class. With other files, or another table by this number, it is
@@ -82,25 +85,39 @@ LOCKTAG tag_of(Oid table) {
     return tag;
 }
 
-// each(place): for the tables that this transaction may have vacuumed.
-template <typename Each>
-void for_vacuumed(LWLockMode mode, const Each& each) {
-    LWLockAcquire(lock, mode);
-    for (auto& set : ends->table)
-        for (WatchedTable& place : set) {
-            if (place.database != MyDatabaseId) continue;
-            const LOCKTAG tag = tag_of(place.table);
-            if (holds_lock(&tag, kVacuumLock)) each(&place);
-        }
-    LWLockRelease(lock);
+// Tables whose lock this process has. More than these are all.
+struct LockedTables {
+    Oid table[kMostLocked];
+    int count;
+};
+
+bool contains(const LockedTables& locked, Oid table) {
+    const Oid* end = locked.table + std::min(locked.count, kMostLocked);
+    return locked.count > kMostLocked || std::find(locked.table, end, table) != end;
 }
 
-// Most transactions that fail have vacuumed nothing, and do not wait for each other here.
+LockedTables find_locked() {
+    LockedTables locked = {};
+    for (int part = 0; part < NUM_LOCK_PARTITIONS; part++)
+        for_own_locks(part, [&locked](const PROCLOCK* own) {
+            const LOCKTAG* tag = &own->tag.myLock->tag;
+            const bool is_ours = tag->locktag_type == LOCKTAG_RELATION && tag->locktag_field1 == MyDatabaseId;
+            if (!is_ours || !(own->holdMask & LOCKBIT_ON(kVacuumLock))) return;
+            if (locked.count < kMostLocked) locked.table[locked.count] = tag->locktag_field2;
+            locked.count++;
+        });
+    return locked;
+}
+
 void note_vacuums() {
-    bool has_vacuumed = false;
-    for_vacuumed(LW_SHARED, [&](const WatchedTable*) { has_vacuumed = true; });
-    if (has_vacuumed)
-        for_vacuumed(LW_EXCLUSIVE, [](WatchedTable* place) { place->vacuumed_at = GetXLogInsertRecPtr(); });
+    const LockedTables locked = find_locked();
+    if (locked.count == 0) return;
+    LWLockAcquire(lock, LW_EXCLUSIVE);
+    for (auto& set : ends->table)
+        for (WatchedTable& place : set)
+            if (place.database == MyDatabaseId && contains(locked, place.table))
+                place.vacuumed_at = GetXLogInsertRecPtr();
+    LWLockRelease(lock);
 }
 
 // In a transaction that fails there is nothing left that tells what it has done, but its locks are there
