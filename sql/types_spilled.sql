@@ -45,6 +45,13 @@ SELECT is_parallel, parts, passes, mb BETWEEN 18 AND 30 AS mb FROM figures(:'que
 SELECT * FROM compare(:'query');
 SELECT * FROM compare('SELECT v.big, w.* FROM wide AS v FULL JOIN wide AS w ON v.k = w.k AND v.i8 IS NOT NULL');
 SELECT * FROM compare('SELECT length(v.packed), length(w.big), v.c, w.b FROM wide AS v JOIN wide AS w USING (k)');
+-- Long values of eight bytes' alignment, empty ones, without length words, and rows larger than what is read of a file at a time.
+SELECT * FROM compare('SELECT v.l8, v.e, textin(v.cs), v.huge, w.l8 FROM (SELECT k, array_fill(i8::float8, ARRAY[20 + coalesce(i2, 0) % 2]) AS l8, left(s, i2 % 2) AS e,
+    textout(s) AS cs, CASE WHEN i4 % 5000 = 0 THEN repeat(k, 6000) END AS huge FROM wide OFFSET 0) AS v JOIN (SELECT k, array_fill(i8, ARRAY[17]) AS l8 FROM wide OFFSET 0) AS w USING (k)');
+-- A build side that may not be read twice is copied while it is read, and then divided.
+CREATE SEQUENCE calls;
+SELECT parts, passes FROM figures('SELECT count(w.n), count(v.i4) FROM wide AS v LEFT JOIN (SELECT k, nextval(''calls'') AS n FROM wide OFFSET 0) AS w USING (k)');
+SELECT last_value FROM calls;
 -- Of all processes.
 SET max_parallel_workers_per_gather = 2;
 SET gpujoin.force = on;

@@ -310,6 +310,8 @@ struct RelationFiles {
     Oid database;
     Oid tablespace;
     Oid number;
+
+    bool operator==(const RelationFiles&) const = default;
 };
 inline RelationFiles relation_files(Relation relation) {
 #if PG_VERSION_NUM >= 160000

@@ -28,13 +28,18 @@ constexpr const char* kLockName = "gpujoin_vacuum_ends";
 constexpr int kMostLocked = 16;
 constexpr LOCKMODE kVacuumLock = ShareUpdateExclusiveLock;
 
-// version: who has written its row of pg_class. With other files, or another table by this number, it is
-// another one.
-struct WatchedTable {
-    Oid database;  // InvalidOid: the place is free
+// What tells a table with its files from all others, also later ones by the same numbers.
+struct TableVersion {
+    RelationFiles files;
     Oid table;
-    TransactionId version;
-    uint64 vacuumed_at;  // how far the log of changes had come at the end of the last vacuum that is known
+    TransactionId row;  // who has written its row of pg_class; InvalidTransactionId: it cannot be told
+
+    bool operator==(const TableVersion&) const = default;
+};
+
+struct WatchedTable {
+    TableVersion version;  // of database InvalidOid: the place is free
+    uint64 vacuumed_at;    // how far the log of changes had come at the end of the last vacuum that is known
     uint64 used_at;
 };
 
@@ -47,34 +52,34 @@ struct VacuumEnds {
 VacuumEnds* ends = nullptr;
 LWLock* lock = nullptr;
 
-// InvalidTransactionId: it cannot be told.
-TransactionId version_of(Relation relation) {
-    HeapTuple row = SearchSysCache1(RELOID, ObjectIdGetDatum(RelationGetRelid(relation)));
-    if (!HeapTupleIsValid(row)) return InvalidTransactionId;
-    const TransactionId version = HeapTupleHeaderGetRawXmin(row->t_data);
+TableVersion version_of(Relation relation) {
+    TableVersion version = {relation_files(relation), RelationGetRelid(relation), InvalidTransactionId};
+    HeapTuple row = SearchSysCache1(RELOID, ObjectIdGetDatum(version.table));
+    if (!HeapTupleIsValid(row)) return version;
+    version.row = HeapTupleHeaderGetRawXmin(row->t_data);
     ReleaseSysCache(row);
     return version;
 }
 
+bool is_of(const WatchedTable& place, Oid table) {
+    return place.version.files.database == MyDatabaseId && place.version.table == table;
+}
+
 // The table's place, or that which makes room for it, with the lock held.
 WatchedTable* place_of(Oid table) {
+    const uint32 hash = hash_combine(murmurhash32(MyDatabaseId), murmurhash32(table));
     WatchedTable* stalest = nullptr;
-    for (WatchedTable& place :
-         ends->table[hash_combine(murmurhash32(MyDatabaseId), murmurhash32(table)) % kSets]) {
-        if (place.database == MyDatabaseId && place.table == table) return &place;
+    for (WatchedTable& place : ends->table[hash % kSets]) {
+        if (is_of(place, table)) return &place;
         if (!stalest || place.used_at < stalest->used_at) stalest = &place;
     }
     return stalest;
 }
 
-bool is_watched(const WatchedTable* place, Oid table, TransactionId version) {
-    return place->database == MyDatabaseId && place->table == table && place->version == version;
-}
-
 // With the lock held exclusively. What was before is taken for a vacuum.
-WatchedTable* watch(Oid table, TransactionId version) {
-    WatchedTable* place = place_of(table);
-    if (!is_watched(place, table, version)) *place = {MyDatabaseId, table, version, GetXLogInsertRecPtr(), 0};
+WatchedTable* watch(const TableVersion& version) {
+    WatchedTable* place = place_of(version.table);
+    if (place->version != version) *place = {version, GetXLogInsertRecPtr(), 0};
     place->used_at = ++ends->clock;
     return place;
 }
@@ -115,7 +120,7 @@ void note_vacuums() {
     LWLockAcquire(lock, LW_EXCLUSIVE);
     for (auto& set : ends->table)
         for (WatchedTable& place : set)
-            if (place.database == MyDatabaseId && contains(locked, place.table))
+            if (place.version.files.database == MyDatabaseId && contains(locked, place.version.table))
                 place.vacuumed_at = GetXLogInsertRecPtr();
     LWLockRelease(lock);
 }
@@ -144,9 +149,9 @@ void install_vacuum_ends() {
 
 void watch_vacuums(Relation relation) {
     if (!ends) return;
-    const TransactionId version = version_of(relation);
+    const TableVersion version = version_of(relation);
     LWLockAcquire(lock, LW_EXCLUSIVE);
-    watch(RelationGetRelid(relation), version);
+    watch(version);
     LWLockRelease(lock);
 }
 
@@ -154,10 +159,10 @@ void watch_vacuums(Relation relation) {
 // that vacuums the table itself is no better than another one that does.
 uint64 unvacuumed_since(Relation relation) {
     if (!ends || !kOnlyVacuumSetsBits) return PG_UINT64_MAX;
-    const TransactionId version = version_of(relation);
-    const LOCKTAG tag = tag_of(RelationGetRelid(relation));
+    const TableVersion version = version_of(relation);
+    const LOCKTAG tag = tag_of(version.table);
     LWLockAcquire(lock, LW_EXCLUSIVE);
-    const uint64 vacuumed_at = watch(RelationGetRelid(relation), version)->vacuumed_at;
+    const uint64 vacuumed_at = watch(version)->vacuumed_at;
     const bool is_free = !holds_lock(&tag, kVacuumLock) && try_lock(&tag, kVacuumLock);
     if (is_free) LockRelease(&tag, kVacuumLock, false);
     LWLockRelease(lock);
@@ -166,11 +171,10 @@ uint64 unvacuumed_since(Relation relation) {
 
 uint64 latest_vacuum_end(Relation relation) {
     if (!ends || !kOnlyVacuumSetsBits) return PG_UINT64_MAX;
-    const Oid table = RelationGetRelid(relation);
-    const TransactionId version = version_of(relation);
+    const TableVersion version = version_of(relation);
     LWLockAcquire(lock, LW_SHARED);
-    const WatchedTable* place = place_of(table);
-    const uint64 end = is_watched(place, table, version) ? place->vacuumed_at : PG_UINT64_MAX;
+    const WatchedTable* place = place_of(version.table);
+    const uint64 end = place->version == version ? place->vacuumed_at : PG_UINT64_MAX;
     LWLockRelease(lock);
     return end;
 }

@@ -182,6 +182,12 @@ void make_pieces(GpuJoinState* state, const Partition* of, int stage, int count)
     push(&state->partitions, &list);
 }
 
+bool has_copies(const GpuJoinState* state) {
+    for (int i = 0; i < state->plan.stage_count; i++)
+        if (const RowFile* copy = state->stages[i].build.copy; copy && copy->bytes > 0) return true;
+    return false;
+}
+
 // Writes an input to a file.
 void write_input(GpuJoinState* state, Side* side, InputPart* input) {
     input_part_set(input, row_file_create(context_of(state)));
@@ -194,6 +200,7 @@ void partition_whole(GpuJoinState* state, const Status* refusal) {
     int stage = choose_division(state, &by_keys, refusal);
     Partition* whole = partition_create(state);
     whole->attempted_bytes = attempted_bytes(state);
+    whole->passes = has_copies(state) ? 1 : 0;
     reread_build_sides(state);
     for (int i = 0; i < state->plan.stage_count; i++)
         if (!by_keys || i != stage) write_input(state, &state->stages[i].build, &whole->builds[i].input);
@@ -202,7 +209,7 @@ void partition_whole(GpuJoinState* state, const Status* refusal) {
         partition_leave(whole, state->plan.stage_count);
     } else {
         write_input(state, &state->probe.side, &whole->probe);
-        whole->passes = 1;
+        whole->passes++;
         PartitionList list = empty_list();
         add_to_list(&list, whole);
         push(&state->partitions, &list);
@@ -306,15 +313,21 @@ void partition_join(GpuJoinState* state, const Status* refusal) {
 }
 
 void forget_copies(GpuJoinState* state) {
-    for (int i = 0; i < state->plan.stage_count; i++)
-        if (RowFile* copy = state->stages[i].build.copy) row_file_clear(copy);
+    for (int i = 0; i < state->plan.stage_count; i++) {
+        RowFile* copy = state->stages[i].build.copy;
+        if (!copy) continue;
+        state->partitions.figures.bytes += copy->bytes;
+        row_file_clear(copy);
+    }
 }
 
 void take_shared_partitions(GpuJoinState* state, SharedPartitions* shared) {
+    Partition* whole = open_shared_whole(state, shared);
+    whole->passes = has_copies(state) ? 1 : 0;
     forget_copies(state);
     state->partitions.are_used = true;
     state->partitions.shared = shared;
-    state->partitions.whole = open_shared_whole(state, shared);
+    state->partitions.whole = whole;
 }
 
 bool next_partition(GpuJoinState* state) {

@@ -44,6 +44,7 @@ struct Cut {
     RowFlags* flags;
     RowFile* files[kDivisionFiles];
     int count;
+    uint64 passes;    // of rows of the pieces
     bool is_one_row;  // at most
 };
 
@@ -57,6 +58,7 @@ void cut_build_side(GpuJoinState* state, const Partition* of, Cut* cut) {
     }
     for (int i = 0; i < cut->count; i++) cut->files[i] = row_file_create(context_of(state));
     divide_in_turn(state, &state->stages[cut->stage].build, cut->files, cut->count);
+    cut->passes = of->passes + 1;
     cut->is_one_row = cut->count > 1 && cut->files[1]->bytes == 0;
 }
 
@@ -66,7 +68,7 @@ Partition* make_piece(const GpuJoinState* state, const Partition* of, const Cut*
     cut->files[number]->users++;
     input_part_set(&build->input, cut->files[number]);
     build->divisions++;
-    piece->passes++;
+    piece->passes = cut->passes;
     build->is_one_row |= cut->is_one_row;
     return piece;
 }
@@ -158,7 +160,8 @@ void add_chain_pieces(const GpuJoinState* state, const Partition* of, const Cut*
 }
 
 // The rows that are searched by, in a file of their own if they were some of one.
-Partition* with_rows_to_flag(GpuJoinState* state, const Partition* of, int searcher) {
+Partition* with_rows_to_flag(GpuJoinState* state, const Partition* of, Cut* cut) {
+    const int searcher = cut->searcher;
     Partition* copy = partition_copy(state, of);
     InputPart* input = input_of(copy, searcher);
     if (!input->flags) return copy;
@@ -166,13 +169,14 @@ Partition* with_rows_to_flag(GpuJoinState* state, const Partition* of, int searc
     divide_in_turn(state, searcher == kProbeChild ? &state->probe.side : &state->stages[searcher].build,
                    &rows, 1);
     input_part_set(input, rows);
+    cut->passes = of->passes + 1;
     return copy;
 }
 
 void add_told_apart(GpuJoinState* state, const Partition* of, Cut* cut, PartitionList* list) {
     cut->searcher = is_plain_join(state) ? kProbeChild : searcher_of(state, cut->stage);
     cut->flags = row_flags_create(context_of(state));
-    Partition* copy = with_rows_to_flag(state, of, cut->searcher);
+    Partition* copy = with_rows_to_flag(state, of, cut);
     if (is_plain_join(state))
         add_plain_pieces(state, copy, cut, list);
     else
@@ -202,6 +206,7 @@ void add_pieces(GpuJoinState* state, const Partition* of, int stage, int count, 
     cut.stage = stage_to_cut(state, of, stage);
     cut.kind = of->builds[cut.stage].kind;
     cut.count = cut.stage == stage ? count : 1;
+    cut.passes = of->passes;
     cut_build_side(state, of, &cut);
     if (pieces_are_alike(state, of, cut.stage))
         for (int i = 0; i < cut.count; i++) add_to_list(list, make_piece(state, of, &cut, i));

@@ -6,6 +6,7 @@
 
 extern "C" {
 #include "access/parallel.h"
+#include "miscadmin.h"
 }
 
 namespace gpujoin {
@@ -90,7 +91,12 @@ struct FilesEnd {
 void delete_with_query(const GpuJoinState* state, const SharedFileSet* files) {
     auto* end = zeroed_in<FilesEnd>(context_of(state));
     end->files = *files;
-    end->callback.func = [](void* ended) { SharedFileSetDeleteAll(&static_cast<FilesEnd*>(ended)->files); };
+    // Nothing would delete what is left where it was cancelled.
+    end->callback.func = [](void* ended) {
+        HOLD_INTERRUPTS();
+        SharedFileSetDeleteAll(&static_cast<FilesEnd*>(ended)->files);
+        RESUME_INTERRUPTS();
+    };
     end->callback.arg = end;
     MemoryContextRegisterResetCallback(context_of(state), &end->callback);
 }
@@ -151,7 +157,7 @@ Partition* take_shared_partition(GpuJoinState* state, SharedPartitions* shared, 
     divided->keys_are_equal = shared->by_keys && are_equal(shared->spread);
     input_part_set(&part->probe, open_parts(state, shared, probe_name(number)));
     part->attempted_bytes = shared->attempted_bytes;
-    part->passes = 1;
+    part->passes++;
     state->partitions.figures.count++;
     return part;
 }
