@@ -61,8 +61,8 @@ TableVersion version_of(Relation relation) {
     return version;
 }
 
-bool is_of(const WatchedTable& place, Oid table) {
-    return place.version.files.database == MyDatabaseId && place.version.table == table;
+bool is_of_database(const WatchedTable& place) {
+    return place.version.files.database == MyDatabaseId;
 }
 
 // The table's place, or that which makes room for it, with the lock held.
@@ -70,7 +70,7 @@ WatchedTable* place_of(Oid table) {
     const uint32 hash = hash_combine(murmurhash32(MyDatabaseId), murmurhash32(table));
     WatchedTable* stalest = nullptr;
     for (WatchedTable& place : ends->table[hash % kSets]) {
-        if (is_of(place, table)) return &place;
+        if (is_of_database(place) && place.version.table == table) return &place;
         if (!stalest || place.used_at < stalest->used_at) stalest = &place;
     }
     return stalest;
@@ -120,7 +120,7 @@ void note_vacuums() {
     LWLockAcquire(lock, LW_EXCLUSIVE);
     for (auto& set : ends->table)
         for (WatchedTable& place : set)
-            if (place.version.files.database == MyDatabaseId && contains(locked, place.version.table))
+            if (is_of_database(place) && contains(locked, place.version.table))
                 place.vacuumed_at = GetXLogInsertRecPtr();
     LWLockRelease(lock);
 }

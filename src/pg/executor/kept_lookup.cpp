@@ -30,7 +30,7 @@ struct Renewing {
     Client* client;
     uint64 may_read;
     uint64 now;         // how far the log of changes had come before the maps were read
-    uint64 unvacuumed;  // unvacuumed_since() after that
+    uint64 unvacuumed;  // unvacuumed_since() after that, where any chunk is to be renewed
 };
 
 // Where less than half of what could be kept is left, it had better be made again; and where columns are

@@ -79,10 +79,6 @@ bool is_null(const RowHead* head, int column) {
     return head->has_nulls && (head->nulls[column / 8] >> (column % 8) & 1);
 }
 
-Size aligned(Size at, Size alignment) {
-    return (at + alignment - 1) & ~(alignment - 1);
-}
-
 // Of a pg_attribute.attalign.
 uint8 alignment_bytes(char alignment) {
     return static_cast<uint8>(att_align_nominal(1, alignment));
@@ -111,8 +107,8 @@ char* reserve(RowFormat* format, Size at, Size bytes) {
 
 // Where the next one goes, with zeros before it.
 Size pad(RowFormat* format, Size at, Size alignment) {
-    const Size to = aligned(at, alignment);
-    memset(reserve(format, at, to - at), 0, to - at);
+    const Size to = TYPEALIGN(alignment, at);
+    if (to > at) memset(reserve(format, at, to - at), 0, to - at);
     return to;
 }
 
@@ -213,7 +209,7 @@ void take_values(const RowFormat* format, const RowHead* head, uint32 row, Datum
         has_nulls[i] |= nulls[i][row];
         values[i][row] = 0;
         if (nulls[i][row]) continue;
-        if (column->length != -1 || start[at] == 0) at = aligned(at, column->alignment);
+        if (column->length != -1 || start[at] == 0) at = TYPEALIGN(column->alignment, at);
         values[i][row] = fetch_att(start + at, column->by_value, column->length);
         at += column->by_value ? column->length : value_bytes(values[i][row], column->length);
     }
