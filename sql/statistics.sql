@@ -75,6 +75,16 @@ SELECT joins, failed, cancelled, partitions, build_rows, probe_rows, result_rows
 SET gpujoin.max_join_memory = '2MB';
 SELECT count(*), max(a.t || b.t) IS NOT NULL AS t FROM line AS a JOIN line AS b USING (id);
 SELECT joins, failed, cancelled, partitions > 1 AS partitions, spilled_bytes > 1000000 AS spilled_bytes FROM news();
+-- What each has written is counted, whoever joins it: here that is one of them, since there is one partition. As EXPLAIN has it.
+CREATE FUNCTION spilled_kb(query text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ' || query INTO plan;
+    RETURN (jsonb_path_query_first(plan::jsonb, '$.**.Spilled'))::bigint;
+END $$;
+SELECT spilled_kb('SELECT count(*), max(a.t || b.t) FROM line AS a JOIN line AS b ON a.id BETWEEN b.id AND b.id + 1') AS kb \gset
+SELECT joins, failed, cancelled, :kb > 1000 AS kb, spilled_bytes / 1024 - :kb AS lost_kb FROM news();
 SET max_parallel_workers_per_gather = 0;
 -- For which memory is short.
 SELECT count(*), max(a.t || b.t) IS NOT NULL AS t FROM line AS a JOIN line AS b USING (id);

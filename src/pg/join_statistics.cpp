@@ -149,6 +149,16 @@ void reset_nowhere() {
     pg_atomic_write_u64(&statistics->earlier_restarts, 0);
 }
 
+Place* place_to_add_to() {
+    return own ? own : &statistics->nowhere;
+}
+
+void add_noted(Place* place) {
+    add(place, Figure::SpilledBytes, std::exchange(noted_spilled_bytes, 0));
+    add(place, Figure::KeptChunks, std::exchange(noted_kept_chunks, 0));
+    add(place, Figure::KeptBlocks, std::exchange(noted_kept_blocks, 0));
+}
+
 // What is stored from a shutdown to the next start. In one process, and not in memory of a context: there is
 // none to rely on when that ends.
 struct StoredStatistics {
@@ -209,9 +219,13 @@ void prepare_counting() {
     if (!own) own = &statistics->nowhere;
 }
 
+void count_noted() {
+    if (statistics) add_noted(place_to_add_to());
+}
+
 void count_join(const JoinCounts* counts) {
     if (!statistics) return;
-    Place* place = own ? own : &statistics->nowhere;
+    Place* place = place_to_add_to();
     add(place, Figure::Joins, counts->is_join);
     add(place, Figure::Failed, counts->failed);
     add(place, Figure::Cancelled, counts->cancelled);
@@ -223,9 +237,7 @@ void count_join(const JoinCounts* counts) {
     add(place, Figure::ProbeRows, counts->probe_rows);
     add(place, Figure::ResultRows, counts->result_rows);
     add(place, Figure::Bytes, counts->bytes);
-    add(place, Figure::SpilledBytes, std::exchange(noted_spilled_bytes, 0));
-    add(place, Figure::KeptChunks, std::exchange(noted_kept_chunks, 0));
-    add(place, Figure::KeptBlocks, std::exchange(noted_kept_blocks, 0));
+    add_noted(place);
     add(place, Figure::BuildUs, counts->build_us);
     add(place, Figure::ProbeUs, counts->probe_us);
     add(place, Figure::WaitedUs, counts->waited_us);

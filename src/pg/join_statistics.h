@@ -38,10 +38,12 @@ void prepare_counting();
 // Adds them, and what has been noted since. Lock-free, and may be called while a transaction is given up.
 void count_join(const JoinCounts* counts);
 
-// What the parts of a join cannot tell to whoever counts it.
+// What the parts of a join cannot tell to whoever counts it. A process that may have no session afterwards,
+// with which that would be counted, counts it at once.
 void note_spilled_bytes(uint64 bytes);  // written to temporary files
 void note_kept_chunk(bool is_first_part,
                      uint64 blocks);  // that need not be read, because the server has kept columns of them
+void count_noted();
 
 // Of a database since it was counted there, or was reset.
 enum class Figure : uint8 {  // stored by these numbers: with them kFormat changes (statistics_file.cpp)

@@ -3,6 +3,7 @@
 #include "pg/executor/shared_partitions.h"
 
 #include "pg/allocate.h"
+#include "pg/join_statistics.h"
 
 extern "C" {
 #include "access/parallel.h"
@@ -137,6 +138,9 @@ void divide_share(GpuJoinState* state, SharedPartitions* shared,
             write_other_stage(state, shared, i);
     }
     divide_probe_input(state, shared);
+    // Others may join all that this process has written.
+    prepare_counting();
+    count_noted();
 }
 
 Partition* open_shared_whole(GpuJoinState* state, SharedPartitions* shared) {
