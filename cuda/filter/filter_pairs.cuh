@@ -12,9 +12,8 @@ namespace gpujoin::cuda {
 
 inline constexpr uint32_t kFilterLanes = 16;
 
-// A value as filter programs have it.
-GPUJOIN_HD inline int64_t filter_value(const std::byte* value, uint32_t width, ValueOrder order) {
-    uint64_t bits = load_unsigned(value, width);
+// A value as filter programs have it, of its bytes.
+GPUJOIN_HD inline int64_t filter_value(uint64_t bits, uint32_t width, ValueOrder order) {
     if (order == ValueOrder::Float && width == 4)
         return as_bits(static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits))));
     if (order != ValueOrder::Signed) return static_cast<int64_t>(bits);
@@ -23,7 +22,8 @@ GPUJOIN_HD inline int64_t filter_value(const std::byte* value, uint32_t width, V
 }
 
 GPUJOIN_HD inline int64_t filter_value(const DeviceColumn& column, uint64_t row) {
-    return filter_value(column.values + row * column.width, column.width, column.spec.order);
+    return filter_value(load_unsigned(column.values + row * column.width, column.width), column.width,
+                        column.spec.order);
 }
 
 // A column made ready for tiles: values, and for each 32 rows a word of bits for the NULLs among them. Both

@@ -3,11 +3,18 @@
 
 #include <algorithm>
 
+#include "cuda/work/launch.cuh"
 #include "engine/turn.h"
 
 namespace gpujoin::cuda {
 
 namespace {
+
+// As whole words of bits, while there are several.
+uint32_t half_of(uint32_t rows) {
+    if (rows <= Warp::kThreads) return (rows + 1) / 2;
+    return (rows / 2 + Warp::kThreads - 1) / Warp::kThreads * Warp::kThreads;
+}
 
 std::vector<ResultColumn> input_columns(const SinkPlan& plan) {
     std::vector<ResultColumn> columns;
@@ -39,6 +46,7 @@ void GroupConsumer::end() {
     work_.end();
     if (!table_) return;
     release();
+    left_.reset();
     tables_.give_back(table_);
     table_ = nullptr;
 }
@@ -53,7 +61,7 @@ Status GroupConsumer::start(std::span<const PickedColumn> inputs, const uint32_t
     inputs_.clear();
     for (const PickedColumn& input : inputs) inputs_.push_back(picked_view(input));
     rows_ = piece_rows_ = rows;
-    added_ = 0;
+    added_ = known_begin_ = known_end_ = 0;
     GPUJOIN_RETURN_IF_FAILED(work_.use());
     return mail_vector(work_.context(), inputs_, &device_inputs_);
 }
@@ -80,11 +88,36 @@ Status GroupConsumer::next(bool, const Sink& sink, ResultBatch* result) {
     }
 }
 
+uint32_t GroupConsumer::next_rows() const {
+    const uint32_t rows = std::min(rows_ - added_, piece_rows_);
+    if (added_ < known_end_) return std::min(rows, known_end_ - added_);
+    return table_->rows_at_once(rows);
+}
+
+// The rows of the piece that are of groups that there are, in one pass. Done: these were all.
+Status GroupConsumer::add_known(uint32_t rows, bool* is_done) {
+    const RowPiece piece{device_inputs_.data(), added_, rows};
+    const Status status =
+        table_->add_known(work_.context_of(tables_.account()), piece, inputs_, &left_, &left_rows_);
+    if (status.fault == Fault::DeviceMemory) return {};  // then as ever
+    GPUJOIN_RETURN_IF_FAILED(status);
+    known_begin_ = added_;
+    known_end_ = added_ + rows;
+    *is_done = left_rows_ == 0;
+    if (*is_done) added_ = known_end_;
+    return {};
+}
+
 // Aggregates some of the rows, a step of a turn. Where there is no room for them, or no memory, the table is
 // given out first; and if that is empty, fewer rows go at a time.
 Status GroupConsumer::add() {
     escaped_count_ = escaped_written_ = 0;
-    const uint32_t rows = std::min(rows_ - added_, piece_rows_);
+    const uint32_t rows = next_rows();
+    if (added_ >= known_end_ && table_->expects_known_groups()) {
+        bool is_done = false;
+        GPUJOIN_RETURN_IF_FAILED(add_known(rows, &is_done));
+        if (is_done) return {};
+    }
     bool is_full = false;
     Status status = add_piece(rows, &is_full);
     is_full |= status.fault == Fault::DeviceMemory;
@@ -100,14 +133,18 @@ Status GroupConsumer::add() {
         tables_.note_given_out();
         return group_writer_.start(work_.context(), table_);
     }
-    if (rows == 1) return status;
-    piece_rows_ = (rows + 1) / 2;
+    if (rows == 1 || (added_ < known_end_ && rows <= Warp::kThreads)) return status;
+    piece_rows_ = half_of(rows);
     return {};
 }
 
 Status GroupConsumer::add_piece(uint32_t rows, bool* is_full) {
     const WorkContext context = work_.context();
-    const RowPiece piece{device_inputs_.data(), added_, rows};
+    RowPiece piece{device_inputs_.data(), added_, rows};
+    if (added_ < known_end_) {
+        piece.wanted = left_.data() + (added_ - known_begin_) / Warp::kThreads;
+        piece.wanted_rows = left_rows_;
+    }
     GPUJOIN_RETURN_IF_FAILED(values_.run(context, piece));
     if (values_.escaped() > 0) GPUJOIN_RETURN_IF_FAILED(values_.list_escaped(context, piece, &escaped_rows_));
     GPUJOIN_RETURN_IF_FAILED(

@@ -8,74 +8,17 @@
 #include "cuda/work/primitives.h"
 #include "cuda/work/warp_count.cuh"
 #include "cuda/work/warp_sum.cuh"
-#include "engine/hash.h"
 
 namespace gpujoin::cuda {
 
 namespace {
 
 constexpr uint64_t kFewestSlots = 256;
-constexpr uint64_t kHashOfNull = 0x5bd1e9955bd1e995u;
-constexpr uint32_t kNewRow = 1u << 31;
-
-// A slot that is taken: the tag, and below it the number of a group and one, or of a row and kNewRow.
-__device__ uint64_t slot_of(uint32_t tag, uint32_t owner) {
-    return uint64_t{tag} << 32 | owner;
-}
-__device__ uint32_t tag_of(uint64_t slot) {
-    return static_cast<uint32_t>(slot >> 32);
-}
-__device__ uint32_t owner_of(uint64_t slot) {
-    return static_cast<uint32_t>(slot);
-}
-
-struct KeyView {
-    const PickedView* inputs;
-    const PickedView* stored;
-    const uint16_t* keys;
-    uint32_t count;
-
-    __device__ uint32_t tag(uint64_t number) const {
-        uint64_t hash = 0;
-        for (uint32_t i = 0; i < count; i++) {
-            const PickedView& column = inputs[keys[i]];
-            const uint64_t row = column.row(number);
-            hash = combine_hashes(hash, column.is_null(row) ? kHashOfNull : hash_of(column, row));
-        }
-        return tag_of(hash);
-    }
-
-    __device__ static uint64_t hash_of(const PickedView& column, uint64_t row) {
-        const ValueRef value = column.value(row);
-        return column.width ? hash_fixed(value.data, column.width) : hash_bytes(value.data, value.bytes);
-    }
-
-    __device__ bool is_owner(uint64_t number, uint32_t owner) const {
-        for (uint32_t i = 0; i < count; i++) {
-            const PickedView& column = inputs[keys[i]];
-            const bool is_same =
-                owner & kNewRow ? same_value(column, column.row(number), column, column.row(owner & ~kNewRow))
-                                : same_value(column, column.row(number), stored[i], owner - 1);
-            if (!is_same) return false;
-        }
-        return true;
-    }
-
-    __device__ static bool same_value(const PickedView& a, uint64_t a_row, const PickedView& b,
-                                      uint64_t b_row) {
-        const bool is_null = a.is_null(a_row);
-        if (is_null != b.is_null(b_row)) return false;
-        if (is_null) return true;
-        const ValueRef x = a.value(a_row), y = b.value(b_row);
-        if (a.width == 0 || a.width == 16) return equal_values(x, y);
-        return load_unsigned(x.data, a.width) == load_unsigned(y.data, a.width);
-    }
-};
 
 // A warp has 32 rows. Those with the same key are looked up by one of them, so that not all rows of few
 // groups ask for the same few slots.
 struct FindGroups {
-    KeyView keys;
+    GroupKeys keys;
     RowPiece piece;
     const uint32_t* live;
     unsigned long long* slots;
@@ -93,7 +36,7 @@ struct FindGroups {
         const uint64_t number = piece.first + i;
         uint32_t tag = 0, leader = lane, place = 0;
         if (is_live) {
-            tag = keys.tag(number);
+            tag = find_tag(number);
             leader = __ffs(static_cast<int>(__match_any_sync(lanes, tag))) - 1;
             if (leader == lane) place = find(number, tag);
         }
@@ -104,6 +47,12 @@ struct FindGroups {
             place = keys.is_owner(number, static_cast<uint32_t>(other) | kNewRow) ? found : find(number, tag);
         }
         places[i] = place;
+    }
+
+    __device__ uint32_t find_tag(uint64_t number) const {
+        uint32_t tags[1];
+        keys.find_tags<1>({number}, tags);
+        return tags[0];
     }
 
     // The slot of a row's key.
@@ -124,6 +73,11 @@ struct FindGroups {
         }
     }
 };
+
+// So many slots that three quarters are taken at most.
+uint64_t slots_for(uint64_t groups) {
+    return std::max(std::bit_ceil(groups + groups / 3 + 1), kFewestSlots);
+}
 
 Status move_slots(const WorkContext& context, const uint64_t* from, uint64_t count, uint64_t* slots,
                   uint64_t mask) {
@@ -160,13 +114,15 @@ Status empty_slots(const WorkContext& context, const uint32_t* new_rows, const u
 
 }  // namespace
 
-// So many slots that three quarters are taken at most.
 Status GroupIndex::make_room(const WorkContext& context, uint64_t groups) {
     if (needs_clearing_)
         GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), slots_.data(), 0, slots_.size()));
     needs_clearing_ = false;
-    const uint64_t count = std::max(std::bit_ceil(groups + groups / 3 + 1), kFewestSlots);
-    if (count <= slots_.size()) return {};
+    const uint64_t count = slots_for(groups);
+    return count <= slots_.size() ? Status{} : move(context, count);
+}
+
+Status GroupIndex::move(const WorkContext& context, uint64_t count) {
     DeviceArray<uint64_t> slots;
     GPUJOIN_RETURN_IF_FAILED(slots.allocate(context.account, count, context.handle()));
     GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), slots.data(), 0, count));
@@ -176,16 +132,24 @@ Status GroupIndex::make_room(const WorkContext& context, uint64_t groups) {
     return {};
 }
 
+Status GroupIndex::find_slots(const WorkContext& context, uint64_t groups, GroupSlots* slots) {
+    constexpr uint64_t kTooMany = 8;
+    const uint64_t count = slots_for(groups);
+    if (slots_.size() >= kTooMany * count) GPUJOIN_RETURN_IF_FAILED(move(context, count));
+    *slots = {slots_.data(), slots_.size() - 1};
+    return {};
+}
+
 Status GroupIndex::find(const WorkContext& context, const RowPiece& piece, const uint16_t* keys,
                         const uint32_t* live, const PickedView* stored, uint64_t groups,
                         uint32_t* new_groups) {
     const bool has_keys = !sink_.plan().keys.empty();
-    GPUJOIN_RETURN_IF_FAILED(make_room(context, has_keys ? groups + piece.rows : 1));
+    GPUJOIN_RETURN_IF_FAILED(make_room(context, has_keys ? groups + piece.most_wanted() : 1));
     GPUJOIN_RETURN_IF_FAILED(places_.reserve(context.account, piece.rows, context.handle()));
     GPUJOIN_RETURN_IF_FAILED(new_rows_.reserve(context.account, piece.rows + 1, context.handle()));
     uint32_t* count = new_rows_.data() + piece.rows;
     GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), count, 0, 1));
-    const KeyView view{piece.inputs, stored, keys, static_cast<uint32_t>(sink_.plan().keys.size())};
+    const GroupKeys view{piece.inputs, stored, keys, static_cast<uint32_t>(sink_.plan().keys.size())};
     auto* slots = reinterpret_cast<unsigned long long*>(slots_.data());
     GPUJOIN_RETURN_IF_FAILED(for_each_warp(
         context.handle(), piece.words(),

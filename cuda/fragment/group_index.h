@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "cuda/fragment/device_sink.h"
+#include "cuda/fragment/group_keys.cuh"
 #include "cuda/fragment/sink_values.h"
 
 namespace gpujoin::cuda {
@@ -26,6 +27,9 @@ class GroupIndex {
                 uint32_t new_groups);
     Status forget(const WorkContext& context, const RowPiece& piece, uint32_t new_groups);
 
+    // Where groups can be looked up while none is added. Where there were more rows, there is less memory to
+    // be looked at if they have moved together.
+    Status find_slots(const WorkContext& context, uint64_t groups, GroupSlots* slots);
     const uint32_t* new_rows() const { return new_rows_.data(); }
     // By row of the piece, once they are kept; of others than live ones anything.
     const uint32_t* groups_of_rows() const { return places_.data(); }
@@ -38,6 +42,7 @@ class GroupIndex {
 
   private:
     Status make_room(const WorkContext& context, uint64_t groups);
+    Status move(const WorkContext& context, uint64_t count);
 
     const DeviceSink& sink_;
     DeviceArray<uint64_t> slots_;

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "cuda/fragment/one_pass.h"
 #include "cuda/fragment/renew_vector.h"
 #include "cuda/work/launch.cuh"
+#include "cuda/work/primitives.h"
 
 namespace gpujoin::cuda {
 
@@ -16,8 +18,18 @@ constexpr uint64_t kMostGroups = 4u << 20;
 // The same where they are merged in the end: as many as have numbers.
 constexpr uint64_t kMostGroupsToMerge = 1u << 30;
 
-// So many groups are merged at a time, a multiple of a warp's rows.
-constexpr uint32_t kGroupsAtOnce = 1u << 15;
+// So many groups are merged at a time, multiples of a warp's rows: many, or there is more waiting than
+// merging; few where memory is short.
+constexpr uint32_t kManyGroups = 1u << 20;
+constexpr uint32_t kFewGroups = 1u << 15;
+
+// Rows of which it is found out whether their groups are known: so many first, then so many times as many.
+constexpr uint64_t kFirstSample = 512;
+constexpr uint64_t kSampleGrowth = 8;
+// One pass pays where a row in so many at most is of a group that is not known; and for all rows at once
+// where it is one in so many.
+constexpr uint64_t kFewUnknown = 4;
+constexpr uint64_t kHardlyAnyUnknown = 256;
 
 // A bit for each row, in words.
 Status set_bits(const WorkContext& context, uint64_t rows, uint32_t* bits) {
@@ -32,6 +44,8 @@ Status set_bits(const WorkContext& context, uint64_t rows, uint32_t* bits) {
 GroupTable::GroupTable(const DeviceSink& sink)
     : sink_(sink),
       most_groups_(sink.plan().completes_groups ? kMostGroupsToMerge : kMostGroups),
+      goes_in_one_pass_(goes_in_one_pass(sink)),
+      sample_rows_(kFirstSample),
       store_(sink.plan().group_columns),
       index_(sink),
       totals_(sink, &store_),
@@ -57,6 +71,11 @@ Status GroupTable::find_groups(const WorkContext& context, const RowPiece& piece
     uint32_t new_groups = 0;
     GPUJOIN_RETURN_IF_FAILED(
         index_.find(context, piece, keys, live, stored_.data(), store_.groups(), &new_groups));
+    if (!piece.wanted) {
+        expects_known_ = goes_in_one_pass_ && kFewUnknown * new_groups <= piece.rows;
+        knows_nearly_all_ = false;
+        sample_rows_ = std::max(sample_rows_, kSampleGrowth * piece.rows);
+    }
     *is_full = store_.groups() > 0 && store_.groups() + new_groups > most_groups_;
     Status status;
     if (!*is_full && new_groups > 0) status = begin_groups(context, new_groups);
@@ -85,6 +104,38 @@ Status GroupTable::add(const WorkContext& context, const RowPiece& piece, std::s
     return totals_.add(context, values.view(), index_.groups_of_rows());
 }
 
+uint32_t GroupTable::rows_at_once(uint32_t rows) const {
+    const bool takes_all = !goes_in_one_pass_ || (expects_known_groups() && knows_nearly_all_);
+    return takes_all || rows / 2 <= sample_rows_ ? rows : static_cast<uint32_t>(sample_rows_);
+}
+
+Status GroupTable::add_known(const WorkContext& context, const RowPiece& piece,
+                             std::span<const PickedView> inputs, DeviceArray<uint32_t>* left,
+                             uint32_t* left_count) {
+    const uint64_t words = piece.words();
+    GPUJOIN_RETURN_IF_FAILED(left->reserve(context.account, words + 1, context.handle()));
+    GPUJOIN_RETURN_IF_FAILED(refresh(context));
+    KnownGroups known{};
+    known.keys = {piece.inputs, stored_.data(), sink_.keys(),
+                  static_cast<uint32_t>(sink_.plan().keys.size())};
+    known.groups = groups();
+    GPUJOIN_RETURN_IF_FAILED(index_.find_slots(context, known.groups, &known.slots));
+    if (known.keys.count == 1) {
+        known.single_key = {inputs[sink_.plan().keys[0]], store_.views()[0]};
+        const uint32_t width = known.single_key.input.width;
+        known.is_single = width > 0 && width <= sizeof(uint64_t);
+    }
+    GPUJOIN_RETURN_IF_FAILED(totals_.views(context, &known.totals, &known.total_count));
+    GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), left->data() + words, 0, 1));
+    GPUJOIN_RETURN_IF_FAILED(
+        add_in_one_pass(context, sink_, piece, known, left->data(), left->data() + words));
+    GPUJOIN_RETURN_IF_FAILED(read_back(context, left->data() + words, left_count));
+    expects_known_ = kFewUnknown * *left_count <= piece.rows;
+    knows_nearly_all_ = kHardlyAnyUnknown * *left_count <= piece.rows;
+    sample_rows_ = std::max(sample_rows_, kSampleGrowth * piece.rows);
+    return {};
+}
+
 Status GroupTable::merge_piece(const WorkContext& context, GroupTable* other, uint32_t rows) {
     GPUJOIN_RETURN_IF_FAILED(all_.reserve(context.account, (rows + 31) / 32, context.handle()));
     GPUJOIN_RETURN_IF_FAILED(set_bits(context, rows, all_.data()));
@@ -103,9 +154,15 @@ Status GroupTable::merge(const WorkContext& context, GroupTable* other) {
         if (sink_.plan().aggregates[i].function != AggregateFunction::Any)
             from_[sink_.plan().keys.size() + i] = {};
     totals_.take_range(other->totals_.sizes());
+    uint32_t at_once = kManyGroups;
     while (other->merged_ < other->groups()) {
-        const uint32_t rows = std::min(other->groups() - other->merged_, kGroupsAtOnce);
-        GPUJOIN_RETURN_IF_FAILED(merge_piece(context, other, rows));
+        const uint32_t rows = std::min(other->groups() - other->merged_, at_once);
+        const Status status = merge_piece(context, other, rows);
+        if (status.fault == Fault::DeviceMemory && rows > kFewGroups) {
+            at_once = kFewGroups;
+            continue;
+        }
+        GPUJOIN_RETURN_IF_FAILED(status);
         other->merged_ += rows;
         GPUJOIN_RETURN_IF_FAILED(end_step(context));
     }
@@ -115,6 +172,8 @@ Status GroupTable::merge(const WorkContext& context, GroupTable* other) {
 
 void GroupTable::clear() {
     merged_ = 0;
+    sample_rows_ = kFirstSample;
+    expects_known_ = knows_nearly_all_ = false;
     store_.clear();
     index_.clear();
     totals_.clear();

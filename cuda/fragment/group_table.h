@@ -17,6 +17,15 @@ class GroupTable {
     Status add(const WorkContext& context, const RowPiece& piece, std::span<const PickedView> inputs,
                const SinkValues& values, bool* is_full);
 
+    // How many of the next rows are best added at once: few, while it is not known whether their groups are
+    // known.
+    uint32_t rows_at_once(uint32_t rows) const;
+    // Whether they are likely to be, so that rows had better be added in one pass.
+    bool expects_known_groups() const { return expects_known_ && store_.groups() > 0; }
+    // Adds those of a piece whose groups are there (one_pass.h). left: which are not, and how many.
+    Status add_known(const WorkContext& context, const RowPiece& piece, std::span<const PickedView> inputs,
+                     DeviceArray<uint32_t>* left, uint32_t* left_count);
+
     // Merges the groups of another table into this one, those first that it begins with; none where sums of
     // floats would leave their range. What fails with Fault::DeviceMemory leaves each group in one of them.
     Status merge(const WorkContext& context, GroupTable* other);
@@ -44,6 +53,10 @@ class GroupTable {
 
     const DeviceSink& sink_;
     const uint64_t most_groups_;
+    const bool goes_in_one_pass_;
+    bool expects_known_ = false;
+    bool knows_nearly_all_ = false;
+    uint64_t sample_rows_;
     uint32_t merged_ = 0;
     GroupStore store_;
     GroupIndex index_;

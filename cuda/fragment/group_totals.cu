@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "cuda/fragment/renew_vector.h"
-#include "cuda/fragment/total_adding.cuh"
 #include "cuda/work/launch.cuh"
 
 namespace gpujoin::cuda {
@@ -12,59 +11,6 @@ namespace gpujoin::cuda {
 namespace {
 
 constexpr uint32_t kFewGroups = 1024;
-
-// Calls body(kind) with the kind of a total that is no count.
-template <typename Body>
-__device__ void with_kind(const TotalView& total, const Body& body) {
-    switch (total.spec.function) {
-        case AggregateFunction::Sum:
-            if (total.is_float)
-                body(FloatSum{});
-            else
-                body(IntegerSum{});
-            return;
-        case AggregateFunction::Minimum:
-            return body(Extreme<true>{});
-        default:
-            return body(Extreme<false>{});
-    }
-}
-
-// What a group has before any row is added.
-__device__ void begin_total(const TotalView& total, uint64_t group) {
-    auto* words = reinterpret_cast<int64_t*>(total.values);
-    if (total.null_flags) total.null_flags[group] = 1;
-    switch (total.spec.function) {
-        case AggregateFunction::Minimum:
-            words[group] = std::numeric_limits<int64_t>::max();
-            return;
-        case AggregateFunction::Maximum:
-            words[group] = std::numeric_limits<int64_t>::min();
-            return;
-        case AggregateFunction::Sum:
-            if (total.is_float) break;
-            words[2 * group] = words[2 * group + 1] = 0;
-            return;
-        default:
-            break;
-    }
-    words[group] = 0;
-}
-
-// Adds what a group has in one place to what it has in another, where it may have another number.
-__device__ void add_total(const TotalView& from, uint32_t number, const TotalView& to, uint32_t group) {
-    if (from.null_flags && from.null_flags[number]) return;
-    if (to.null_flags) to.null_flags[group] = 0;
-    if (from.spec.function == AggregateFunction::Count) {
-        const auto* counts = reinterpret_cast<const unsigned long long*>(from.values);
-        atomicAdd(reinterpret_cast<unsigned long long*>(to.values) + group, counts[number]);
-        return;
-    }
-    with_kind(from, [&](auto kind) {
-        using Kind = decltype(kind);
-        Kind::add(to.values, group, Kind::read(from.values, number));
-    });
-}
 
 // The rows of a piece, and what is added of them.
 struct RowsToAdd {
@@ -77,16 +23,10 @@ struct RowsToAdd {
         const uint16_t program = total.spec.value;
         uint32_t added = values.live[word] & values.passed(total.spec, word);
         if (program != kNoNumber) added &= ~values.null(program, word);
-        if (added == 0) return;
-        const uint64_t i = word * Warp::kThreads + (threadIdx.x & 31);
         const bool is_added = added >> (threadIdx.x & 31) & 1;
-        const uint32_t group = is_added ? groups[i] : 0;
-        if (is_added && total.null_flags) total.null_flags[group] = 0;
-        if (total.spec.function == AggregateFunction::Count) return count_lanes(added, group, total.values);
-        const bool is_extreme = total.spec.function != AggregateFunction::Sum;
-        int64_t value = is_added ? values.number(program, i) : 0;
-        if (is_extreme && total.is_float) value = ordered_bits(as_double(value));
-        with_kind(total, [&](auto kind) { add_lanes<decltype(kind)>(added, group, value, total.values); });
+        const uint64_t i = word * Warp::kThreads + (threadIdx.x & 31);
+        add_rows(total, added, is_added ? groups[i] : 0,
+                 is_added && program != kNoNumber ? values.number(program, i) : 0);
     }
 };
 
@@ -143,9 +83,7 @@ Status merge_totals(const WorkContext& context, const TotalView* from, uint64_t 
 Status restore_floats(const WorkContext& context, const TotalView* totals, uint64_t count, uint64_t groups) {
     return for_each(context.handle(), count * groups, [=] __device__(uint64_t i) {
         const TotalView& total = totals[i / groups];
-        const bool is_extreme = total.spec.function == AggregateFunction::Minimum ||
-                                total.spec.function == AggregateFunction::Maximum;
-        if (!total.is_float || !is_extreme) return;
+        if (!total.is_float || !total.is_extreme()) return;
         int64_t& word = reinterpret_cast<int64_t*>(total.values)[i % groups];
         word = bits_of_ordered(word);
     });
@@ -186,6 +124,13 @@ Status GroupTotals::refresh(const WorkContext& context) {
     }
     GPUJOIN_RETURN_IF_FAILED(renew_vector(context, totals_, &device_totals_));
     version_ = store_.version();
+    return {};
+}
+
+Status GroupTotals::views(const WorkContext& context, const TotalView** views, uint32_t* count) {
+    GPUJOIN_RETURN_IF_FAILED(refresh(context));
+    *views = device_totals_.data();
+    *count = static_cast<uint32_t>(totals_.size());
     return {};
 }
 

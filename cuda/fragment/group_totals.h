@@ -6,17 +6,9 @@
 #include "cuda/fragment/device_sink.h"
 #include "cuda/fragment/group_store.h"
 #include "cuda/fragment/sink_values.h"
+#include "cuda/fragment/total_view.cuh"
 
 namespace gpujoin::cuda {
-
-// An aggregate as kernels see it. Its values are words, by group: one for a count or an extreme, two for a
-// sum of integers; or doubles. Extremes of floats are kept as integers of the same order.
-struct TotalView {
-    AggregateSpec spec;
-    bool is_float;
-    std::byte* values;
-    uint8_t* null_flags;  // nullptr: never NULL
-};
 
 class GroupTotals {
   public:
@@ -34,6 +26,8 @@ class GroupTotals {
     Status begin(const WorkContext& context, uint64_t groups);
     // Adds the live rows to their groups.
     Status add(const WorkContext& context, const SinkValuesView& values, const uint32_t* groups_of_rows);
+    // For kernels that add to what groups have. Where the store has other memory than before, so have these.
+    Status views(const WorkContext& context, const TotalView** views, uint32_t* count);
     // Adds what so many groups of another table have, from `first` on, to groups of this one.
     Status merge(const WorkContext& context, GroupTotals* other, uint64_t first, uint64_t groups,
                  const uint32_t* groups_of_rows);

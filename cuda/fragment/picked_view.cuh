@@ -37,6 +37,38 @@ struct PickedView {
     }
 };
 
+// Several rows at once, whose width so is asked for once. Of fixed types of up to 8 bytes.
+template <typename Stored, uint32_t kRows>
+GPUJOIN_HD GPUJOIN_INLINE void load_words(const std::byte* values, const uint64_t (&rows)[kRows],
+                                          uint64_t (&bits)[kRows]) {
+    GPUJOIN_UNROLL
+    for (uint32_t i = 0; i < kRows; i++) bits[i] = reinterpret_cast<const Stored*>(values)[rows[i]];
+}
+template <uint32_t kRows>
+GPUJOIN_HD GPUJOIN_INLINE void load_picked(const PickedView& column, const uint64_t (&rows)[kRows],
+                                           uint64_t (&bits)[kRows]) {
+    switch (column.width) {
+        case 1:
+            return load_words<uint8_t>(column.values, rows, bits);
+        case 2:
+            return load_words<uint16_t>(column.values, rows, bits);
+        case 4:
+            return load_words<uint32_t>(column.values, rows, bits);
+        default:
+            return load_words<uint64_t>(column.values, rows, bits);
+    }
+}
+
+// A bit for each of the rows.
+template <uint32_t kRows>
+GPUJOIN_HD GPUJOIN_INLINE uint32_t nulls_of(const PickedView& column, const uint64_t (&rows)[kRows]) {
+    uint32_t nulls = 0;
+    if (!column.null_flags && !column.validity) return nulls;
+    GPUJOIN_UNROLL
+    for (uint32_t i = 0; i < kRows; i++) nulls |= static_cast<uint32_t>(column.is_null(rows[i])) << i;
+    return nulls;
+}
+
 inline PickedView picked_view(const PickedColumn& picked) {
     PickedView view;
     view.validity = picked.column.validity;

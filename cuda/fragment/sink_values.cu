@@ -1,7 +1,7 @@
 // Running the programs of a sink, a thread a row. A warp has 32 rows and one program.
 #include "cuda/fragment/sink_values.h"
 
-#include "cuda/filter/filter_pairs.cuh"
+#include "cuda/fragment/sink_rows.cuh"
 #include "cuda/work/launch.cuh"
 #include "cuda/work/primitives.h"
 #include "cuda/work/warp_sum.cuh"
@@ -9,23 +9,6 @@
 namespace gpujoin::cuda {
 
 namespace {
-
-// A row as the probe side of a pair.
-struct SinkRow {
-    static constexpr uint32_t kLanes = 1;
-    static constexpr bool kOneProbeRow = false;
-    using Mask = uint32_t;
-
-    const PickedView* inputs;
-    uint64_t number;
-
-    GPUJOIN_HD GPUJOIN_INLINE Mask fetch(FilterSource, uint16_t input, int64_t (&to)[kLanes]) const {
-        const PickedView& column = inputs[input];
-        const uint64_t row = column.row(number);
-        to[0] = filter_value(column.values + row * column.width, column.width, column.spec.order);
-        return column.is_null(row);
-    }
-};
 
 struct RunPrograms {
     const FilterProgram* programs;
@@ -36,18 +19,19 @@ struct RunPrograms {
     __device__ void operator()(const Warp&, uint64_t unit) const {
         const uint64_t words = piece.words();
         const uint64_t program = unit / words;
+        if (piece.wanted_of(unit % words) == 0) return;
         const uint64_t i = unit % words * Warp::kThreads + (threadIdx.x & 31);
         uint32_t truth = 0, null = 0, undecided = 0;
         if (i < piece.rows) {
-            const SinkRow row{piece.inputs, piece.first + i};
-            FilterMachine<SinkRow> machine;
+            const SinkRows<1> row{piece.inputs, {piece.first + i}};
+            FilterMachine<SinkRows<1>> machine;
             if (is_truth[program]) {
                 const auto found = machine.run_for_truth(programs[program], row);
                 truth = found.truth & 1;
                 null = found.null & 1;
                 undecided = found.undecided & 1;
             } else {
-                FilterMachine<SinkRow>::Numbers found;
+                FilterMachine<SinkRows<1>>::Numbers found;
                 machine.run_for_number(programs[program], row, &found);
                 out.numbers[program * piece.rows + i] = found.value[0];
                 null = found.null & 1;
@@ -64,23 +48,18 @@ struct RunPrograms {
     }
 };
 
-__device__ uint32_t rows_of_word(uint64_t rows, uint64_t word) {
-    const uint64_t left = rows - word * 32;
-    return left < 32 ? (1u << left) - 1 : ~0u;
-}
-
 // By word: which rows escape nowhere. Inputs are never undecided.
-Status find_live(const WorkContext& context, const SinkValuesView& values, const AggregateSpec* aggregates,
-                 uint32_t count, unsigned long long* escaped_rows) {
+Status find_live(const WorkContext& context, const RowPiece& piece, const SinkValuesView& values,
+                 const AggregateSpec* aggregates, uint32_t count, unsigned long long* escaped_rows) {
     return for_each(context.handle(), values.words, [=] __device__(uint64_t word) {
+        const uint32_t all = piece.wanted_of(word);
         uint32_t escaped = 0;
-        for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t i = 0; all != 0 && i < count; i++) {
             const AggregateSpec& aggregate = aggregates[i];
             if (aggregate.filter != kNoNumber) escaped |= values.fails(aggregate.filter, word);
             if (aggregate.function != AggregateFunction::Any && aggregate.value != kNoNumber)
                 escaped |= values.fails(aggregate.value, word) & values.passed(aggregate, word);
         }
-        const uint32_t all = rows_of_word(values.rows, word);
         values.live[word] = all & ~escaped;
         if (escaped & all) atomicAdd(escaped_rows, static_cast<unsigned long long>(__popc(escaped & all)));
     });
@@ -90,6 +69,7 @@ Status find_live(const WorkContext& context, const SinkValuesView& values, const
 struct AddSizes {
     static constexpr uint64_t kWords = 64;
 
+    RowPiece piece;
     SinkValuesView values;
     const uint16_t* programs;
     uint64_t stretches;
@@ -103,7 +83,7 @@ struct AddSizes {
         double size = 0;
         for (uint64_t word = begin; word < end; word++) {
             const uint32_t counted =
-                rows_of_word(values.rows, word) & ~values.null(program, word) & ~values.fails(program, word);
+                piece.wanted_of(word) & ~values.null(program, word) & ~values.fails(program, word);
             if (!(counted >> lane & 1)) continue;
             const double number = fabs(as_double(values.number(program, word * 32 + lane)));
             if (number <= std::numeric_limits<double>::max()) size += number;
@@ -114,19 +94,21 @@ struct AddSizes {
 };
 
 // Where the rows of each word that escaped begin in the list; the words are live ones.
-Status count_escaped(const WorkContext& context, const SinkValuesView& values, uint32_t* counts) {
+Status count_escaped(const WorkContext& context, const RowPiece& piece, const SinkValuesView& values,
+                     uint32_t* counts) {
     return for_each(context.handle(), values.words, [=] __device__(uint64_t word) {
-        counts[word] = __popc(rows_of_word(values.rows, word) & ~values.live[word]);
+        counts[word] = __popc(piece.wanted_of(word) & ~values.live[word]);
     });
 }
 
-Status write_escaped(const WorkContext& context, const SinkValuesView& values, const uint32_t* starts,
-                     uint64_t first, uint32_t* list) {
+Status write_escaped(const WorkContext& context, const RowPiece& piece, const SinkValuesView& values,
+                     const uint32_t* starts, uint32_t* list) {
     return for_each(context.handle(), values.words, [=] __device__(uint64_t word) {
         uint32_t at = starts[word];
-        uint32_t escaped = rows_of_word(values.rows, word) & ~values.live[word];
+        uint32_t escaped = piece.wanted_of(word) & ~values.live[word];
         for (; escaped != 0; escaped &= escaped - 1)
-            list[at++] = static_cast<uint32_t>(first + word * 32 + __ffs(static_cast<int>(escaped)) - 1);
+            list[at++] =
+                static_cast<uint32_t>(piece.first + word * 32 + __ffs(static_cast<int>(escaped)) - 1);
     });
 }
 
@@ -159,12 +141,12 @@ Status SinkValues::run(const WorkContext& context, const RowPiece& piece) {
     GPUJOIN_RETURN_IF_FAILED(for_each_warp(context.handle(), programs * view_.words,
                                            RunPrograms{sink_.programs(), sink_.truth_flags(), piece, view_}));
     const auto aggregates = static_cast<uint32_t>(sink_.may_escape() ? sink_.plan().aggregates.size() : 0);
-    GPUJOIN_RETURN_IF_FAILED(find_live(context, view_, sink_.aggregates(), aggregates,
+    GPUJOIN_RETURN_IF_FAILED(find_live(context, piece, view_, sink_.aggregates(), aggregates,
                                        reinterpret_cast<unsigned long long*>(figures_)));
     const uint64_t stretches = (view_.words + AddSizes::kWords - 1) / AddSizes::kWords;
-    GPUJOIN_RETURN_IF_FAILED(for_each_warp(
-        context.handle(), sizes_.size() * stretches,
-        AddSizes{view_, sink_.summed_float_programs(), stretches, reinterpret_cast<double*>(figures_ + 1)}));
+    GPUJOIN_RETURN_IF_FAILED(for_each_warp(context.handle(), sizes_.size() * stretches,
+                                           AddSizes{piece, view_, sink_.summed_float_programs(), stretches,
+                                                    reinterpret_cast<double*>(figures_ + 1)}));
     return read_figures(context);
 }
 
@@ -185,9 +167,9 @@ Status SinkValues::list_escaped(const WorkContext& context, const RowPiece& piec
     DeviceArray<uint32_t> starts;
     GPUJOIN_RETURN_IF_FAILED(starts.allocate(context.account, view_.words, context.handle()));
     GPUJOIN_RETURN_IF_FAILED(rows->reserve(context.account, escaped_, context.handle()));
-    GPUJOIN_RETURN_IF_FAILED(count_escaped(context, view_, starts.data()));
+    GPUJOIN_RETURN_IF_FAILED(count_escaped(context, piece, view_, starts.data()));
     GPUJOIN_RETURN_IF_FAILED(exclusive_sum(context.account, context.handle(), starts.data(), view_.words));
-    return write_escaped(context, view_, starts.data(), piece.first, rows->data());
+    return write_escaped(context, piece, view_, starts.data(), rows->data());
 }
 
 }  // namespace gpujoin::cuda

@@ -9,13 +9,21 @@
 
 namespace gpujoin::cuda {
 
-// Some of the current rows. inputs are on the device.
+// Some of the current rows. inputs are on the device, and so is wanted.
 struct RowPiece {
     const PickedView* inputs;
     uint64_t first;
     uint64_t rows;
+    const uint32_t* wanted = nullptr;  // words of bits: the rows that count; nullptr: all of them
+    uint64_t wanted_rows = 0;          // at most, where there are such words
 
+    uint64_t most_wanted() const { return wanted && wanted_rows < rows ? wanted_rows : rows; }
     GPUJOIN_HD uint64_t words() const { return (rows + 31) / 32; }
+    GPUJOIN_HD uint32_t wanted_of(uint64_t word) const {
+        if (wanted) return wanted[word];
+        const uint64_t left = rows - word * 32;
+        return left < 32 ? (1u << left) - 1 : ~0u;
+    }
 };
 
 // As kernels see them: by program a number a row, and words of bits, one for each 32 rows. Rows are counted
@@ -25,7 +33,7 @@ struct SinkValuesView {
     uint32_t* truths;
     uint32_t* nulls;
     uint32_t* undecided;
-    uint32_t* live;  // the rows that do not escape
+    uint32_t* live;  // the rows that count and do not escape
     uint64_t rows;
     uint64_t words;
 

@@ -77,6 +77,17 @@ struct FloatSum {
     }
 };
 
+// Of rows, whatever their values.
+struct RowCount {
+    using Part = unsigned long long;
+    __device__ static Part read(const std::byte* values, uint32_t group) {
+        return reinterpret_cast<const Part*>(values)[group];
+    }
+    __device__ static void add(std::byte* values, uint32_t group, Part part) {
+        if (part) atomicAdd(reinterpret_cast<Part*>(values) + group, part);
+    }
+};
+
 template <bool kIsMinimum>
 struct Extreme {
     using Part = long long;
@@ -125,14 +136,13 @@ __device__ void add_lanes(uint32_t added, uint32_t group, int64_t value, std::by
     }
 }
 
-// Counts lanes.
-__device__ inline void count_lanes(uint32_t added, uint32_t group, std::byte* values) {
+template <>
+__device__ inline void add_lanes<RowCount>(uint32_t added, uint32_t group, int64_t, std::byte* values) {
     const uint32_t lane = threadIdx.x & 31;
     if (!(added >> lane & 1)) return;
     const uint32_t peers = __match_any_sync(added, group);
     if (__ffs(static_cast<int>(peers)) - 1 == static_cast<int>(lane))
-        atomicAdd(reinterpret_cast<unsigned long long*>(values) + group,
-                  static_cast<unsigned long long>(__popc(peers)));
+        RowCount::add(values, group, static_cast<unsigned>(__popc(peers)));
 }
 
 }  // namespace gpujoin::cuda

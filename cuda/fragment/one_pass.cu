@@ -1,0 +1,446 @@
+// Adding rows to groups that there are, in one pass.
+#include "cuda/fragment/one_pass.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "cuda/fragment/sink_rows.cuh"
+#include "cuda/work/kernel.h"
+#include "cuda/work/launch.cuh"
+
+namespace gpujoin::cuda {
+
+namespace {
+
+constexpr uint32_t kRows = 4;  // of a thread at a time, which lie a warp apart
+constexpr uint32_t kRowsOfWarp = kRows * Warp::kThreads;
+constexpr uint32_t kRowsOfStep = kRows * kBlockThreads;
+constexpr uint64_t kFewestRowsOfBlock = 4 * kRowsOfStep, kMostRowsOfBlock = 4 * kFewestRowsOfBlock;
+constexpr uint32_t kMostPrograms = 16;
+constexpr uint64_t kMostSharedBytes = 96u << 10;
+
+// Where rows are added up first.
+enum class Place { OfThreads, OfBlock, OfAll };
+
+// What a block has for itself, of all totals and groups.
+struct OwnTotals {
+    std::byte* memory;
+    uint32_t groups;
+
+    static constexpr uint64_t kBytesOfThreads = kBlockThreads * sizeof(int64_t) + 1;
+    static constexpr uint64_t kBytesOfBlock = 4 * sizeof(uint32_t);
+
+    // A word for each thread, which sums up what still fits into it; and behind those a flag.
+    __device__ int64_t& word(uint32_t total, uint32_t group) const {
+        return reinterpret_cast<int64_t*>(memory)[(total * groups + group) * kBlockThreads + threadIdx.x];
+    }
+    __device__ uint8_t& has_value(uint32_t totals, uint32_t total, uint32_t group) const {
+        auto* flags = reinterpret_cast<uint8_t*>(memory + uint64_t{totals} * groups * kBlockThreads * 8);
+        return flags[total * groups + group];
+    }
+    // Three columns of words, or one of words twice as long; and one of flags.
+    __device__ uint32_t& part(uint32_t total, uint32_t number, uint32_t group) const {
+        return reinterpret_cast<uint32_t*>(memory)[(4 * total + number) * groups + group];
+    }
+    __device__ long long& extreme(uint32_t total, uint32_t group) const {
+        return reinterpret_cast<long long*>(&part(total, 0, 0))[group];
+    }
+};
+
+// Sums of floats do not come here.
+template <typename Body>
+__device__ void with_kind_here(const TotalView& total, const Body& body) {
+    with_kind(total, [&](auto kind) {
+        if constexpr (!std::is_same_v<decltype(kind), FloatSum>) body(kind);
+    });
+}
+
+// What one row does to a word of a thread's own.
+__device__ inline void take(RowCount, std::byte*, uint32_t, int64_t& word, int64_t) {
+    word++;
+}
+__device__ inline void take(IntegerSum, std::byte* values, uint32_t group, int64_t& word, int64_t value) {
+    const auto sum = static_cast<int64_t>(static_cast<uint64_t>(word) + static_cast<uint64_t>(value));
+    if (((word ^ sum) & (value ^ sum)) >= 0) {
+        word = sum;
+        return;
+    }
+    IntegerSum::add(values, group, IntegerSum::part(word));
+    word = value;
+}
+template <bool kIsMinimum>
+__device__ inline void take(Extreme<kIsMinimum>, std::byte*, uint32_t, int64_t& word, int64_t value) {
+    word = Extreme<kIsMinimum>::better(word, value);
+}
+
+// And to the block's own, which others add to at the same time.
+__device__ inline void take_shared(RowCount, const OwnTotals& own, uint32_t total, uint32_t group, int64_t) {
+    atomicAdd(&own.part(total, 0, group), 1u);
+}
+__device__ inline void take_shared(IntegerSum, const OwnTotals& own, uint32_t total, uint32_t group,
+                                   int64_t value) {
+    int64_t rest = value;
+    for (uint32_t number = 0; number < 3 && rest != 0; number++) {
+        const auto low = static_cast<uint32_t>(rest);
+        const uint32_t before = low ? atomicAdd(&own.part(total, number, group), low) : 0;
+        rest = (rest >> 32) + (before + low < before);
+    }
+}
+template <bool kIsMinimum>
+__device__ inline void take_shared(Extreme<kIsMinimum>, const OwnTotals& own, uint32_t total, uint32_t group,
+                                   int64_t value) {
+    Extreme<kIsMinimum>::add(reinterpret_cast<std::byte*>(&own.extreme(total, 0)), group, value);
+}
+
+// What all threads have, in the lanes of a warp together.
+__device__ inline RowCount::Part sum_up(RowCount, const int64_t* words) {
+    unsigned long long sum = 0;
+    for (uint32_t i = threadIdx.x & 31; i < kBlockThreads; i += 32) sum += words[i];
+    return warp_reduce(sum, [](auto a, auto b) { return a + b; });
+}
+__device__ inline IntegerSum::Part sum_up(IntegerSum, const int64_t* words) {
+    // Each half is far from leaving its word.
+    unsigned long long low = 0;
+    long long high = 0;
+    for (uint32_t i = threadIdx.x & 31; i < kBlockThreads; i += 32) {
+        low += static_cast<uint32_t>(words[i]);
+        high += words[i] >> 32;
+    }
+    auto plus = [](auto a, auto b) { return a + b; };
+    low = warp_reduce(low, plus);
+    high = warp_reduce(high, plus);
+    const auto shifted = static_cast<unsigned long long>(high) << 32;
+    return {shifted + low, (high >> 32) + (shifted + low < low)};
+}
+template <bool kIsMinimum>
+__device__ inline long long sum_up(Extreme<kIsMinimum>, const int64_t* words) {
+    long long best = Extreme<kIsMinimum>::none();
+    for (uint32_t i = threadIdx.x & 31; i < kBlockThreads; i += 32)
+        best = Extreme<kIsMinimum>::better(best, words[i]);
+    return warp_reduce(best, [](auto a, auto b) { return Extreme<kIsMinimum>::better(a, b); });
+}
+
+__device__ inline RowCount::Part own_part(RowCount, const OwnTotals& own, uint32_t total, uint32_t group) {
+    return own.part(total, 0, group);
+}
+__device__ inline IntegerSum::Part own_part(IntegerSum, const OwnTotals& own, uint32_t total,
+                                            uint32_t group) {
+    return {uint64_t{own.part(total, 1, group)} << 32 | own.part(total, 0, group),
+            static_cast<int32_t>(own.part(total, 2, group))};
+}
+template <bool kIsMinimum>
+__device__ inline long long own_part(Extreme<kIsMinimum>, const OwnTotals& own, uint32_t total,
+                                     uint32_t group) {
+    return own.extreme(total, group);
+}
+
+// What a thread has of its rows: a bit each, and by program what that gives.
+struct RowValues {
+    int64_t numbers[kMostPrograms][kRows];
+    uint32_t truths[kMostPrograms];
+    uint32_t nulls[kMostPrograms];
+    uint32_t undecided[kMostPrograms];
+
+    __device__ uint32_t passed(const AggregateSpec& aggregate) const {
+        return aggregate.filter == kNoNumber ? ~0u : truths[aggregate.filter];
+    }
+};
+
+template <Place kPlace>
+struct AddKnownRows {
+    KnownGroups known;
+    RowPiece piece;
+    const FilterProgram* programs;
+    const uint8_t* is_truth;
+    uint32_t program_count;
+    bool may_escape;
+    uint64_t rows_of_block;
+    uint32_t* left;
+    uint32_t* left_count;
+
+    __device__ void operator()(std::byte* shared) const {
+        const OwnTotals own{shared, known.groups};
+        begin(own);
+        __syncthreads();
+        const uint64_t begin_row = blockIdx.x * rows_of_block;
+        const uint64_t end_row = min(piece.rows, begin_row + rows_of_block);
+        uint32_t left_rows = 0;
+        for (uint64_t row = begin_row + threadIdx.x / 32 * kRowsOfWarp; row < end_row; row += kRowsOfStep)
+            left_rows += add(row, own);
+        if ((threadIdx.x & 31) == 0 && left_rows > 0) atomicAdd(left_count, left_rows);
+        __syncthreads();
+        end(own);
+    }
+
+  private:
+    __device__ const TotalView& total(uint32_t number) const { return known.totals[number]; }
+
+    // Rows of a warp, from this one on. Returns how many are left.
+    __device__ uint32_t add(uint64_t first, const OwnTotals& own) const {
+        uint64_t numbers[kRows];
+        uint32_t groups[kRows];
+        uint32_t wanted = 0;
+        GPUJOIN_UNROLL
+        for (uint32_t i = 0; i < kRows; i++) {
+            const uint64_t row = first + i * Warp::kThreads + (threadIdx.x & 31);
+            wanted |= static_cast<uint32_t>(row < piece.rows) << i;
+            numbers[i] = piece.first + min(row, piece.rows - 1);
+        }
+        RowValues values;
+        const uint32_t live = wanted & find_groups(numbers, wanted, groups) & ~run_programs(numbers, &values);
+        for (uint32_t i = 0; i < known.total_count; i++) {
+            const AggregateSpec& spec = total(i).spec;
+            uint32_t added = live & values.passed(spec);
+            if (spec.value != kNoNumber) added &= ~values.nulls[spec.value];
+            add_total_of_rows(i, own, added, groups, spec.value == kNoNumber ? 0 : spec.value, values);
+        }
+        return write_left(first, wanted & ~live);
+    }
+
+    __device__ uint32_t find_groups(const uint64_t (&numbers)[kRows], uint32_t wanted,
+                                    uint32_t (&groups)[kRows]) const {
+        uint32_t found = wanted, tags[kRows];
+        uint64_t slots[kRows];
+        GPUJOIN_UNROLL
+        for (uint32_t i = 0; i < kRows; i++) groups[i] = 0;
+        if (known.keys.count == 0) return found;
+        uint64_t bits[kRows];
+        uint32_t null = 0;
+        if (known.is_single) {
+            known.single_key.load(numbers, bits, &null);
+            GPUJOIN_UNROLL
+            for (uint32_t i = 0; i < kRows; i++) tags[i] = SingleKey::tag(bits[i], null >> i & 1);
+        } else {
+            known.keys.find_tags(numbers, tags);
+        }
+        GPUJOIN_UNROLL
+        for (uint32_t i = 0; i < kRows; i++) slots[i] = known.slots.first(tags[i]);
+        GPUJOIN_UNROLL
+        for (uint32_t i = 0; i < kRows; i++) {
+            groups[i] = known.slots.find(tags[i], slots[i], [&](uint32_t group) {
+                return known.is_single ? known.single_key.is_of(group, bits[i], null >> i & 1)
+                                       : known.keys.is_owner(numbers[i], group + 1);
+            });
+            if (groups[i] != GroupSlots::kNoGroup) continue;
+            found &= ~(1u << i);
+            groups[i] = 0;
+        }
+        return found;
+    }
+
+    // Returns the rows that escape.
+    __device__ uint32_t run_programs(const uint64_t (&numbers)[kRows], RowValues* values) const {
+        SinkRows<kRows> rows{piece.inputs, {}};
+        GPUJOIN_UNROLL
+        for (uint32_t i = 0; i < kRows; i++) rows.numbers[i] = numbers[i];
+        for (uint32_t i = 0; i < program_count; i++) {
+            const FilterProgram& program = programs[i];
+            FilterMachine<SinkRows<kRows>> machine;
+            if (program.steps == 1 && program.step[0].source == FilterSource::Probe) {
+                // A column as it is.
+                int64_t loaded[kRows];
+                values->nulls[i] = rows.fetch(FilterSource::Probe, program.step[0].operand, loaded);
+                values->undecided[i] = 0;
+                GPUJOIN_UNROLL
+                for (uint32_t j = 0; j < kRows; j++) values->numbers[i][j] = loaded[j];
+            } else if (is_truth[i]) {
+                const auto found = machine.run_for_truth(program, rows);
+                values->truths[i] = found.truth;
+                values->nulls[i] = found.null;
+                values->undecided[i] = found.undecided;
+            } else {
+                typename FilterMachine<SinkRows<kRows>>::Numbers found;
+                machine.run_for_number(program, rows, &found);
+                GPUJOIN_UNROLL
+                for (uint32_t j = 0; j < kRows; j++) values->numbers[i][j] = found.value[j];
+                values->nulls[i] = found.null;
+                values->undecided[i] = found.undecided;
+            }
+        }
+        if (!may_escape) return 0;
+        uint32_t escaped = 0;
+        for (uint32_t i = 0; i < known.total_count; i++) {
+            const AggregateSpec& spec = total(i).spec;
+            if (spec.filter != kNoNumber) escaped |= values->undecided[spec.filter];
+            if (spec.value != kNoNumber) escaped |= values->undecided[spec.value] & values->passed(spec);
+        }
+        return escaped;
+    }
+
+    __device__ uint32_t write_left(uint64_t first, uint32_t rows) const {
+        uint32_t count = 0;
+        GPUJOIN_UNROLL
+        for (uint32_t i = 0; i < kRows; i++) {
+            const uint32_t word = __ballot_sync(kAllLanes, rows >> i & 1);
+            const uint64_t number = first / Warp::kThreads + i;
+            if ((threadIdx.x & 31) == 0 && number < piece.words()) left[number] = word;
+            count += __popc(word);
+        }
+        return count;
+    }
+
+    __device__ void add_total_of_rows(uint32_t number, const OwnTotals& own, uint32_t added,
+                                      const uint32_t (&groups)[kRows], uint16_t program,
+                                      const RowValues& values) const {
+        const TotalView& to = total(number);
+        if constexpr (kPlace == Place::OfAll) {
+            GPUJOIN_UNROLL
+            for (uint32_t i = 0; i < kRows; i++)
+                add_rows(to, __ballot_sync(kAllLanes, added >> i & 1), groups[i], values.numbers[program][i]);
+            return;
+        }
+        if (added == 0) return;
+        int64_t own_values[kRows];
+        GPUJOIN_UNROLL
+        for (uint32_t i = 0; i < kRows; i++) own_values[i] = to.added(values.numbers[program][i]);
+        with_kind_here(to, [&](auto kind) { add_own(kind, number, own, added, groups, own_values); });
+        if (!to.null_flags) return;
+        GPUJOIN_UNROLL
+        for (uint32_t i = 0; i < kRows; i++)
+            if (added >> i & 1) set_flag(own, number, groups[i]);
+    }
+
+    // A thread's rows are often of one group.
+    template <typename Kind>
+    __device__ void add_own(Kind kind, uint32_t number, const OwnTotals& own, uint32_t added,
+                            const uint32_t (&groups)[kRows], const int64_t (&values)[kRows]) const {
+        if constexpr (kPlace == Place::OfThreads) {
+            uint32_t current = __ffs(static_cast<int>(added)) - 1;
+            current = groups[current];
+            int64_t word = own.word(number, current);
+            GPUJOIN_UNROLL
+            for (uint32_t i = 0; i < kRows; i++) {
+                if (!(added >> i & 1)) continue;
+                if (groups[i] != current) {
+                    own.word(number, current) = word;
+                    current = groups[i];
+                    word = own.word(number, current);
+                }
+                take(kind, total(number).values, current, word, values[i]);
+            }
+            own.word(number, current) = word;
+        } else {
+            GPUJOIN_UNROLL
+            for (uint32_t i = 0; i < kRows; i++)
+                if (added >> i & 1) take_shared(kind, own, number, groups[i], values[i]);
+        }
+    }
+
+    __device__ void set_flag(const OwnTotals& own, uint32_t number, uint32_t group) const {
+        if constexpr (kPlace == Place::OfThreads)
+            own.has_value(known.total_count, number, group) = 1;
+        else
+            own.part(number, 3, group) = 1;
+    }
+    __device__ bool flag(const OwnTotals& own, uint32_t number, uint32_t group) const {
+        if constexpr (kPlace == Place::OfThreads) return own.has_value(known.total_count, number, group);
+        return own.part(number, 3, group);
+    }
+
+    __device__ void begin(const OwnTotals& own) const {
+        if constexpr (kPlace == Place::OfAll) return;
+        const uint32_t count = known.total_count * known.groups;
+        if constexpr (kPlace == Place::OfThreads) {
+            for (uint32_t i = 0; i < count; i++)
+                own.word(i / known.groups, i % known.groups) = nothing(i / known.groups);
+            for (uint32_t i = threadIdx.x; i < count; i += kBlockThreads)
+                own.has_value(known.total_count, i / known.groups, i % known.groups) = 0;
+        } else {
+            for (uint32_t i = threadIdx.x; i < count; i += kBlockThreads) {
+                const uint32_t number = i / known.groups, group = i % known.groups;
+                for (uint32_t j = total(number).is_extreme() ? 3 : 0; j < 4; j++)
+                    own.part(number, j, group) = 0;
+                if (total(number).is_extreme()) own.extreme(number, group) = nothing(number);
+            }
+        }
+    }
+    __device__ int64_t nothing(uint32_t number) const {
+        switch (total(number).spec.function) {
+            case AggregateFunction::Minimum:
+                return Extreme<true>::none();
+            case AggregateFunction::Maximum:
+                return Extreme<false>::none();
+            default:
+                return 0;
+        }
+    }
+
+    __device__ void end(const OwnTotals& own) const {
+        if constexpr (kPlace == Place::OfAll) return;
+        const uint32_t count = known.total_count * known.groups;
+        constexpr bool is_of_threads = kPlace == Place::OfThreads;
+        constexpr uint32_t kTogether = is_of_threads ? Warp::kThreads : 1;
+        for (uint32_t i = threadIdx.x / kTogether; i < count; i += kBlockThreads / kTogether) {
+            const uint32_t number = i / known.groups, group = i % known.groups;
+            const TotalView& to = total(number);
+            with_kind_here(to, [&](auto kind) {
+                using Kind = decltype(kind);
+                typename Kind::Part part;
+                if constexpr (is_of_threads)
+                    part = sum_up(kind, &own.word(number, group) - threadIdx.x);
+                else
+                    part = own_part(kind, own, number, group);
+                if (threadIdx.x % kTogether == 0) Kind::add(to.values, group, part);
+            });
+            if (threadIdx.x % kTogether == 0 && to.null_flags && flag(own, number, group))
+                to.null_flags[group] = 0;
+        }
+    }
+};
+
+template <typename Body>
+__global__ void __launch_bounds__(kBlockThreads) call_with_shared_memory(const __grid_constant__ Body body) {
+    extern __shared__ int4 shared[];
+    body(reinterpret_cast<std::byte*>(shared));
+}
+
+template <Place kPlace>
+Status launch(const WorkContext& context, AddKnownRows<kPlace> body, uint64_t shared_bytes) {
+    if (fault_due(FaultPoint::Launch)) return cuda_status(cudaErrorLaunchFailure, "kernel launch");
+    auto* const kernel = call_with_shared_memory<AddKnownRows<kPlace>>;
+    if (shared_bytes > 0) GPUJOIN_RETURN_IF_FAILED(allow_shared_memory(kernel));
+    // So many rows that what is the block's own is begun and ended for many times as many.
+    const uint64_t rows = kPlace == Place::OfBlock ? uint64_t{16} * body.known.groups : 0;
+    body.rows_of_block = std::clamp((rows + kRowsOfStep - 1) / kRowsOfStep * kRowsOfStep, kFewestRowsOfBlock,
+                                    kMostRowsOfBlock);
+    const auto blocks =
+        static_cast<uint32_t>((body.piece.rows + body.rows_of_block - 1) / body.rows_of_block);
+    kernel<<<blocks, kBlockThreads, shared_bytes, context.handle()>>>(body);
+    GPUJOIN_CHECK_CUDA(cudaGetLastError());
+    return {};
+}
+
+template <Place kPlace>
+Status add_at(const WorkContext& context, const DeviceSink& sink, const RowPiece& piece,
+              const KnownGroups& known, uint32_t* left, uint32_t* left_count, uint64_t shared_bytes) {
+    AddKnownRows<kPlace> body{};
+    body.known = known;
+    body.piece = piece;
+    body.programs = sink.programs();
+    body.is_truth = sink.truth_flags();
+    body.program_count = static_cast<uint32_t>(sink.plan().values.size());
+    body.may_escape = sink.may_escape();
+    body.left = left;
+    body.left_count = left_count;
+    return launch(context, body, shared_bytes);
+}
+
+}  // namespace
+
+bool goes_in_one_pass(const DeviceSink& sink) {
+    return sink.summed_floats().empty() && sink.plan().values.size() <= kMostPrograms;
+}
+
+Status add_in_one_pass(const WorkContext& context, const DeviceSink& sink, const RowPiece& piece,
+                       const KnownGroups& known, uint32_t* left, uint32_t* left_count) {
+    const uint64_t totals = uint64_t{known.total_count} * known.groups;
+    const uint64_t of_threads = totals * OwnTotals::kBytesOfThreads,
+                   of_block = totals * OwnTotals::kBytesOfBlock;
+    if (of_threads <= kMostSharedBytes)
+        return add_at<Place::OfThreads>(context, sink, piece, known, left, left_count, of_threads);
+    if (of_block <= kMostSharedBytes)
+        return add_at<Place::OfBlock>(context, sink, piece, known, left, left_count, of_block);
+    return add_at<Place::OfAll>(context, sink, piece, known, left, left_count, 0);
+}
+
+}  // namespace gpujoin::cuda
