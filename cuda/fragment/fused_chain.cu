@@ -20,9 +20,9 @@ bool has_one_origin(const StagePlan& stage) {
         stage.probe, [&](const LiveColumn& column) { return column.origin == stage.probe.front().origin; });
 }
 
-// Whether it is known of which build rows the rows are that come out.
-bool names_build_rows(const SealedJoin& join) {
-    return rows_of(join.spec.kind).pairs && !join.lookup.holds_values();
+// Whether it is known of which build rows the rows are that come out, or what their only column is.
+bool finds_columns(const SealedJoin& join) {
+    return rows_of(join.spec.kind).pairs;
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ uint32_t FusedChain::fused_stages() const {
     for (; fused < stages() && !lacks_memory_; fused++) {
         if (!can_be_fused(join(fused)) || !has_one_origin(stage(fused))) break;
         const uint16_t origin = origin_of_key(fused);
-        if (origin > 0 && !names_build_rows(join(origin - 1u))) break;
+        if (origin > 0 && !finds_columns(join(origin - 1u))) break;
     }
     return fused;
 }

@@ -33,6 +33,12 @@ class FusedChain {
     // Of a stage that is fused: whose columns its key is of (LiveColumn::origin).
     uint16_t origin_of_key(size_t number) const { return stage(number).probe.front().origin; }
 
+    // Whether that is the only column of a stage that has its values in the place of rows.
+    bool is_key_held(size_t number) const {
+        const uint16_t origin = origin_of_key(number);
+        return origin > 0 && join(origin - 1u).lookup.holds_values();
+    }
+
     // Whether columns of a stage are written side by side, since its rows have no build row at times.
     bool writes_columns() const;
 

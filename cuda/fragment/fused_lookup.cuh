@@ -18,12 +18,15 @@ struct FusedOutcome {
     bool keeps_found;          // rows that have a partner go on
     bool keeps_lost;           // rows that have none do
     const uint32_t* key_rows;  // by row of the piece: the row of the probe columns; nullptr: the source's row
+    bool is_key_held;          // the key of a row of the piece is what key_rows has
     const uint32_t* partner_rows;  // what is found, by position; nullptr: positions are
     uint32_t* partners;            // by row of the piece: what was found, or kNoRow; nullptr: nobody asks
 
-    // first: the row of the source that the piece begins with. kNoRow: there is none.
-    __device__ uint64_t key_row(uint64_t first, uint64_t row) const {
-        return key_rows ? key_rows[row] : first + row;
+    // Whether there is a key, and in which row of the probe columns. first: the row of the source that the
+    // piece begins with.
+    __device__ bool has_key(uint64_t first, uint64_t row, uint64_t* key_row) const {
+        *key_row = !key_rows ? first + row : is_key_held ? row : key_rows[row];
+        return !key_rows || is_key_held || *key_row != kNoRow;
     }
     // Whether the row goes on.
     __device__ bool note(uint64_t row, bool is_found, uint32_t leader) const {

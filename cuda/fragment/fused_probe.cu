@@ -66,9 +66,9 @@ struct ProbeStages {
     }
     __device__ bool finds(uint32_t stage, uint64_t row) const {
         const FusedOutcome& outcome = outcomes[stage];
-        const uint64_t key_row = outcome.key_row(first, row);
+        uint64_t key_row;
         uint32_t leader = kNoRow;
-        bool is_found = !outcome.key_rows || key_row != kNoRow;
+        bool is_found = outcome.has_key(first, row, &key_row);
         if (is_found)
             is_found = quick[stage].width > 0 ? quick[stage].finds(key_row, &leader)
                                               : lookups[stage].finds(columns, key_row, &leader);
@@ -94,6 +94,11 @@ Status compact_rows(const WorkContext& context, uint64_t first, uint64_t rows, c
         source_rows[place] = static_cast<uint32_t>(first + row);
         for (uint32_t i = 0; i < partners.count; i++) partners.to[i][place] = partners.from[i][row];
     });
+}
+
+Status number_from(const WorkContext& context, uint64_t first, uint64_t rows, uint32_t* numbers) {
+    return for_each(context.handle(), rows,
+                    [=] __device__(uint64_t i) { numbers[i] = static_cast<uint32_t>(first + i); });
 }
 
 }  // namespace
@@ -157,7 +162,7 @@ Status FusedProbe::add_source_columns(size_t stage, std::span<const ColumnView> 
     return {};
 }
 
-// Those of an earlier stage's build side.
+// Those of an earlier stage's build side. What that holds is known by piece.
 void FusedProbe::add_build_columns(size_t stage) {
     const SealedJoin& from = chain_.join(chain_.origin_of_key(stage) - 1u);
     for (const LiveColumn& column : chain_.stage(stage).probe) {
@@ -214,6 +219,7 @@ Status FusedProbe::find_partners(uint64_t first, uint64_t rows) {
     for (size_t i = 0; i < stages_.size(); i++)
         if (stages_[i].is_found)
             GPUJOIN_RETURN_IF_FAILED(partners_[i].reserve(context.account, rows, context.handle()));
+    take_held_keys();
     ProbeStages probe{};
     probe.stages = static_cast<uint32_t>(stages_.size());
     probe.first = first;
@@ -236,12 +242,29 @@ Status FusedProbe::find_partners(uint64_t first, uint64_t rows) {
     return read_back(context, device_passed_.data(), &passed_);
 }
 
+// What a stage has found in the place of rows, where the piece before had other memory for it.
+void FusedProbe::take_held_keys() {
+    for (size_t i = 0; i < stages_.size(); i++) {
+        if (!chain_.is_key_held(i)) continue;
+        const auto* found =
+            reinterpret_cast<const std::byte*>(partners_[chain_.origin_of_key(i) - 1u].data());
+        for (size_t column = 0; column < chain_.stage(i).probe.size(); column++) {
+            DeviceColumn& key = columns_[stages_[i].first_column + column];
+            if (key.values != found) device_arguments_.reset();
+            key.values = found;
+        }
+    }
+}
+
 FusedOutcome FusedProbe::outcome_of(size_t stage) const {
     const SealedJoin& join = chain_.join(stage);
     const JoinRows gives = rows_of(join.spec.kind);
     const uint16_t origin = chain_.origin_of_key(stage);
-    return {gives.pairs || gives.matched_probe_rows, gives.unmatched_probe_rows,
-            origin > 0 ? partners_[origin - 1].data() : nullptr, join.lookup.view().rows,
+    return {gives.pairs || gives.matched_probe_rows,
+            gives.unmatched_probe_rows,
+            origin > 0 ? partners_[origin - 1].data() : nullptr,
+            chain_.is_key_held(stage),
+            join.lookup.view().rows,
             stages_[stage].is_found ? partners_[stage].data() : nullptr};
 }
 
@@ -269,6 +292,7 @@ Status FusedProbe::compact(uint64_t first, uint64_t rows) {
     const WorkContext context = work_.context();
     const uint32_t passed = passed_.of[stages_.size() - 1];
     GPUJOIN_RETURN_IF_FAILED(pairs_.probe.reserve(context.account, passed, context.handle()));
+    if (passed == rows) return take_all(first, rows);
     PartnerColumns partners;
     for (size_t i = 0; i < stages_.size(); i++) {
         if (!stages_[i].is_read) continue;
@@ -277,6 +301,13 @@ Status FusedProbe::compact(uint64_t first, uint64_t rows) {
         partners.to[partners.count++] = found_[i].data();
     }
     return compact_rows(context, first, rows, masks_.data(), starts_.data(), pairs_.probe.data(), partners);
+}
+
+// All rows have passed: what was found lies side by side.
+Status FusedProbe::take_all(uint64_t first, uint64_t rows) {
+    for (size_t i = 0; i < stages_.size(); i++)
+        if (stages_[i].is_read) std::swap(found_[i], partners_[i]);
+    return number_from(work_.context(), first, rows, pairs_.probe.data());
 }
 
 // What is held in the place of rows is the only column.

@@ -35,9 +35,11 @@ class FusedProbe {
     bool is_key_of_later(size_t stage) const;
     Status probe_piece(uint64_t first, uint64_t rows, FusedRows* passed);
     Status find_partners(uint64_t first, uint64_t rows);
+    void take_held_keys();
     FusedOutcome outcome_of(size_t stage) const;
     Status upload_lookups(const FusedLookup** uploaded, const DeviceColumn** columns);
     Status compact(uint64_t first, uint64_t rows);
+    Status take_all(uint64_t first, uint64_t rows);
     Status give_columns(size_t stage, FusedRows* passed);
     Status write(size_t stage, uint32_t rows, std::span<ColumnView> columns);
     void count(uint64_t rows, uint64_t ns);

@@ -25,13 +25,19 @@ GPUJOIN_HD inline uint32_t owner_of(uint64_t slot) {
 
 struct GroupKeys {
     static constexpr uint64_t kHashOfNull = 0x5bd1e9955bd1e995u;
+    static constexpr uint32_t kMostBytesOfTag = 4;
+
+    __device__ static uint64_t hash_of_word(uint64_t bits, uint32_t width) {
+        return width <= kMostBytesOfTag ? uint64_t{mix32(static_cast<uint32_t>(bits))} << 32 : mix(bits);
+    }
 
     const PickedView* inputs;  // of rows
     const PickedView* stored;  // of groups, keys first
     const uint16_t* keys;      // which of the inputs
     uint32_t count;
 
-    // Of several rows at once, so that a column is looked at once.
+    // Of several rows at once, so that a column is looked at once. A single key of up to 4 bytes has a tag of
+    // its own, but for NULL.
     template <uint32_t kRows>
     __device__ void find_tags(const uint64_t (&numbers)[kRows], uint32_t (&tags)[kRows]) const {
         uint64_t hashes[kRows] = {};
@@ -62,7 +68,9 @@ struct GroupKeys {
   private:
     __device__ static uint64_t hash_of(const PickedView& column, uint64_t row) {
         const ValueRef value = column.value(row);
-        return column.width ? hash_fixed(value.data, column.width) : hash_bytes(value.data, value.bytes);
+        if (column.width == 0) return hash_bytes(value.data, value.bytes);
+        return column.width == 16 ? hash_key(load_key16(value.data))
+                                  : hash_of_word(load_unsigned(value.data, column.width), column.width);
     }
 
     __device__ static bool same_value(const PickedView& a, uint64_t a_row, const PickedView& b,
@@ -110,10 +118,12 @@ struct SingleKey {
         load_picked(input, rows, bits);
         *null = nulls_of(input, rows);
     }
-    __device__ static uint32_t tag(uint64_t bits, bool is_null) {
-        return tag_of(is_null ? GroupKeys::kHashOfNull : mix(bits));
+    __device__ uint32_t tag(uint64_t bits, bool is_null) const {
+        return tag_of(is_null ? GroupKeys::kHashOfNull : GroupKeys::hash_of_word(bits, input.width));
     }
-    __device__ bool is_of(uint32_t group, uint64_t bits, bool is_null) const {
+    // Whether a group has the key whose tag that is.
+    __device__ bool is_of(uint32_t group, uint32_t tag, uint64_t bits, bool is_null) const {
+        if (input.width <= GroupKeys::kMostBytesOfTag && tag != tag_of(GroupKeys::kHashOfNull)) return true;
         if (stored.is_null(group) != is_null) return false;
         return is_null || load_unsigned(stored.values + uint64_t{group} * stored.width, stored.width) == bits;
     }

@@ -209,7 +209,7 @@ struct AddKnownRows {
         if (known.is_single) {
             known.single_key.load(numbers, bits, &null);
             GPUJOIN_UNROLL
-            for (uint32_t i = 0; i < kRows; i++) tags[i] = SingleKey::tag(bits[i], null >> i & 1);
+            for (uint32_t i = 0; i < kRows; i++) tags[i] = known.single_key.tag(bits[i], null >> i & 1);
         } else {
             known.keys.find_tags(numbers, tags);
         }
@@ -218,7 +218,7 @@ struct AddKnownRows {
         GPUJOIN_UNROLL
         for (uint32_t i = 0; i < kRows; i++) {
             groups[i] = known.slots.find(tags[i], slots[i], [&](uint32_t group) {
-                return known.is_single ? known.single_key.is_of(group, bits[i], null >> i & 1)
+                return known.is_single ? known.single_key.is_of(group, tags[i], bits[i], null >> i & 1)
                                        : known.keys.is_owner(numbers[i], group + 1);
             });
             if (groups[i] != GroupSlots::kNoGroup) continue;

@@ -116,6 +116,20 @@ struct Extreme {
     }
 };
 
+// Whether hardly any two lanes have the same group, so that they need not look for others of theirs. Called
+// by all lanes together.
+__device__ inline bool are_spread(uint32_t added, uint32_t group) {
+    constexpr int kMostAlike = 4;
+    const uint32_t lane = threadIdx.x & 31;
+    bool is_alike = false;
+    GPUJOIN_UNROLL
+    for (uint32_t distance = 1; distance <= 4; distance *= 2) {
+        const uint32_t other = __shfl_xor_sync(kAllLanes, group, distance);
+        is_alike |= other == group && (added >> (lane ^ distance) & 1);
+    }
+    return __popc(__ballot_sync(kAllLanes, is_alike && (added >> lane & 1))) < kMostAlike;
+}
+
 // Adds the values of those lanes that have a bit in `added`, which is not empty, each to its group. Called by
 // all lanes together.
 template <typename Kind>
@@ -123,6 +137,10 @@ __device__ void add_lanes(uint32_t added, uint32_t group, int64_t value, std::by
     constexpr int kEnoughLanes = 4;  // fewer lanes of a group add one by one
     const uint32_t lane = threadIdx.x & 31;
     const bool is_added = added >> lane & 1;
+    if (are_spread(added, group)) {
+        if (is_added) Kind::add(values, group, Kind::part(value));
+        return;
+    }
     uint32_t peers = 0;
     if (is_added) peers = __match_any_sync(added, group);
     const bool together = __popc(peers) >= kEnoughLanes;

@@ -40,7 +40,7 @@ class Lookup {
   private:
     Status make_leaders(const WorkContext& context, const SpanInput& input);
     Status make_table(const WorkContext& context, uint64_t rows);
-    Status fetch_values(const WorkContext& context, const uint32_t* values);
+    Status fetch_values(const WorkContext& context, const uint32_t* values, uint64_t rows);
     Status make_groups(const WorkContext& context, uint64_t rows, DeviceArray<uint32_t>* begins);
     Status scatter_rows(const WorkContext& context, uint64_t rows, const uint32_t* values);
     template <typename Key>

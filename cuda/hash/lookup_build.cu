@@ -99,7 +99,28 @@ Status find_ambiguous(const WorkContext& context, const LookupView& view, const 
     return {};
 }
 
+// Whether a value would look like an empty place of a direct array.
+Status find_ambiguous(const WorkContext& context, const uint32_t* values, uint64_t rows, bool* ambiguous) {
+    DeviceArray<uint32_t> answer;
+    GPUJOIN_RETURN_IF_FAILED(answer.allocate(context.account, 1, context.handle()));
+    GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), answer.data(), 0, 1));
+    uint32_t* to = answer.data();
+    GPUJOIN_RETURN_IF_FAILED(for_each(context.handle(), rows, [=] __device__(uint64_t row) {
+        if (values[row] == kNoRow) *to = 1;
+    }));
+    uint32_t found = 0;
+    GPUJOIN_RETURN_IF_FAILED(read_back(context, to, &found));
+    *ambiguous = found != 0;
+    return {};
+}
+
 // Puts the value of each leader in its place.
+Status replace_leaders(const WorkContext& context, const uint32_t* values, DeviceArray<uint32_t>* direct) {
+    uint32_t* place = direct->data();
+    return for_each(context.handle(), direct->size(), [=] __device__(uint64_t i) {
+        if (place[i] != kNoRow) place[i] = values[place[i]];
+    });
+}
 Status replace_leaders(const WorkContext& context, const uint32_t* values, DeviceArray<uint64_t>* slots) {
     uint64_t* slot = slots->data();
     return for_each(context.handle(), slots->size(), [=] __device__(uint64_t i) {
@@ -222,7 +243,7 @@ Status Lookup::build(const WorkContext& context, const JoinSpec& spec, const Joi
         packed_.pack(context, plan.packed, columns.host, {row_numbers(), positions_, sorted}));
     GPUJOIN_RETURN_IF_FAILED(tiles_.make(context, plan, columns.host, {row_numbers(), positions_, sorted}));
     if (values && !holds_values_ && spec.estimated_probe_rows >= rows)
-        GPUJOIN_RETURN_IF_FAILED(fetch_values(context, values));
+        GPUJOIN_RETURN_IF_FAILED(fetch_values(context, values, rows));
     return context.stream.synchronize();
 }
 
@@ -259,19 +280,24 @@ Status Lookup::make_table(const WorkContext& context, uint64_t rows) {
     return fill_bytes(context.handle(), slots_.data(), 0xff, slots_.size());
 }
 
-// Has sorted positions hold values in the place of rows, or a table of exact keys in the place of leaders.
+// Has sorted positions hold values in the place of rows, or a direct array or a table of exact keys in the
+// place of leaders.
 // Fetching them costs a random access a build row; each result saves one.
-Status Lookup::fetch_values(const WorkContext& context, const uint32_t* values) {
+Status Lookup::fetch_values(const WorkContext& context, const uint32_t* values, uint64_t rows) {
     GPUJOIN_RETURN_IF_FAILED(end_step(context));
     if (rows_.data()) {
         holds_values_ = true;
         return replace_rows(context, values, positions_, rows_.data());
     }
-    bool ambiguous = !slots_.data() || bounds_.size() > 0 || layout_.bytes != sizeof(uint32_t);
-    if (!ambiguous) GPUJOIN_RETURN_IF_FAILED(find_ambiguous(context, view(), values, &ambiguous));
+    const bool is_direct = direct_.data() != nullptr;
+    bool ambiguous =
+        bounds_.size() > 0 || (!is_direct && (!slots_.data() || layout_.bytes != sizeof(uint32_t)));
+    if (ambiguous) return {};
+    GPUJOIN_RETURN_IF_FAILED(is_direct ? find_ambiguous(context, values, rows, &ambiguous)
+                                       : find_ambiguous(context, view(), values, &ambiguous));
     if (ambiguous) return {};
     holds_values_ = true;
-    return replace_leaders(context, values, &slots_);
+    return is_direct ? replace_leaders(context, values, &direct_) : replace_leaders(context, values, &slots_);
 }
 
 // Lays the groups out in the order of their leaders. begins: the same starts once more, by leader.

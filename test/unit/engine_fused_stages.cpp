@@ -128,19 +128,39 @@ TEST_P(FusedStages, ByKeysOfEarlierStages) {
     }
 }
 
-// The only column of a build side, of 4 bytes, may be held where keys are looked up.
+// The only column of a build side, of 4 bytes, may be held where keys are looked up, and be the key of later
+// stages; unless a value is what an empty place has.
 TEST_P(FusedStages, ValuesInThePlaceOfRows) {
-    const ColumnPlan key{fixed_column(ColumnType::Fixed4, ValueOrder::Signed, false), 5000, true, 0};
-    const Table source = make_table({key, key}, 20'000, 15);
-    TestFragment fragment(source);
-    for (uint16_t stage = 0; stage < 2; stage++) {
-        Table build = make_unique({key}, 4000, 16 + stage);
-        build.columns.resize(1);
-        build.columns.push_back(make_table({key}, 4000, 18 + stage).columns[0]);
-        fragment.join(JoinKind::Inner, build, {source_column(stage)}).input({stage, 1});
-        fragment.stage(stage).join.estimated_probe_rows = 20'000;
+    for (bool is_sparse : {true, false}) {
+        for (bool has_all_bits : {false, true}) {
+            const ColumnPlan key{fixed_column(ColumnType::Fixed4, ValueOrder::Signed, false), 5000, is_sparse,
+                                 0};
+            TestFragment fragment(make_table({key, key}, 20'000, 15));
+            for (uint16_t stage = 0; stage < 2; stage++) {
+                Table build = make_unique({key}, 4000, 16 + stage);
+                build.columns.resize(1);
+                build.columns.push_back(make_table({key}, 4000, 18 + stage).columns[0]);
+                if (has_all_bits) build.columns[1].values[7] = value_of(int32_t{-1});
+                fragment.join(JoinKind::Inner, build, {source_column(stage)}).input({stage, 1});
+            }
+            fragment.join(JoinKind::Inner, make_unique({key}, 4500, 28), {{0, 1}})
+                .join(JoinKind::Left, make_unique({key}, 3000, 29), {{1, 1}})
+                .join(JoinKind::Semi, make_unique({key}, 4600, 30), {{0, 1}})
+                .input({2, 1})
+                .input({3, 1});
+            for (uint16_t stage = 0; stage < 5; stage++)
+                fragment.stage(stage).join.estimated_probe_rows = 20'000;
+            const std::string what = is_sparse ? "sparse" : "dense";
+            expect_rows(fragment, {.probe_batch = 20'000}, what);
+            expect_rows(fragment, {.probe_batch = 3000}, what + ", batches");
+            std::unique_ptr<Fragment> opened;
+            open_fragment(*engine_, fragment, limits(), &opened);
+            std::vector<ResultRow> rows;
+            run_rows(*opened, fragment, {}, &rows);
+            expect_fused(*opened, {true, true, true, true, true});
+            if (HasFatalFailure()) return;
+        }
     }
-    expect_rows(fragment, {.probe_batch = 20'000}, "values");
 }
 
 // What comes behind them: a stage that multiplies rows, one that tests all pairs, one that could be fused.

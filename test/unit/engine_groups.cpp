@@ -70,6 +70,49 @@ TEST_P(FragmentGroups, NumbersOfGroups) {
     expect_groups(fragment, {.probe_batch = 7000}, "Zipf");
 }
 
+// Rows of groups that have come already, as few or as many as are added up in different places; NULLs, values
+// of either sign and beyond what 64 bits sum up to, filters, and rows that escape.
+TEST_P(FragmentGroups, GroupsThatHaveComeBefore) {
+    const uint64_t rows = kIsSanitized ? 20'000 : 60'000;
+    for (uint64_t distinct : {1, 3, 40, 700, 9000}) {
+        for (ColumnType type : {ColumnType::Fixed4, ColumnType::Fixed8}) {
+            Table source =
+                make_table({{fixed_column(type), distinct, false, 0.05}, integers(30)}, rows, distinct);
+            std::vector<std::optional<int64_t>> words;
+            for (uint64_t i = 0; i < rows; i++)
+                words.emplace_back(i % 23 == 0   ? std::nullopt
+                                   : i % 97 == 0 ? std::optional<int64_t>(kGreatest)
+                                   : i % 3 == 0  ? std::optional<int64_t>(kLeast + int64_t(i))
+                                   : i % 11 == 0 ? std::optional<int64_t>(-int64_t(i))
+                                                 : std::optional<int64_t>(int64_t(i) << 16));
+            source.columns.push_back(column_of_words(words));
+            for (bool escapes : {false, true}) {
+                TestGroups fragment(source);
+                for (uint16_t c = 0; c < 3; c++) fragment.input(source_column(c));
+                if (distinct > 1) fragment.key(0);
+                FilterProgram few, sum;
+                ProgramWriter(few).probe(Opcode::Load, 1).constant(Opcode::Less, int64_t{12});
+                ProgramWriter(sum).probe(Opcode::Load, 2).probe(Opcode::Add, 1);
+                const uint16_t value = fragment.value_of_input(2), filter = fragment.value(few);
+                fragment.aggregate(Function::Count)
+                    .aggregate(Function::Count, value)
+                    .aggregate(Function::Sum, value)
+                    .aggregate(Function::Sum, value, filter)
+                    .aggregate(Function::Minimum, value)
+                    .aggregate(Function::Maximum, value, filter)
+                    .aggregate(Function::Any, 0);
+                if (escapes) fragment.aggregate(Function::Sum, fragment.value(sum));
+                const std::string what = std::to_string(distinct) + " groups";
+                Came came;
+                expect_groups(fragment, {.probe_batch = uint32_t(rows)}, what, &came);
+                EXPECT_EQ(came.escaped.size() > 100, escapes) << what;
+                expect_groups(fragment, {.probe_batch = 9000}, what + ", batches");
+                if (HasFatalFailure()) return;
+            }
+        }
+    }
+}
+
 // Without any stage the source's rows are aggregated where they lie.
 TEST_P(FragmentGroups, OfTheSourceItself) {
     const ColumnPlan text{bytes_column(), 12, true, 0.1};
