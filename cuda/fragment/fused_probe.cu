@@ -7,6 +7,7 @@
 
 #include "cuda/results/result_writer.h"
 #include "cuda/work/launch.cuh"
+#include "cuda/work/number_rows.cuh"
 #include "cuda/work/primitives.h"
 #include "engine/counters.h"
 #include "engine/result_layout.h"
@@ -94,11 +95,6 @@ Status compact_rows(const WorkContext& context, uint64_t first, uint64_t rows, c
         source_rows[place] = static_cast<uint32_t>(first + row);
         for (uint32_t i = 0; i < partners.count; i++) partners.to[i][place] = partners.from[i][row];
     });
-}
-
-Status number_from(const WorkContext& context, uint64_t first, uint64_t rows, uint32_t* numbers) {
-    return for_each(context.handle(), rows,
-                    [=] __device__(uint64_t i) { numbers[i] = static_cast<uint32_t>(first + i); });
 }
 
 }  // namespace
@@ -307,7 +303,7 @@ Status FusedProbe::compact(uint64_t first, uint64_t rows) {
 Status FusedProbe::take_all(uint64_t first, uint64_t rows) {
     for (size_t i = 0; i < stages_.size(); i++)
         if (stages_[i].is_read) std::swap(found_[i], partners_[i]);
-    return number_from(work_.context(), first, rows, pairs_.probe.data());
+    return number_rows(work_.context(), rows, pairs_.probe.data(), first);
 }
 
 // What is held in the place of rows is the only column.

@@ -10,6 +10,9 @@ namespace gpujoin::cuda {
 
 namespace {
 
+// Where memory is short for more of them fewer rows go at a time, before groups are given out.
+constexpr uint32_t kFewRows = 1u << 16;
+
 // As whole words of bits, while there are several.
 uint32_t half_of(uint32_t rows) {
     if (rows <= Warp::kThreads) return (rows + 1) / 2;
@@ -109,7 +112,8 @@ Status GroupConsumer::add_known(uint32_t rows, bool* is_done) {
 }
 
 // Aggregates some of the rows, a step of a turn. Where there is no room for them, or no memory, the table is
-// given out first; and if that is empty, fewer rows go at a time.
+// given out first; and if that is empty, fewer rows go at a time: at last one, or a word of bits where some
+// of its rows have been added.
 Status GroupConsumer::add() {
     escaped_count_ = escaped_written_ = 0;
     const uint32_t rows = next_rows();
@@ -128,6 +132,10 @@ Status GroupConsumer::add() {
     escaped_count_ = 0;
     GPUJOIN_RETURN_IF_FAILED(work_.synchronize());
     release();
+    if (status.fault == Fault::DeviceMemory && rows > kFewRows) {
+        piece_rows_ = half_of(rows);
+        return {};
+    }
     if (table_->groups() > 0) {
         gives_out_ = true;
         tables_.note_given_out();

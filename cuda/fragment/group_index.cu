@@ -135,7 +135,10 @@ Status GroupIndex::move(const WorkContext& context, uint64_t count) {
 Status GroupIndex::find_slots(const WorkContext& context, uint64_t groups, GroupSlots* slots) {
     constexpr uint64_t kTooMany = 8;
     const uint64_t count = slots_for(groups);
-    if (slots_.size() >= kTooMany * count) GPUJOIN_RETURN_IF_FAILED(move(context, count));
+    if (slots_.size() >= kTooMany * count) {
+        const Status status = move(context, count);
+        if (status.fault != Fault::DeviceMemory) GPUJOIN_RETURN_IF_FAILED(status);
+    }
     *slots = {slots_.data(), slots_.size() - 1};
     return {};
 }

@@ -27,8 +27,8 @@ class GroupIndex {
                 uint32_t new_groups);
     Status forget(const WorkContext& context, const RowPiece& piece, uint32_t new_groups);
 
-    // Where groups can be looked up while none is added. Where there were more rows, there is less memory to
-    // be looked at if they have moved together.
+    // Where groups can be looked up while none is added. If there is room for many more rows, and memory to
+    // move them, they move closer together first, so that caches hold more of them.
     Status find_slots(const WorkContext& context, uint64_t groups, GroupSlots* slots);
     const uint32_t* new_rows() const { return new_rows_.data(); }
     // By row of the piece, once they are kept; of others than live ones anything.

@@ -26,10 +26,11 @@ constexpr uint32_t kFewGroups = 1u << 15;
 // Rows of which it is found out whether their groups are known: so many first, then so many times as many.
 constexpr uint64_t kFirstSample = 512;
 constexpr uint64_t kSampleGrowth = 8;
-// One pass pays where a row in so many at most is of a group that is not known; and for all rows at once
-// where it is one in so many.
+// One pass pays where a row in so many at most is of a group that is not known, which a piece with fewer new
+// groups than that may promise; and for all rows at once where it is one in so many.
 constexpr uint64_t kFewUnknown = 4;
 constexpr uint64_t kHardlyAnyUnknown = 256;
+constexpr uint32_t kMostPatience = 63;
 
 // A bit for each row, in words.
 Status set_bits(const WorkContext& context, uint64_t rows, uint32_t* bits) {
@@ -72,7 +73,8 @@ Status GroupTable::find_groups(const WorkContext& context, const RowPiece& piece
     GPUJOIN_RETURN_IF_FAILED(
         index_.find(context, piece, keys, live, stored_.data(), store_.groups(), &new_groups));
     if (!piece.wanted) {
-        expects_known_ = goes_in_one_pass_ && kFewUnknown * new_groups <= piece.rows;
+        expects_known_ = goes_in_one_pass_ && pieces_to_wait_ == 0 && kFewUnknown * new_groups <= piece.rows;
+        if (pieces_to_wait_ > 0) pieces_to_wait_--;
         knows_nearly_all_ = false;
         sample_rows_ = std::max(sample_rows_, kSampleGrowth * piece.rows);
     }
@@ -130,7 +132,10 @@ Status GroupTable::add_known(const WorkContext& context, const RowPiece& piece,
     GPUJOIN_RETURN_IF_FAILED(
         add_in_one_pass(context, sink_, piece, known, left->data(), left->data() + words));
     GPUJOIN_RETURN_IF_FAILED(read_back(context, left->data() + words, left_count));
+    // Few groups are new where keys come in order, and yet all rows are of these.
     expects_known_ = kFewUnknown * *left_count <= piece.rows;
+    patience_ = expects_known_ ? 0 : std::min(2 * patience_ + 1, kMostPatience);
+    pieces_to_wait_ = patience_;
     knows_nearly_all_ = kHardlyAnyUnknown * *left_count <= piece.rows;
     sample_rows_ = std::max(sample_rows_, kSampleGrowth * piece.rows);
     return {};
@@ -172,7 +177,6 @@ Status GroupTable::merge(const WorkContext& context, GroupTable* other) {
 
 void GroupTable::clear() {
     merged_ = 0;
-    sample_rows_ = kFirstSample;
     expects_known_ = knows_nearly_all_ = false;
     store_.clear();
     index_.clear();

@@ -56,6 +56,8 @@ class GroupTable {
     const bool goes_in_one_pass_;
     bool expects_known_ = false;
     bool knows_nearly_all_ = false;
+    uint32_t patience_ = 0;        // how many pieces go by before one pass is tried again, if it did not pay
+    uint32_t pieces_to_wait_ = 0;  // of these
     uint64_t sample_rows_;
     uint32_t merged_ = 0;
     GroupStore store_;

@@ -5,7 +5,6 @@
 #include <type_traits>
 
 #include "cuda/fragment/sink_rows.cuh"
-#include "cuda/work/kernel.h"
 #include "cuda/work/launch.cuh"
 
 namespace gpujoin::cuda {
@@ -141,7 +140,9 @@ struct RowValues {
     uint32_t nulls[kMostPrograms];
     uint32_t undecided[kMostPrograms];
 
-    __device__ uint32_t passed(const AggregateSpec& aggregate) const {
+    // As those of all rows (SinkValuesView).
+    __device__ uint32_t fails(uint16_t program, uint64_t) const { return undecided[program]; }
+    __device__ uint32_t passed(const AggregateSpec& aggregate, uint64_t) const {
         return aggregate.filter == kNoNumber ? ~0u : truths[aggregate.filter];
     }
 };
@@ -158,11 +159,11 @@ struct AddKnownRows {
     uint32_t* left;
     uint32_t* left_count;
 
-    __device__ void operator()(std::byte* shared) const {
+    __device__ void operator()(uint64_t block, std::byte* shared) const {
         const OwnTotals own{shared, known.groups};
         begin(own);
         __syncthreads();
-        const uint64_t begin_row = blockIdx.x * rows_of_block;
+        const uint64_t begin_row = block * rows_of_block;
         const uint64_t end_row = min(piece.rows, begin_row + rows_of_block);
         uint32_t left_rows = 0;
         for (uint64_t row = begin_row + threadIdx.x / 32 * kRowsOfWarp; row < end_row; row += kRowsOfStep)
@@ -190,7 +191,7 @@ struct AddKnownRows {
         const uint32_t live = wanted & find_groups(numbers, wanted, groups) & ~run_programs(numbers, &values);
         for (uint32_t i = 0; i < known.total_count; i++) {
             const AggregateSpec& spec = total(i).spec;
-            uint32_t added = live & values.passed(spec);
+            uint32_t added = live & values.passed(spec, 0);
             if (spec.value != kNoNumber) added &= ~values.nulls[spec.value];
             add_total_of_rows(i, own, added, groups, spec.value == kNoNumber ? 0 : spec.value, values);
         }
@@ -259,11 +260,7 @@ struct AddKnownRows {
         }
         if (!may_escape) return 0;
         uint32_t escaped = 0;
-        for (uint32_t i = 0; i < known.total_count; i++) {
-            const AggregateSpec& spec = total(i).spec;
-            if (spec.filter != kNoNumber) escaped |= values->undecided[spec.filter];
-            if (spec.value != kNoNumber) escaped |= values->undecided[spec.value] & values->passed(spec);
-        }
+        for (uint32_t i = 0; i < known.total_count; i++) escaped |= escaped_by(total(i).spec, *values, 0);
         return escaped;
     }
 
@@ -342,7 +339,7 @@ struct AddKnownRows {
         const uint32_t count = known.total_count * known.groups;
         if constexpr (kPlace == Place::OfThreads) {
             for (uint32_t i = 0; i < count; i++)
-                own.word(i / known.groups, i % known.groups) = nothing(i / known.groups);
+                own.word(i / known.groups, i % known.groups) = total(i / known.groups).nothing();
             for (uint32_t i = threadIdx.x; i < count; i += kBlockThreads)
                 own.has_value(known.total_count, i / known.groups, i % known.groups) = 0;
         } else {
@@ -350,18 +347,8 @@ struct AddKnownRows {
                 const uint32_t number = i / known.groups, group = i % known.groups;
                 for (uint32_t j = total(number).is_extreme() ? 3 : 0; j < 4; j++)
                     own.part(number, j, group) = 0;
-                if (total(number).is_extreme()) own.extreme(number, group) = nothing(number);
+                if (total(number).is_extreme()) own.extreme(number, group) = total(number).nothing();
             }
-        }
-    }
-    __device__ int64_t nothing(uint32_t number) const {
-        switch (total(number).spec.function) {
-            case AggregateFunction::Minimum:
-                return Extreme<true>::none();
-            case AggregateFunction::Maximum:
-                return Extreme<false>::none();
-            default:
-                return 0;
         }
     }
 
@@ -388,26 +375,14 @@ struct AddKnownRows {
     }
 };
 
-template <typename Body>
-__global__ void __launch_bounds__(kBlockThreads) call_with_shared_memory(const __grid_constant__ Body body) {
-    extern __shared__ int4 shared[];
-    body(reinterpret_cast<std::byte*>(shared));
-}
-
 template <Place kPlace>
 Status launch(const WorkContext& context, AddKnownRows<kPlace> body, uint64_t shared_bytes) {
-    if (fault_due(FaultPoint::Launch)) return cuda_status(cudaErrorLaunchFailure, "kernel launch");
-    auto* const kernel = call_with_shared_memory<AddKnownRows<kPlace>>;
-    if (shared_bytes > 0) GPUJOIN_RETURN_IF_FAILED(allow_shared_memory(kernel));
     // So many rows that what is the block's own is begun and ended for many times as many.
     const uint64_t rows = kPlace == Place::OfBlock ? uint64_t{16} * body.known.groups : 0;
     body.rows_of_block = std::clamp((rows + kRowsOfStep - 1) / kRowsOfStep * kRowsOfStep, kFewestRowsOfBlock,
                                     kMostRowsOfBlock);
-    const auto blocks =
-        static_cast<uint32_t>((body.piece.rows + body.rows_of_block - 1) / body.rows_of_block);
-    kernel<<<blocks, kBlockThreads, shared_bytes, context.handle()>>>(body);
-    GPUJOIN_CHECK_CUDA(cudaGetLastError());
-    return {};
+    const uint64_t blocks = (body.piece.rows + body.rows_of_block - 1) / body.rows_of_block;
+    return for_each_block_with_memory(context.handle(), blocks, shared_bytes, body);
 }
 
 template <Place kPlace>
@@ -433,12 +408,15 @@ bool goes_in_one_pass(const DeviceSink& sink) {
 
 Status add_in_one_pass(const WorkContext& context, const DeviceSink& sink, const RowPiece& piece,
                        const KnownGroups& known, uint32_t* left, uint32_t* left_count) {
+    uint64_t bytes = 0;
+    GPUJOIN_RETURN_IF_FAILED(find_shared_memory(&bytes));
+    bytes = std::min(bytes, kMostSharedBytes);
     const uint64_t totals = uint64_t{known.total_count} * known.groups;
     const uint64_t of_threads = totals * OwnTotals::kBytesOfThreads,
                    of_block = totals * OwnTotals::kBytesOfBlock;
-    if (of_threads <= kMostSharedBytes)
+    if (of_threads <= bytes)
         return add_at<Place::OfThreads>(context, sink, piece, known, left, left_count, of_threads);
-    if (of_block <= kMostSharedBytes)
+    if (of_block <= bytes)
         return add_at<Place::OfBlock>(context, sink, piece, known, left, left_count, of_block);
     return add_at<Place::OfAll>(context, sink, piece, known, left, left_count, 0);
 }

@@ -54,12 +54,7 @@ Status find_live(const WorkContext& context, const RowPiece& piece, const SinkVa
     return for_each(context.handle(), values.words, [=] __device__(uint64_t word) {
         const uint32_t all = piece.wanted_of(word);
         uint32_t escaped = 0;
-        for (uint32_t i = 0; all != 0 && i < count; i++) {
-            const AggregateSpec& aggregate = aggregates[i];
-            if (aggregate.filter != kNoNumber) escaped |= values.fails(aggregate.filter, word);
-            if (aggregate.function != AggregateFunction::Any && aggregate.value != kNoNumber)
-                escaped |= values.fails(aggregate.value, word) & values.passed(aggregate, word);
-        }
+        for (uint32_t i = 0; all != 0 && i < count; i++) escaped |= escaped_by(aggregates[i], values, word);
         values.live[word] = all & ~escaped;
         if (escaped & all) atomicAdd(escaped_rows, static_cast<unsigned long long>(__popc(escaped & all)));
     });

@@ -51,6 +51,15 @@ struct SinkValuesView {
     }
 };
 
+// Which rows of a word escape because of an aggregate.
+template <typename Values>
+GPUJOIN_HD uint32_t escaped_by(const AggregateSpec& aggregate, const Values& values, uint64_t word) {
+    uint32_t escaped = aggregate.filter == kNoNumber ? 0 : values.fails(aggregate.filter, word);
+    if (aggregate.function != AggregateFunction::Any && aggregate.value != kNoNumber)
+        escaped |= values.fails(aggregate.value, word) & values.passed(aggregate, word);
+    return escaped;
+}
+
 class SinkValues {
   public:
     explicit SinkValues(const DeviceSink& sink) : sink_(sink), sizes_(sink.summed_floats().size()) {}

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
 #include "cuda/fragment/total_adding.cuh"
 #include "wire/fragment_spec.h"
@@ -20,6 +19,17 @@ struct TotalView {
 
     GPUJOIN_HD bool is_extreme() const {
         return spec.function == AggregateFunction::Minimum || spec.function == AggregateFunction::Maximum;
+    }
+    // What there is of no row, in one word.
+    __device__ int64_t nothing() const {
+        switch (spec.function) {
+            case AggregateFunction::Minimum:
+                return Extreme<true>::none();
+            case AggregateFunction::Maximum:
+                return Extreme<false>::none();
+            default:
+                return 0;
+        }
     }
     // A value as it is added.
     __device__ int64_t added(int64_t value) const {
@@ -50,21 +60,10 @@ __device__ void with_kind(const TotalView& total, const Body& body) {
 __device__ inline void begin_total(const TotalView& total, uint64_t group) {
     auto* words = reinterpret_cast<int64_t*>(total.values);
     if (total.null_flags) total.null_flags[group] = 1;
-    switch (total.spec.function) {
-        case AggregateFunction::Minimum:
-            words[group] = std::numeric_limits<int64_t>::max();
-            return;
-        case AggregateFunction::Maximum:
-            words[group] = std::numeric_limits<int64_t>::min();
-            return;
-        case AggregateFunction::Sum:
-            if (total.is_float) break;
-            words[2 * group] = words[2 * group + 1] = 0;
-            return;
-        default:
-            break;
-    }
-    words[group] = 0;
+    if (total.spec.function == AggregateFunction::Sum && !total.is_float)
+        words[2 * group] = words[2 * group + 1] = 0;
+    else
+        words[group] = total.nothing();
 }
 
 // Adds what a group has in one place to what it has in another, where it may have another number.

@@ -7,8 +7,9 @@
 // open-addressing table of 8-byte slots: a 32-bit tag (the key itself if it has 4 bytes, else bits of its
 // hash) and the leader. Unique keys need no groups: the leader is the match. Where a join asks for nothing of
 // the build side but one column of 4 bytes, its values may be held in the place of row numbers, by position
-// or, of unique keys of 4 bytes, in the table: one random access a result, not two. Without equalities there
-// is one group of all rows. Inside a group, rows may be sorted by an order key and narrowed by search.
+// or, of unique keys, in the direct array or in a table of keys of 4 bytes: one random access a result, not
+// two. Without equalities there is one group of all rows. Inside a group, rows may be sorted by an order key
+// and narrowed by search.
 #pragma once
 
 #include <cstdint>

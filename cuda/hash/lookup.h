@@ -18,7 +18,7 @@ class Lookup {
   public:
     // Builds for the rows of a concatenated build side. layout: of the equality keys. payload: a value only
     // where nothing else is asked for by row number; it rides along where rows are sorted to be merged, and
-    // may be held by the table or in the place of row numbers.
+    // may be held by direct array or table, or in the place of row numbers.
     Status build(const WorkContext& context, const JoinSpec& spec, const JoinPlan& plan,
                  const KeyLayout& layout, const SpanInput& side, const PayloadSource& payload);
 

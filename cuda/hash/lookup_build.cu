@@ -281,8 +281,7 @@ Status Lookup::make_table(const WorkContext& context, uint64_t rows) {
 }
 
 // Has sorted positions hold values in the place of rows, or a direct array or a table of exact keys in the
-// place of leaders.
-// Fetching them costs a random access a build row; each result saves one.
+// place of leaders. Fetching them costs a random access a build row; each result saves one.
 Status Lookup::fetch_values(const WorkContext& context, const uint32_t* values, uint64_t rows) {
     GPUJOIN_RETURN_IF_FAILED(end_step(context));
     if (rows_.data()) {

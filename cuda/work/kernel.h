@@ -8,17 +8,25 @@
 
 namespace gpujoin::cuda {
 
+// How many bytes of shared memory the device can give a block.
+inline Status find_shared_memory(uint64_t* bytes) {
+    int device = 0, found = 0;
+    GPUJOIN_CHECK_CUDA(cudaGetDevice(&device));
+    GPUJOIN_CHECK_CUDA(cudaDeviceGetAttribute(&found, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    *bytes = static_cast<uint64_t>(found);
+    return {};
+}
+
 // Lets blocks of a kernel have as much shared memory as the device can give them. It is always as much, since
 // the limit is the kernel's, not the launch's: other joins may be about to launch it.
 template <typename Kernel>
 Status allow_shared_memory(Kernel kernel) {
-    int device = 0, bytes = 0;
+    uint64_t bytes = 0;
     cudaFuncAttributes attributes;
-    GPUJOIN_CHECK_CUDA(cudaGetDevice(&device));
-    GPUJOIN_CHECK_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    GPUJOIN_RETURN_IF_FAILED(find_shared_memory(&bytes));
     GPUJOIN_CHECK_CUDA(cudaFuncGetAttributes(&attributes, kernel));
     GPUJOIN_CHECK_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            bytes - static_cast<int>(attributes.sharedSizeBytes)));
+                                            static_cast<int>(bytes - attributes.sharedSizeBytes)));
     return {};
 }
 

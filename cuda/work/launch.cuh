@@ -4,9 +4,11 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "cuda/work/check.h"
+#include "cuda/work/kernel.h"
 
 namespace gpujoin::cuda {
 
@@ -88,6 +90,26 @@ Status for_each_block(cudaStream_t stream, uint64_t count, const Body& body) {
     if (count == 0) return {};
     if (fault_due(FaultPoint::Launch)) return cuda_status(cudaErrorLaunchFailure, "kernel launch");
     call_for_blocks<<<static_cast<uint32_t>(count), kBlockThreads, 0, stream>>>(body);
+    GPUJOIN_CHECK_CUDA(cudaGetLastError());
+    return {};
+}
+
+template <typename Body>
+__global__ void __launch_bounds__(kBlockThreads)
+    call_for_blocks_with_memory(const __grid_constant__ Body body) {
+    extern __shared__ int4 shared[];
+    body(blockIdx.x, reinterpret_cast<std::byte*>(shared));
+}
+
+// Calls body(0, memory) … body(count - 1, memory) like for_each_block(), with so many bytes of shared memory
+// for each, at most what find_shared_memory() says.
+template <typename Body>
+Status for_each_block_with_memory(cudaStream_t stream, uint64_t count, uint64_t bytes, const Body& body) {
+    if (count == 0) return {};
+    if (fault_due(FaultPoint::Launch)) return cuda_status(cudaErrorLaunchFailure, "kernel launch");
+    auto* const kernel = call_for_blocks_with_memory<Body>;
+    if (bytes > 0) GPUJOIN_RETURN_IF_FAILED(allow_shared_memory(kernel));
+    kernel<<<static_cast<uint32_t>(count), kBlockThreads, bytes, stream>>>(body);
     GPUJOIN_CHECK_CUDA(cudaGetLastError());
     return {};
 }

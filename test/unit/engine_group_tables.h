@@ -10,6 +10,7 @@
 
 #include "engine/filter_machine.h"
 #include "engine_fragment_tables.h"
+#include "sanitized.h"
 
 namespace gpujoin::test {
 
@@ -346,6 +347,50 @@ class FragmentGroups : public EngineTest {
         EXPECT_EQ(stats.rows, fragment.rows().size()) << what;
         EXPECT_EQ(stats.escaped_rows, came->escaped.size()) << what;
         EXPECT_EQ(stats.groups, came->partial_groups) << what;
+    }
+
+    // Whatever memory there is: a fragment of one stage, or none, that one batch runs through.
+    void expect_groups_with_little_memory(const TestGroups& fragment) {
+        bool failed = false;
+        uint64_t least = ~uint64_t{0}, most = 0;
+        for (uint64_t limit = 16 << 10; limit < 64 << 20; limit += limit / (kIsSanitized ? 2 : 8)) {
+            Ledger host(limit), device(limit);
+            {
+                const Limits tight{&host, &device, &cancel_};
+                std::unique_ptr<Fragment> opened;
+                Status status = engine_->open_fragment(fragment.view(), tight, &opened);
+                SealReport report;
+                if (status.ok() && !fragment.view().stages.empty()) status = opened->join(0).seal(&report);
+                OwnedBatch batch(fragment.source(), 0, fragment.source().rows());
+                std::unique_ptr<Cursor> cursor;
+                if (status.ok()) status = opened->run(batch.view(), &cursor);
+                SinkMemory memory(1 << 20);
+                ResultBatch result;
+                Came came;
+                while (status.ok() && !result.done) {
+                    status = cursor->next(memory.sink(), &result);
+                    if (!status.ok() || result.rows == 0) continue;
+                    for (const Values& group : read_values(fragment.columns(), memory.data(), result))
+                        fragment.combine(group, &came.groups);
+                    came.partial_groups += result.rows;
+                }
+                if (!status.ok()) {
+                    EXPECT_STREQ(status.sqlstate, "53200");
+                    failed = true;
+                } else {
+                    cursor.reset();
+                    ASSERT_OK(opened->flush(&cursor));
+                    drain_groups(*cursor, fragment, 1 << 20, &came);
+                    expect_same_groups(fragment, came, std::to_string(limit) + " bytes");
+                    least = std::min(least, came.partial_groups);
+                    most = std::max(most, came.partial_groups);
+                }
+            }
+            EXPECT_EQ(host.used() + device.used(), 0u);
+            EXPECT_LE(std::max(host.peak(), device.peak()), limit);
+        }
+        EXPECT_EQ(failed, GetParam().ends_with("cuda"));  // the CPU engine does with what it need not ask for
+        EXPECT_LT(least, most);
     }
 
     // Every aggregate of an input of integers, and of one that is added to another.
