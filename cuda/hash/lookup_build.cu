@@ -15,6 +15,9 @@ namespace gpujoin::cuda {
 
 namespace {
 
+// A direct array is to hold values where there are so many probe rows for a build row: with as many as build
+// rows, joins took 6 to 13 % longer.
+constexpr uint64_t kProbeRowsPerDirectValue = 4;
 // A direct array may have this many slots a build row: as much memory as the open-addressing table takes; and
 // more where it stays in the device's cache, since it takes one access and no hash.
 constexpr uint64_t kDirectSlotsPerRow = 4;
@@ -242,7 +245,8 @@ Status Lookup::build(const WorkContext& context, const JoinSpec& spec, const Joi
     GPUJOIN_RETURN_IF_FAILED(
         packed_.pack(context, plan.packed, columns.host, {row_numbers(), positions_, sorted}));
     GPUJOIN_RETURN_IF_FAILED(tiles_.make(context, plan, columns.host, {row_numbers(), positions_, sorted}));
-    if (values && !holds_values_ && spec.estimated_probe_rows >= rows)
+    const uint64_t pays_from = direct_.data() ? kProbeRowsPerDirectValue * rows : rows;
+    if (values && !holds_values_ && spec.estimated_probe_rows >= pays_from)
         GPUJOIN_RETURN_IF_FAILED(fetch_values(context, values, rows));
     return context.stream.synchronize();
 }
