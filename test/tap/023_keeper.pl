@@ -18,29 +18,10 @@ sub make_table
 	$node->safe_psql($database, "VACUUM ANALYZE $table");
 }
 sub kept_chunks { return $node->safe_psql($_[0], "SELECT coalesce(sum(chunks), 0) FROM gpujoin_kept WHERE relation = '$_[1]'::regclass"); }
-sub keepers { return $node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'gpujoin keeper'"); }
+sub keepers { return count_keepers($node); }
 # In a session of its own: the last line is what the query gives.
 sub forced { return $node->safe_psql($_[0], "SET gpujoin.force = on; SELECT '1', coalesce(sum(c), 0), coalesce(sum(s), 0) FROM ($_[1]) AS q"); }
 sub core { return $node->safe_psql($_[0], "SET gpujoin.enabled = off; SELECT '1', coalesce(sum(c), 0), coalesce(sum(s), 0) FROM ($_[1]) AS q"); }
-
-# The process of a keeper, which another table has called.
-sub call_keeper
-{
-	$node->safe_psql('postgres', 'CREATE TABLE IF NOT EXISTS caller AS SELECT i, repeat(\'x\', 100) AS pad FROM generate_series(1, 20000) i; SELECT 1');
-	$node->safe_psql('postgres', 'VACUUM caller');
-	# It leaves half a second later: whoever stands still is there.
-	my $keeper;
-	my $called = wait_until(sub {
-		$node->safe_psql('postgres', 'SELECT gpujoin_forget(\'caller\'); SET gpujoin.force = on; SELECT sum(i), count(*) FROM caller; SELECT sum(i), count(*) FROM caller');
-		$keeper = $node->safe_psql('postgres', "SELECT min(pid) FROM pg_stat_activity WHERE backend_type = 'gpujoin keeper'");
-		return 0 if $keeper eq '' or kill('STOP', $keeper) != 1;
-		return 1 if keepers() eq '1';
-		kill 'CONT', $keeper;
-		return 0; });
-	ok($called, 'a keeper is there, and stands still');
-	$node->safe_psql('postgres', 'SELECT gpujoin_forget()');
-	return $keeper;
-}
 
 # Scans ask the second time. What is computed is kept, too.
 make_table('postgres', 'sale', 900000);
@@ -58,7 +39,7 @@ $node->safe_psql('postgres', 'CREATE TABLE ten AS SELECT i AS m FROM generate_se
 $node->safe_psql('postgres', 'VACUUM ANALYZE dated, ten');
 $query = 'SELECT extract(year FROM d) AS k, count(*) AS c, sum(i) AS s FROM dated JOIN ten USING (m) GROUP BY 1';
 $rows = core('postgres', $query);
-my $dating = call_keeper();
+my $dating = call_keeper($node);
 kill 'STOP', $dating;
 for my $run (1 .. 3) { is(forced('postgres', $query), $rows, "computed groups of run $run are core's"); }
 is(kept_chunks('postgres', 'dated'), '0', 'and are not kept by a query');
@@ -73,7 +54,7 @@ $node->safe_psql('postgres', "CREATE TABLE price AS SELECT i, (i % 50)::numeric(
 $node->safe_psql('postgres', 'VACUUM ANALYZE price');
 $query = 'SELECT n AS k, count(*) AS c, sum(i) AS s FROM price GROUP BY n';
 $rows = core('postgres', $query);
-my $pricing = call_keeper();
+my $pricing = call_keeper($node);
 kill 'STOP', $pricing;
 $node->safe_psql('postgres', "SELECT gpujoin_keep('price', '{i,n}')");
 my ($planned, $said);
@@ -242,7 +223,7 @@ for my $change ('ALTER TABLE sale ALTER k TYPE text', 'ALTER TABLE sale DROP i, 
 	# A keeper that stands still lets the change come first.
 	my $asker = $node->background_psql('postgres');
 	$asker->query_safe('SET gpujoin.force = on; SELECT k, sum(i) FROM sale GROUP BY k');
-	my $keeper = call_keeper();
+	my $keeper = call_keeper($node);
 	$asker->query_safe('SELECT k, sum(i) FROM sale GROUP BY k');
 	$asker->quit;
 	$node->safe_psql('postgres', $change);
@@ -265,7 +246,7 @@ is($node->psql('postgres', 'DROP DATABASE other'), 0, 'a database can be dropped
 # It is ended by somebody while a request waits: the next scan has another one come.
 make_table('postgres', 'sold', 1000000);
 $query = 'SELECT k, count(*) AS c, sum(i) AS s FROM sold GROUP BY k';
-my $keeper = call_keeper();
+my $keeper = call_keeper($node);
 for my $run (1 .. 2) { forced('postgres', $query); }
 $node->safe_psql('postgres', "SELECT pg_terminate_backend($keeper)");
 kill 'CONT', $keeper;
@@ -326,7 +307,7 @@ is(forced('postgres', $split), $rows, "rows are core's");
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET gpujoin.keep_workers; SELECT gpujoin_forget()');
 $node->reload;
 for my $number (1 .. 36) { $node->safe_psql('postgres', "CREATE TABLE many$number AS SELECT i, repeat('x', 60) AS pad FROM generate_series(1, 30000) i; VACUUM ANALYZE many$number"); }
-$keeper = call_keeper();
+$keeper = call_keeper($node);
 kill 'STOP', $keeper;
 my $made = 0;
 for my $number (1 .. 36)

@@ -13,7 +13,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-our @EXPORT = qw(make_node start_ready status server_pid wait_until_ready wait_until wait_until_idle is_joining is_alive
+our @EXPORT = qw(make_node start_ready status server_pid wait_until_ready wait_until wait_until_idle count_keepers call_keeper is_joining is_alive
   is_active sockets special_files supervisor_pid big_join use_fake_server);
 
 # From now on, clusters are of a PostgreSQL of our own, whose gpujoin_server is fake_server.py: PostgreSQL looks for it
@@ -147,6 +147,30 @@ sub supervisor_pid
 {
 	my ($pid) = @_;
 	return (slurp_file("/proc/$pid/stat") =~ /\) \S (\d+) /)[0];
+}
+
+sub count_keepers { return $_[0]->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'gpujoin keeper'"); }
+
+# The process of a keeper, which another table has called, and which stands still until it is sent CONT: what it is asked for is left to it, and
+# is not done. Nothing is kept then.
+sub call_keeper
+{
+	my ($node) = @_;
+	$node->safe_psql('postgres', 'CREATE TABLE IF NOT EXISTS caller AS SELECT i, repeat(\'x\', 100) AS pad FROM generate_series(1, 20000) i; SELECT 1');
+	$node->safe_psql('postgres', 'VACUUM caller');
+	# It leaves half a second later: whoever stands still is there.
+	my $keeper;
+	my $called = wait_until(sub {
+		$node->safe_psql('postgres', 'SET gpujoin.aggregate = on; SET gpujoin.keep_in_background = on; SELECT gpujoin_forget(\'caller\');
+			SET gpujoin.force = on; SELECT sum(i), count(*) FROM caller; SELECT sum(i), count(*) FROM caller');
+		$keeper = $node->safe_psql('postgres', "SELECT min(pid) FROM pg_stat_activity WHERE backend_type = 'gpujoin keeper'");
+		return 0 if $keeper eq '' or kill('STOP', $keeper) != 1;
+		return 1 if count_keepers($node) eq '1';
+		kill 'CONT', $keeper;
+		return 0; });
+	ok($called, 'a keeper is there, and stands still');
+	$node->safe_psql('postgres', 'SELECT gpujoin_forget()');
+	return $keeper;
 }
 
 # A join of $rows rows on each side that can only be planned as GPU Join, and its settings.
