@@ -111,9 +111,9 @@ Status GroupConsumer::add_known(uint32_t rows, bool* is_done) {
     return {};
 }
 
-// Aggregates some of the rows, a step of a turn. Where there is no room for them, or no memory, the table is
-// given out first; and if that is empty, fewer rows go at a time: at last one, or a word of bits where some
-// of its rows have been added.
+// Aggregates some of the rows, a step of a turn. Where there is no memory for many rows fewer go at a time;
+// else, or where there is no room, the table is given out first; and if that is empty fewer rows go again: at
+// last one, or a word of bits where some of its rows have been added.
 Status GroupConsumer::add() {
     escaped_count_ = escaped_written_ = 0;
     const uint32_t rows = next_rows();

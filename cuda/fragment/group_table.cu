@@ -52,8 +52,10 @@ GroupTable::GroupTable(const DeviceSink& sink)
       totals_(sink, &store_),
       from_(sink.plan().group_columns.size()) {}
 
-// The store's memory, where it is not what it was.
+// The store's memory, where it is not what it was: also because it has grown for groups that there was no
+// memory for after all.
 Status GroupTable::refresh(const WorkContext& context) {
+    GPUJOIN_RETURN_IF_FAILED(totals_.refresh(context));
     if (version_ == store_.version()) return {};
     GPUJOIN_RETURN_IF_FAILED(renew_vector(context, store_.views(), &stored_));
     version_ = store_.version();
@@ -87,7 +89,7 @@ Status GroupTable::find_groups(const WorkContext& context, const RowPiece& piece
     }
     if (store_.groups() + new_groups == 0) return {};  // all rows escaped, and there is nothing to add to
     GPUJOIN_RETURN_IF_FAILED(index_.keep(context, piece, live, store_.groups(), new_groups));
-    store_.add(new_groups);
+    if (new_groups > 0) store_.add(new_groups);
     return {};
 }
 
@@ -173,6 +175,12 @@ Status GroupTable::merge(const WorkContext& context, GroupTable* other) {
     }
     other->clear();
     return {};
+}
+
+void GroupTable::forget() {
+    clear();
+    sample_rows_ = kFirstSample;
+    patience_ = pieces_to_wait_ = 0;
 }
 
 void GroupTable::clear() {

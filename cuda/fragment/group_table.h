@@ -33,6 +33,8 @@ class GroupTable {
     // Before groups are read; clear() follows.
     Status close(const WorkContext& context) { return totals_.close(context); }
     void clear();
+    // Also what it has found out about rows.
+    void forget();
     // Gives back what it has for the rows of a piece alone.
     void release() { index_.release(); }
 
@@ -56,7 +58,7 @@ class GroupTable {
     const bool goes_in_one_pass_;
     bool expects_known_ = false;
     bool knows_nearly_all_ = false;
-    uint32_t patience_ = 0;        // how many pieces go by before one pass is tried again, if it did not pay
+    uint32_t patience_ = 0;        // how many pieces go by, and one more, before one pass is tried again
     uint32_t pieces_to_wait_ = 0;  // of these
     uint64_t sample_rows_;
     uint32_t merged_ = 0;

@@ -70,7 +70,7 @@ class GroupTables {
         return found == all_.end() ? nullptr : found->get();
     }
     void clear() {
-        for (const auto& table : all_) table->clear();
+        for (const auto& table : all_) table->forget();
         gave_out_ = false;
     }
 

@@ -115,7 +115,6 @@ void GroupTotals::take_range(const std::vector<double>& sizes) {
     for (size_t i = 0; i < sizes.size(); i++) sizes_[i] += sizes[i];
 }
 
-// Where the store has other memory than before, so have the aggregates.
 Status GroupTotals::refresh(const WorkContext& context) {
     if (version_ == store_.version()) return {};
     for (size_t i = 0; i < totals_.size(); i++) {

@@ -26,7 +26,9 @@ class GroupTotals {
     Status begin(const WorkContext& context, uint64_t groups);
     // Adds the live rows to their groups.
     Status add(const WorkContext& context, const SinkValuesView& values, const uint32_t* groups_of_rows);
-    // For kernels that add to what groups have. Where the store has other memory than before, so have these.
+    // Where the store has other memory than before, so have the aggregates: before any row is added.
+    Status refresh(const WorkContext& context);
+    // For kernels that add to what groups have.
     Status views(const WorkContext& context, const TotalView** views, uint32_t* count);
     // Adds what so many groups of another table have, from `first` on, to groups of this one.
     Status merge(const WorkContext& context, GroupTotals* other, uint64_t first, uint64_t groups,
@@ -36,8 +38,6 @@ class GroupTotals {
     void clear();
 
   private:
-    Status refresh(const WorkContext& context);
-
     const DeviceSink& sink_;
     GroupStore& store_;
     std::vector<TotalView> totals_;

@@ -5,6 +5,7 @@
 
 #include "cuda/fragment/own_totals.cuh"
 #include "cuda/fragment/sink_rows.cuh"
+#include "cuda/work/kernel.h"
 #include "cuda/work/launch.cuh"
 
 namespace gpujoin::cuda {

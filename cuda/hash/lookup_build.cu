@@ -245,7 +245,7 @@ Status Lookup::build(const WorkContext& context, const JoinSpec& spec, const Joi
     GPUJOIN_RETURN_IF_FAILED(
         packed_.pack(context, plan.packed, columns.host, {row_numbers(), positions_, sorted}));
     GPUJOIN_RETURN_IF_FAILED(tiles_.make(context, plan, columns.host, {row_numbers(), positions_, sorted}));
-    const uint64_t pays_from = direct_.data() ? kProbeRowsPerDirectValue * rows : rows;
+    const uint64_t pays_from = direct_.data() && !rows_.data() ? kProbeRowsPerDirectValue * rows : rows;
     if (values && !holds_values_ && spec.estimated_probe_rows >= pays_from)
         GPUJOIN_RETURN_IF_FAILED(fetch_values(context, values, rows));
     return context.stream.synchronize();

@@ -10,7 +10,6 @@
 
 #include "engine/filter_machine.h"
 #include "engine_fragment_tables.h"
-#include "sanitized.h"
 
 namespace gpujoin::test {
 
@@ -351,10 +350,12 @@ class FragmentGroups : public EngineTest {
 
     // Whatever memory there is: a fragment of one stage, or none, that one batch runs through. comes_early:
     // whether groups came out before the end where there was less of it.
-    void expect_groups_with_little_memory(const TestGroups& fragment, bool* comes_early) {
+    // least_limit: bytes, and how much more each time, in shares.
+    void expect_groups_with_little_memory(const TestGroups& fragment, uint64_t least_limit, uint64_t share,
+                                          bool* comes_early) {
         bool failed = false;
         uint64_t least = ~uint64_t{0}, most = 0;
-        for (uint64_t limit = 16 << 10; limit < 64 << 20; limit += limit / (kIsSanitized ? 2 : 8)) {
+        for (uint64_t limit = least_limit; limit < 64 << 20; limit += limit / share) {
             Ledger host(limit), device(limit);
             {
                 const Limits tight{&host, &device, &cancel_};

@@ -386,7 +386,7 @@ TEST_P(FragmentGroups, LittleMemory) {
     aggregate_integers(fragment, 0, 0);
     fragment.aggregate(Function::Any, 1);
     bool comes_early = false;
-    expect_groups_with_little_memory(fragment, &comes_early);
+    expect_groups_with_little_memory(fragment, 16 << 10, kIsSanitized ? 2 : 8, &comes_early);
     EXPECT_TRUE(comes_early);
 }
 
@@ -402,7 +402,27 @@ TEST_P(FragmentGroups, LittleMemoryForNewGroups) {
     aggregate_integers(fragment, 0, 0);
     fragment.aggregate(Function::Any, 1);
     bool comes_early = false;
-    expect_groups_with_little_memory(fragment, &comes_early);
+    expect_groups_with_little_memory(fragment, 16 << 10, kIsSanitized ? 2 : 8, &comes_early);
+}
+
+// The same in one batch of many rows, of which fewer go at a time before groups are given out. Groups have
+// texts; the new ones come late, and between others.
+TEST_P(FragmentGroups, LittleMemoryForManyRows) {
+    const int rows = kIsSanitized ? 70'000 : 150'000;
+    std::vector<std::optional<int64_t>> keys;
+    Column texts{bytes_column(), {}};
+    for (int i = 0; i < rows; i++) {
+        const bool is_new = i > rows / 2 && i % 6 == 0;
+        keys.emplace_back(is_new ? 1000 + i : i % 30);
+        texts.values.emplace_back(std::string(is_new ? 40 : 3, static_cast<char>('a' + i % 30 % 26)));
+    }
+    Table source{{column_of_words(keys), texts}};
+    TestGroups fragment(source);
+    fragment.input(source_column(0)).input(source_column(1)).key(0);
+    const uint16_t value = fragment.value_of_input(0);
+    fragment.aggregate(Function::Count).aggregate(Function::Sum, value).aggregate(Function::Any, 1);
+    bool comes_early = false;
+    expect_groups_with_little_memory(fragment, 256 << 10, kIsSanitized ? 1 : 3, &comes_early);
 }
 
 // A build side may have taken all of it: there is room for the first groups nevertheless, also of long texts.
