@@ -34,10 +34,9 @@ constexpr uint32_t kMostPatience = 63;
 
 // A bit for each row, in words.
 Status set_bits(const WorkContext& context, uint64_t rows, uint32_t* bits) {
-    return for_each(context.handle(), (rows + 31) / 32, [=] __device__(uint64_t word) {
-        const uint64_t left = rows - word * 32;
-        bits[word] = left < 32 ? (1u << left) - 1 : ~0u;
-    });
+    const RowPiece all{nullptr, 0, rows};
+    return for_each(context.handle(), all.words(),
+                    [=] __device__(uint64_t word) { bits[word] = all.wanted_of(word); });
 }
 
 }  // namespace

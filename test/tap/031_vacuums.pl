@@ -109,11 +109,15 @@ $holder->query_safe("$force; BEGIN; LOCK TABLE changed IN SHARE UPDATE EXCLUSIVE
 change();
 my $tells = version() eq $before;
 is($holder->query_safe(selected()), rows('SET gpujoin.enabled = off'), 'rows that have changed are seen by who has locked the table');
-like($tells ? 'Kept: 0 of 1 chunks' : $holder->query_safe($explained), $none, 'and others are read by him');
-is_right('and where somebody else has');
-like($tells ? 'Kept: 0 of 1 chunks' : $node->safe_psql('postgres', "$force; $explained"), $none, 'by others, too');
+SKIP:
+{
+	skip 'a change gives the map no other version', 2 if $tells;
+	like($holder->query_safe($explained), $none, 'and others are read by him');
+	like($node->safe_psql('postgres', "$force; $explained"), $none, 'and by others');
+}
+is_right('who see rows that have changed, too');
 $holder->query_safe('COMMIT');
-unlike($tells ? '' : $node->safe_psql('postgres', "$force; $explained"), $none, 'until he gives it up');
+unlike($node->safe_psql('postgres', "$force; $explained"), $none, 'until he gives it up');
 $holder->quit;
 kill 'CONT', $keeper;
 

@@ -401,8 +401,7 @@ TEST_P(FragmentGroups, LittleMemoryForNewGroups) {
     fragment.key(2);
     aggregate_integers(fragment, 0, 0);
     fragment.aggregate(Function::Any, 1);
-    bool comes_early = false;
-    expect_groups_with_little_memory(fragment, 16 << 10, kIsSanitized ? 2 : 8, &comes_early);
+    expect_groups_with_little_memory(fragment, 16 << 10, kIsSanitized ? 2 : 8);
 }
 
 // The same in one batch of many rows, of which fewer go at a time before groups are given out. Groups have
@@ -421,8 +420,7 @@ TEST_P(FragmentGroups, LittleMemoryForManyRows) {
     fragment.input(source_column(0)).input(source_column(1)).key(0);
     const uint16_t value = fragment.value_of_input(0);
     fragment.aggregate(Function::Count).aggregate(Function::Sum, value).aggregate(Function::Any, 1);
-    bool comes_early = false;
-    expect_groups_with_little_memory(fragment, 256 << 10, kIsSanitized ? 1 : 3, &comes_early);
+    expect_groups_with_little_memory(fragment, 256 << 10, kIsSanitized ? 1 : 3);
 }
 
 // A build side may have taken all of it: there is room for the first groups nevertheless, also of long texts.
