@@ -21,6 +21,19 @@ GPUJOIN_HD inline int64_t filter_value(uint64_t bits, uint32_t width, ValueOrder
     return static_cast<int64_t>(bits << unused) >> unused;
 }
 
+// Several values of a column, so that it is looked at once.
+template <uint32_t kRows>
+GPUJOIN_HD GPUJOIN_INLINE void filter_values(const uint64_t (&bits)[kRows], uint32_t width, ValueOrder order,
+                                             int64_t (&to)[kRows]) {
+    if (width == sizeof(uint64_t)) {
+        GPUJOIN_UNROLL
+        for (uint32_t i = 0; i < kRows; i++) to[i] = static_cast<int64_t>(bits[i]);
+        return;
+    }
+    GPUJOIN_UNROLL
+    for (uint32_t i = 0; i < kRows; i++) to[i] = filter_value(bits[i], width, order);
+}
+
 GPUJOIN_HD inline int64_t filter_value(const DeviceColumn& column, uint64_t row) {
     return filter_value(load_unsigned(column.values + row * column.width, column.width), column.width,
                         column.spec.order);

@@ -118,15 +118,37 @@ struct SingleKey {
         load_picked(input, rows, bits);
         *null = nulls_of(input, rows);
     }
-    __device__ uint32_t tag(uint64_t bits, bool is_null) const {
-        return tag_of(is_null ? GroupKeys::kHashOfNull : GroupKeys::hash_of_word(bits, input.width));
+    template <uint32_t kRows>
+    __device__ void find_tags(const uint64_t (&bits)[kRows], uint32_t null, uint32_t (&tags)[kRows]) const {
+        if (has_own_tags()) {
+            GPUJOIN_UNROLL
+            for (uint32_t i = 0; i < kRows; i++)
+                tags[i] = tag_of(GroupKeys::hash_of_word(bits[i], GroupKeys::kMostBytesOfTag));
+        } else {
+            GPUJOIN_UNROLL
+            for (uint32_t i = 0; i < kRows; i++)
+                tags[i] = tag_of(GroupKeys::hash_of_word(bits[i], sizeof(uint64_t)));
+        }
+        if (null == 0) return;
+        GPUJOIN_UNROLL
+        for (uint32_t i = 0; i < kRows; i++)
+            if (null >> i & 1) tags[i] = kTagOfNull;
+    }
+    // Whether a slot with this tag is that of a group which has the key: there is no need to look further.
+    __device__ bool tells_owner(uint64_t slot, uint32_t tag) const {
+        return has_own_tags() && tag_of(slot) == tag && owner_of(slot) != 0 && tag != kTagOfNull;
     }
     // Whether a group has the key whose tag that is.
     __device__ bool is_of(uint32_t group, uint32_t tag, uint64_t bits, bool is_null) const {
-        if (input.width <= GroupKeys::kMostBytesOfTag && tag != tag_of(GroupKeys::kHashOfNull)) return true;
+        if (has_own_tags() && tag != kTagOfNull) return true;
         if (stored.is_null(group) != is_null) return false;
         return is_null || load_unsigned(stored.values + uint64_t{group} * stored.width, stored.width) == bits;
     }
+
+  private:
+    static constexpr uint32_t kTagOfNull = static_cast<uint32_t>(GroupKeys::kHashOfNull >> 32);
+
+    __device__ bool has_own_tags() const { return input.width <= GroupKeys::kMostBytesOfTag; }
 };
 
 }  // namespace gpujoin::cuda

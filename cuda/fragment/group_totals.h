@@ -30,6 +30,7 @@ class GroupTotals {
     Status refresh(const WorkContext& context);
     // For kernels that add to what groups have.
     Status views(const WorkContext& context, const TotalView** views, uint32_t* count);
+    const TotalView* views_here() const { return totals_.data(); }
     // Adds what so many groups of another table have, from `first` on, to groups of this one.
     Status merge(const WorkContext& context, GroupTotals* other, uint64_t first, uint64_t groups,
                  const uint32_t* groups_of_rows);

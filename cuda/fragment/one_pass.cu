@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "cuda/fragment/own_totals.cuh"
-#include "cuda/fragment/sink_rows.cuh"
+#include "cuda/fragment/row_values.cuh"
 #include "cuda/work/kernel.h"
 #include "cuda/work/launch.cuh"
 
@@ -15,35 +15,20 @@ namespace {
 constexpr uint32_t kRows = 4;  // of a thread at a time, which lie a warp apart
 constexpr uint32_t kRowsOfWarp = kRows * Warp::kThreads;
 constexpr uint32_t kRowsOfStep = kRows * kBlockThreads;
-constexpr uint64_t kFewestRowsOfBlock = 4 * kRowsOfStep, kMostRowsOfBlock = 4 * kFewestRowsOfBlock;
-constexpr uint32_t kMostPrograms = 16;
+constexpr uint64_t kFewestRowsOfBlock = 4 * kRowsOfStep, kMostRowsOfBlock = 64 * kRowsOfStep;
+constexpr uint64_t kEnoughBlocks = 1024;
 constexpr uint64_t kMostSharedBytes = 96u << 10;
+constexpr uint32_t kAllRows = (1u << kRows) - 1;
 
 // Where rows are added up first.
 enum class Place { OfThreads, OfBlock, OfAll };
 
-// What a thread has of its rows: a bit each, and by program what that gives.
-struct RowValues {
-    int64_t numbers[kMostPrograms][kRows];
-    uint32_t truths[kMostPrograms];
-    uint32_t nulls[kMostPrograms];
-    uint32_t undecided[kMostPrograms];
-
-    // As those of all rows (SinkValuesView).
-    __device__ uint32_t fails(uint16_t program, uint64_t) const { return undecided[program]; }
-    __device__ uint32_t passed(const AggregateSpec& aggregate, uint64_t) const {
-        return aggregate.filter == kNoNumber ? ~0u : truths[aggregate.filter];
-    }
-};
-
-template <Place kPlace>
+// Values: ProgramValues or ColumnValues.
+template <Place kPlace, typename Values>
 struct AddKnownRows {
     KnownGroups known;
     RowPiece piece;
-    const FilterProgram* programs;
-    const uint8_t* is_truth;
-    uint32_t program_count;
-    bool may_escape;
+    Values values;
     uint64_t rows_of_block;
     uint32_t* left;
     uint32_t* left_count;
@@ -63,152 +48,156 @@ struct AddKnownRows {
     }
 
   private:
-    __device__ const TotalView& total(uint32_t number) const { return known.totals[number]; }
+    __device__ const TotalView& total(uint32_t number) const { return values.total(number); }
 
     // Rows of a warp, from this one on. Returns how many are left.
     __device__ uint32_t add(uint64_t first, const OwnTotals& own) const {
         uint64_t numbers[kRows];
+        const uint32_t wanted = number_rows(first, numbers);
         uint32_t groups[kRows];
-        uint32_t wanted = 0;
+        typename Values::OfRows of_rows;
+        uint32_t live = wanted & find_groups(numbers, wanted, groups);
+        live &= ~values.begin(numbers, known.total_count, &of_rows);
+        bool is_one_group = live == kAllRows;
         GPUJOIN_UNROLL
-        for (uint32_t i = 0; i < kRows; i++) {
-            const uint64_t row = first + i * Warp::kThreads + (threadIdx.x & 31);
-            wanted |= static_cast<uint32_t>(row < piece.rows) << i;
-            numbers[i] = piece.first + min(row, piece.rows - 1);
-        }
-        RowValues values;
-        const uint32_t live = wanted & find_groups(numbers, wanted, groups) & ~run_programs(numbers, &values);
+        for (uint32_t i = 1; i < kRows; i++) is_one_group &= groups[i] == groups[0];
         for (uint32_t i = 0; i < known.total_count; i++) {
-            const AggregateSpec& spec = total(i).spec;
-            uint32_t added = live & values.passed(spec, 0);
-            if (spec.value != kNoNumber) added &= ~values.nulls[spec.value];
-            add_total_of_rows(i, own, added, groups, spec.value == kNoNumber ? 0 : spec.value, values);
+            int64_t loaded[kRows];
+            const uint32_t added = live & values.load(i, numbers, of_rows, loaded);
+            add_total_of_rows(i, own, added, groups, is_one_group && added == kAllRows, loaded);
         }
         return write_left(first, wanted & ~live);
     }
 
+    // Returns which there are.
+    __device__ uint32_t number_rows(uint64_t first, uint64_t (&numbers)[kRows]) const {
+        const uint64_t own = first + (threadIdx.x & 31);
+        GPUJOIN_UNROLL
+        for (uint32_t i = 0; i < kRows; i++) numbers[i] = piece.first + own + i * Warp::kThreads;
+        if (first + kRowsOfWarp <= piece.rows) return kAllRows;
+        uint32_t wanted = 0;
+        GPUJOIN_UNROLL
+        for (uint32_t i = 0; i < kRows; i++) {
+            wanted |= static_cast<uint32_t>(own + i * Warp::kThreads < piece.rows) << i;
+            numbers[i] = min(numbers[i], piece.first + piece.rows - 1);
+        }
+        return wanted;
+    }
+
     __device__ uint32_t find_groups(const uint64_t (&numbers)[kRows], uint32_t wanted,
                                     uint32_t (&groups)[kRows]) const {
-        uint32_t found = wanted, tags[kRows];
-        uint64_t slots[kRows];
         GPUJOIN_UNROLL
         for (uint32_t i = 0; i < kRows; i++) groups[i] = 0;
-        if (known.keys.count == 0) return found;
-        uint64_t bits[kRows];
-        uint32_t null = 0;
-        if (known.is_single) {
-            known.single_key.load(numbers, bits, &null);
-            GPUJOIN_UNROLL
-            for (uint32_t i = 0; i < kRows; i++) tags[i] = known.single_key.tag(bits[i], null >> i & 1);
-        } else {
-            known.keys.find_tags(numbers, tags);
-        }
+        if (known.keys.count == 0) return wanted;
+        return known.is_single ? find_by_single_key(numbers, wanted, groups)
+                               : find_by_keys(numbers, wanted, groups);
+    }
+
+    __device__ uint32_t find_by_single_key(const uint64_t (&numbers)[kRows], uint32_t wanted,
+                                           uint32_t (&groups)[kRows]) const {
+        uint64_t bits[kRows], slots[kRows];
+        uint32_t null = 0, tags[kRows], found = 0;
+        known.single_key.load(numbers, bits, &null);
+        known.single_key.find_tags(bits, null, tags);
         GPUJOIN_UNROLL
         for (uint32_t i = 0; i < kRows; i++) slots[i] = known.slots.first(tags[i]);
         GPUJOIN_UNROLL
         for (uint32_t i = 0; i < kRows; i++) {
-            groups[i] = known.slots.find(tags[i], slots[i], [&](uint32_t group) {
-                return known.is_single ? known.single_key.is_of(group, tags[i], bits[i], null >> i & 1)
-                                       : known.keys.is_owner(numbers[i], group + 1);
-            });
-            if (groups[i] != GroupSlots::kNoGroup) continue;
-            found &= ~(1u << i);
-            groups[i] = 0;
+            const bool is_found = known.single_key.tells_owner(slots[i], tags[i]);
+            if (is_found) groups[i] = owner_of(slots[i]) - 1;
+            found |= static_cast<uint32_t>(is_found) << i;
+        }
+        if ((wanted & ~found) == 0) return found;
+        return find_others(wanted, tags, slots, found, groups, [&](uint32_t i, uint32_t group) {
+            return known.single_key.is_of(group, tags[i], bits[i], null >> i & 1);
+        });
+    }
+
+    __device__ uint32_t find_by_keys(const uint64_t (&numbers)[kRows], uint32_t wanted,
+                                     uint32_t (&groups)[kRows]) const {
+        uint64_t slots[kRows];
+        uint32_t tags[kRows];
+        known.keys.find_tags(numbers, tags);
+        GPUJOIN_UNROLL
+        for (uint32_t i = 0; i < kRows; i++) slots[i] = known.slots.first(tags[i]);
+        return find_others(wanted, tags, slots, 0, groups, [&](uint32_t i, uint32_t group) {
+            return known.keys.is_owner(numbers[i], group + 1);
+        });
+    }
+
+    // Of the rows whose groups are not found yet, from their first slots on. Returns which are found.
+    template <typename IsOf>
+    __device__ uint32_t find_others(uint32_t wanted, const uint32_t (&tags)[kRows],
+                                    const uint64_t (&slots)[kRows], uint32_t found, uint32_t (&groups)[kRows],
+                                    const IsOf& is_of) const {
+        GPUJOIN_UNROLL
+        for (uint32_t i = 0; i < kRows; i++) {
+            if (!((wanted & ~found) >> i & 1)) continue;
+            const uint32_t group =
+                known.slots.find(tags[i], slots[i], [&](uint32_t other) { return is_of(i, other); });
+            if (group == GroupSlots::kNoGroup) continue;
+            groups[i] = group;
+            found |= 1u << i;
         }
         return found;
     }
 
-    // Returns the rows that escape.
-    __device__ uint32_t run_programs(const uint64_t (&numbers)[kRows], RowValues* values) const {
-        SinkRows<kRows> rows{piece.inputs, {}};
-        GPUJOIN_UNROLL
-        for (uint32_t i = 0; i < kRows; i++) rows.numbers[i] = numbers[i];
-        for (uint32_t i = 0; i < program_count; i++) {
-            const FilterProgram& program = programs[i];
-            FilterMachine<SinkRows<kRows>> machine;
-            if (program.steps == 1 && program.step[0].source == FilterSource::Probe) {
-                // A column as it is.
-                int64_t loaded[kRows];
-                values->nulls[i] = rows.fetch(FilterSource::Probe, program.step[0].operand, loaded);
-                values->undecided[i] = 0;
-                GPUJOIN_UNROLL
-                for (uint32_t j = 0; j < kRows; j++) values->numbers[i][j] = loaded[j];
-            } else if (is_truth[i]) {
-                const auto found = machine.run_for_truth(program, rows);
-                values->truths[i] = found.truth;
-                values->nulls[i] = found.null;
-                values->undecided[i] = found.undecided;
-            } else {
-                typename FilterMachine<SinkRows<kRows>>::Numbers found;
-                machine.run_for_number(program, rows, &found);
-                GPUJOIN_UNROLL
-                for (uint32_t j = 0; j < kRows; j++) values->numbers[i][j] = found.value[j];
-                values->nulls[i] = found.null;
-                values->undecided[i] = found.undecided;
-            }
-        }
-        if (!may_escape) return 0;
-        uint32_t escaped = 0;
-        for (uint32_t i = 0; i < known.total_count; i++) escaped |= escaped_by(total(i).spec, *values, 0);
-        return escaped;
-    }
-
+    // The words are zero before.
     __device__ uint32_t write_left(uint64_t first, uint32_t rows) const {
+        if (!__any_sync(kAllLanes, rows != 0)) return 0;
         uint32_t count = 0;
         GPUJOIN_UNROLL
         for (uint32_t i = 0; i < kRows; i++) {
             const uint32_t word = __ballot_sync(kAllLanes, rows >> i & 1);
             const uint64_t number = first / Warp::kThreads + i;
-            if ((threadIdx.x & 31) == 0 && number < piece.words()) left[number] = word;
+            if ((threadIdx.x & 31) == 0 && word != 0) left[number] = word;
             count += __popc(word);
         }
         return count;
     }
 
+    // are_one: all of a thread's rows are added, to one group.
     __device__ void add_total_of_rows(uint32_t number, const OwnTotals& own, uint32_t added,
-                                      const uint32_t (&groups)[kRows], uint16_t program,
-                                      const RowValues& values) const {
+                                      const uint32_t (&groups)[kRows], bool are_one,
+                                      int64_t (&loaded)[kRows]) const {
         const TotalView& to = total(number);
         if constexpr (kPlace == Place::OfAll) {
             GPUJOIN_UNROLL
             for (uint32_t i = 0; i < kRows; i++)
-                add_rows(to, __ballot_sync(kAllLanes, added >> i & 1), groups[i], values.numbers[program][i]);
+                add_rows(to, __ballot_sync(kAllLanes, added >> i & 1), groups[i], loaded[i]);
             return;
         }
         if (added == 0) return;
-        int64_t own_values[kRows];
-        GPUJOIN_UNROLL
-        for (uint32_t i = 0; i < kRows; i++) own_values[i] = to.added(values.numbers[program][i]);
-        with_kind_here(to, [&](auto kind) { add_own(kind, number, own, added, groups, own_values); });
+        if (to.is_float) {
+            GPUJOIN_UNROLL
+            for (uint32_t i = 0; i < kRows; i++) loaded[i] = to.added(loaded[i]);
+        }
+        with_kind_here(to, [&](auto kind) { add_own(kind, number, own, added, groups, are_one, loaded); });
         if (!to.null_flags) return;
+        if (are_one) return set_flag(own, number, groups[0]);
         GPUJOIN_UNROLL
         for (uint32_t i = 0; i < kRows; i++)
             if (added >> i & 1) set_flag(own, number, groups[i]);
     }
 
-    // A thread's rows are often of one group.
     template <typename Kind>
     __device__ void add_own(Kind kind, uint32_t number, const OwnTotals& own, uint32_t added,
-                            const uint32_t (&groups)[kRows], const int64_t (&values)[kRows]) const {
-        if constexpr (kPlace == Place::OfThreads) {
-            uint32_t current = __ffs(static_cast<int>(added)) - 1;
-            current = groups[current];
-            int64_t word = own.word(number, current);
+                            const uint32_t (&groups)[kRows], bool are_one,
+                            const int64_t (&loaded)[kRows]) const {
+        if constexpr (kPlace == Place::OfBlock) {
             GPUJOIN_UNROLL
-            for (uint32_t i = 0; i < kRows; i++) {
-                if (!(added >> i & 1)) continue;
-                if (groups[i] != current) {
-                    own.word(number, current) = word;
-                    current = groups[i];
-                    word = own.word(number, current);
-                }
-                take(kind, total(number).values, current, word, values[i]);
-            }
-            own.word(number, current) = word;
+            for (uint32_t i = 0; i < kRows; i++)
+                if (added >> i & 1) take_shared(kind, own, number, groups[i], loaded[i]);
+        } else if (are_one) {
+            int64_t word = own.word(number, groups[0]);
+            GPUJOIN_UNROLL
+            for (uint32_t i = 0; i < kRows; i++) take(kind, total(number).values, groups[0], word, loaded[i]);
+            own.word(number, groups[0]) = word;
         } else {
             GPUJOIN_UNROLL
             for (uint32_t i = 0; i < kRows; i++)
-                if (added >> i & 1) take_shared(kind, own, number, groups[i], values[i]);
+                if (added >> i & 1)
+                    take(kind, total(number).values, groups[i], own.word(number, groups[i]), loaded[i]);
         }
     }
 
@@ -264,50 +253,71 @@ struct AddKnownRows {
     }
 };
 
-template <Place kPlace>
-Status launch(const WorkContext& context, AddKnownRows<kPlace> body, uint64_t shared_bytes) {
-    // So many rows that what is the block's own is begun and ended for many times as many.
-    const uint64_t rows = kPlace == Place::OfBlock ? uint64_t{16} * body.known.groups : 0;
-    body.rows_of_block = std::clamp((rows + kRowsOfStep - 1) / kRowsOfStep * kRowsOfStep, kFewestRowsOfBlock,
-                                    kMostRowsOfBlock);
+// So many that what is the block's own, which has so many groups, is begun and ended for as many of them as
+// leaves enough blocks, and for a few times as many as it has groups.
+uint64_t rows_of_block(uint64_t rows, uint64_t groups) {
+    const uint64_t fewest = std::min(std::max(4 * groups, kFewestRowsOfBlock), 4 * kFewestRowsOfBlock);
+    const uint64_t wanted = std::clamp(rows / kEnoughBlocks, fewest, kMostRowsOfBlock);
+    return (wanted + kRowsOfStep - 1) / kRowsOfStep * kRowsOfStep;
+}
+
+template <Place kPlace, typename Values>
+Status launch(const WorkContext& context, AddKnownRows<kPlace, Values> body, uint64_t shared_bytes) {
+    body.rows_of_block = rows_of_block(body.piece.rows, kPlace == Place::OfBlock ? body.known.groups : 0);
     const uint64_t blocks = (body.piece.rows + body.rows_of_block - 1) / body.rows_of_block;
     return for_each_block_with_memory(context.handle(), blocks, shared_bytes, body);
 }
 
-template <Place kPlace>
-Status add_at(const WorkContext& context, const DeviceSink& sink, const RowPiece& piece,
-              const KnownGroups& known, uint32_t* left, uint32_t* left_count, uint64_t shared_bytes) {
-    AddKnownRows<kPlace> body{};
-    body.known = known;
-    body.piece = piece;
-    body.programs = sink.programs();
-    body.is_truth = sink.truth_flags();
-    body.program_count = static_cast<uint32_t>(sink.plan().values.size());
-    body.may_escape = sink.may_escape();
-    body.left = left;
-    body.left_count = left_count;
-    return launch(context, body, shared_bytes);
-}
-
-}  // namespace
-
-bool goes_in_one_pass(const DeviceSink& sink) {
-    return sink.summed_floats().empty() && sink.plan().values.size() <= kMostPrograms;
-}
-
-Status add_in_one_pass(const WorkContext& context, const DeviceSink& sink, const RowPiece& piece,
-                       const KnownGroups& known, uint32_t* left, uint32_t* left_count) {
+template <typename Values>
+Status add_values(const WorkContext& context, const RowPiece& piece, const KnownGroups& known,
+                  const Values& values, uint32_t* left, uint32_t* left_count) {
     uint64_t bytes = 0;
     GPUJOIN_RETURN_IF_FAILED(find_shared_memory(&bytes));
     bytes = std::min(bytes, kMostSharedBytes);
     const uint64_t totals = uint64_t{known.total_count} * known.groups;
     const uint64_t of_threads = totals * OwnTotals::kBytesOfThreads,
                    of_block = totals * OwnTotals::kBytesOfBlock;
-    if (of_threads <= bytes)
-        return add_at<Place::OfThreads>(context, sink, piece, known, left, left_count, of_threads);
-    if (of_block <= bytes)
-        return add_at<Place::OfBlock>(context, sink, piece, known, left, left_count, of_block);
-    return add_at<Place::OfAll>(context, sink, piece, known, left, left_count, 0);
+    auto add_at = [&]<Place kPlace>(uint64_t shared_bytes) {
+        return launch(context, AddKnownRows<kPlace, Values>{known, piece, values, 0, left, left_count},
+                      shared_bytes);
+    };
+    if (of_threads <= bytes) return add_at.template operator()<Place::OfThreads>(of_threads);
+    if (of_block <= bytes) return add_at.template operator()<Place::OfBlock>(of_block);
+    return add_at.template operator()<Place::OfAll>(0);
+}
+
+// Whether the totals are of columns as they are; these, if so.
+bool find_columns(const SinkPlan& plan, std::span<const PickedView> inputs, const KnownGroups& known,
+                  ColumnValues<kRows>* columns) {
+    if (known.total_count > ColumnValues<kRows>::kMostTotals) return false;
+    for (uint32_t i = 0; i < known.total_count; i++) {
+        columns->totals[i] = known.totals_here[i];
+        const AggregateSpec& spec = known.totals_here[i].spec;
+        if (spec.filter != kNoNumber) return false;
+        if (spec.value == kNoNumber) continue;
+        const FilterProgram& program = plan.values[spec.value];
+        if (!is_column(program)) return false;
+        columns->columns[i] = inputs[program.step[0].operand];
+    }
+    return true;
+}
+
+}  // namespace
+
+bool goes_in_one_pass(const DeviceSink& sink) {
+    return sink.summed_floats().empty() && sink.plan().values.size() <= ProgramValues<kRows>::kMostPrograms;
+}
+
+Status add_in_one_pass(const WorkContext& context, const DeviceSink& sink, const RowPiece& piece,
+                       std::span<const PickedView> inputs, const KnownGroups& known, uint32_t* left,
+                       uint32_t* left_count) {
+    ColumnValues<kRows> columns{};
+    if (find_columns(sink.plan(), inputs, known, &columns))
+        return add_values(context, piece, known, columns, left, left_count);
+    const ProgramValues<kRows> programs{piece.inputs,       sink.programs(),
+                                        sink.truth_flags(), static_cast<uint32_t>(sink.plan().values.size()),
+                                        sink.may_escape(),  known.totals};
+    return add_values(context, piece, known, programs, left, left_count);
 }
 
 }  // namespace gpujoin::cuda

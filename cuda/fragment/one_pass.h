@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "cuda/fragment/device_sink.h"
 #include "cuda/fragment/group_keys.cuh"
@@ -21,6 +22,7 @@ struct KnownGroups {
     GroupSlots slots;
     uint32_t groups;  // at least one
     const TotalView* totals;
+    const TotalView* totals_here;  // the same, in host memory
     uint32_t total_count;
 };
 
@@ -28,9 +30,10 @@ struct KnownGroups {
 // beforehand, and not too many programs.
 bool goes_in_one_pass(const DeviceSink& sink);
 
-// Adds the rows that count. left: a bit for each row of the piece, in words; set: it is left. left_count: how
-// many are, 0 before. Both on the device.
+// Adds the rows that count. inputs: as in the piece, in host memory. left: a bit for each row of the piece,
+// in words; set: it is left. left_count: how many are. Both on the device, and 0 before.
 Status add_in_one_pass(const WorkContext& context, const DeviceSink& sink, const RowPiece& piece,
-                       const KnownGroups& known, uint32_t* left, uint32_t* left_count);
+                       std::span<const PickedView> inputs, const KnownGroups& known, uint32_t* left,
+                       uint32_t* left_count);
 
 }  // namespace gpujoin::cuda

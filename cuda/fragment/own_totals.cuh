@@ -51,7 +51,7 @@ __device__ inline void take(RowCount, std::byte*, uint32_t, int64_t& word, int64
 }
 __device__ inline void take(IntegerSum, std::byte* values, uint32_t group, int64_t& word, int64_t value) {
     const auto sum = static_cast<int64_t>(static_cast<uint64_t>(word) + static_cast<uint64_t>(value));
-    if (((word ^ sum) & (value ^ sum)) >= 0) {
+    if (static_cast<int32_t>(((word ^ sum) & (value ^ sum)) >> 32) >= 0) {  // the sign alone
         word = sum;
         return;
     }

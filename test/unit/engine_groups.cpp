@@ -113,6 +113,50 @@ TEST_P(FragmentGroups, GroupsThatHaveComeBefore) {
     }
 }
 
+// Columns as they are, without filters, of rows whose groups have come already: of every width, with NULLs,
+// sums that leave a word, and more aggregates than are known beforehand. By no key, one or two.
+TEST_P(FragmentGroups, ColumnsOfGroupsThatHaveComeBefore) {
+    const uint64_t rows = kIsSanitized ? 20'000 : 60'000;
+    std::vector<std::optional<int64_t>> words;
+    for (uint64_t i = 0; i < rows; i++)
+        words.emplace_back(i % 29 == 0 ? std::nullopt
+                                       : std::optional<int64_t>(i % 5 == 0   ? kLeast + int64_t(i)
+                                                                : i % 3 == 0 ? kGreatest - int64_t(i)
+                                                                             : int64_t(i) << 20));
+    for (uint64_t distinct : {1, 3, 40, 700, 9000}) {
+        for (size_t keys : {0, 1, 2}) {
+            Table source =
+                make_table({{fixed_column(ColumnType::Fixed4), distinct, false, keys == 1 ? 0.05 : 0.0},
+                            {fixed_column(ColumnType::Fixed2), 9, false, 0.0},
+                            {fixed_column(ColumnType::Fixed4), 1000, false, 0.2},
+                            {fixed_column(ColumnType::Fixed4, ValueOrder::Float), 100, false, 0.1},
+                            {fixed_column(ColumnType::Fixed8, ValueOrder::Float), 100, false, 0.0}},
+                           rows, distinct + keys);
+            source.columns.push_back(column_of_words(words));
+            TestGroups fragment(source);
+            for (uint16_t c = 0; c < 6; c++) fragment.input(source_column(c));
+            for (uint16_t k = 0; k < keys; k++) fragment.key(k);
+            const uint16_t word = fragment.value_of_input(5), narrow = fragment.value_of_input(1),
+                           integer = fragment.value_of_input(2);
+            const uint16_t single = fragment.value_of_input(3, FilterType::Float32),
+                           twice = fragment.value_of_input(4, FilterType::Float64);
+            fragment.aggregate(Function::Count)
+                .aggregate(Function::Sum, word)
+                .aggregate(Function::Minimum, word)
+                .aggregate(Function::Sum, narrow)
+                .aggregate(Function::Sum, integer)
+                .aggregate(Function::Maximum, single)
+                .aggregate(Function::Minimum, twice)
+                .aggregate(Function::Count, single);
+            const std::string what = std::to_string(distinct) + " groups, " + std::to_string(keys) + " keys";
+            expect_groups(fragment, {.probe_batch = uint32_t(rows)}, what);
+            fragment.aggregate(Function::Maximum, integer).aggregate(Function::Any, 0);
+            expect_groups(fragment, {.probe_batch = 9001}, what + ", more aggregates");
+            if (HasFatalFailure()) return;
+        }
+    }
+}
+
 // Without any stage the source's rows are aggregated where they lie.
 TEST_P(FragmentGroups, OfTheSourceItself) {
     const ColumnPlan text{bytes_column(), 12, true, 0.1};
