@@ -16,7 +16,7 @@ inline constexpr uint32_t kNewRow = 1u << 31;
 GPUJOIN_HD inline uint64_t slot_of(uint32_t tag, uint32_t owner) {
     return uint64_t{tag} << 32 | owner;
 }
-GPUJOIN_HD inline uint32_t tag_of(uint64_t slot) {
+GPUJOIN_HD constexpr uint32_t tag_of(uint64_t slot) {
     return static_cast<uint32_t>(slot >> 32);
 }
 GPUJOIN_HD inline uint32_t owner_of(uint64_t slot) {
@@ -134,7 +134,7 @@ struct SingleKey {
         for (uint32_t i = 0; i < kRows; i++)
             if (null >> i & 1) tags[i] = kTagOfNull;
     }
-    // Whether a slot with this tag is that of a group which has the key: there is no need to look further.
+    // Whether a slot is that of the group with this tag, and no other group can have the tag.
     __device__ bool tells_owner(uint64_t slot, uint32_t tag) const {
         return has_own_tags() && tag_of(slot) == tag && owner_of(slot) != 0 && tag != kTagOfNull;
     }
@@ -146,7 +146,7 @@ struct SingleKey {
     }
 
   private:
-    static constexpr uint32_t kTagOfNull = static_cast<uint32_t>(GroupKeys::kHashOfNull >> 32);
+    static constexpr uint32_t kTagOfNull = tag_of(GroupKeys::kHashOfNull);
 
     __device__ bool has_own_tags() const { return input.width <= GroupKeys::kMostBytesOfTag; }
 };

@@ -128,11 +128,11 @@ Status GroupTable::add_known(const WorkContext& context, const RowPiece& piece,
         const uint32_t width = known.single_key.input.width;
         known.is_single = width > 0 && width <= sizeof(uint64_t);
     }
-    GPUJOIN_RETURN_IF_FAILED(totals_.views(context, &known.totals, &known.total_count));
-    known.totals_here = totals_.views_here();
+    KnownTotals totals{};
+    GPUJOIN_RETURN_IF_FAILED(totals_.views(context, &totals.on_device, &totals.on_host, &known.total_count));
     GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), left->data(), 0, words + 1));
     GPUJOIN_RETURN_IF_FAILED(
-        add_in_one_pass(context, sink_, piece, inputs, known, left->data(), left->data() + words));
+        add_in_one_pass(context, sink_, piece, inputs, known, totals, left->data(), left->data() + words));
     GPUJOIN_RETURN_IF_FAILED(read_back(context, left->data() + words, left_count));
     // Few groups are new where keys come in order, and yet all rows are of these.
     expects_known_ = kFewUnknown * *left_count <= piece.rows;

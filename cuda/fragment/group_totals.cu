@@ -126,9 +126,11 @@ Status GroupTotals::refresh(const WorkContext& context) {
     return {};
 }
 
-Status GroupTotals::views(const WorkContext& context, const TotalView** views, uint32_t* count) {
+Status GroupTotals::views(const WorkContext& context, const TotalView** on_device, const TotalView** on_host,
+                          uint32_t* count) {
     GPUJOIN_RETURN_IF_FAILED(refresh(context));
-    *views = device_totals_.data();
+    *on_device = device_totals_.data();
+    *on_host = totals_.data();
     *count = static_cast<uint32_t>(totals_.size());
     return {};
 }

@@ -28,9 +28,10 @@ class GroupTotals {
     Status add(const WorkContext& context, const SinkValuesView& values, const uint32_t* groups_of_rows);
     // Where the store has other memory than before, so have the aggregates: before any row is added.
     Status refresh(const WorkContext& context);
-    // For kernels that add to what groups have.
-    Status views(const WorkContext& context, const TotalView** views, uint32_t* count);
-    const TotalView* views_here() const { return totals_.data(); }
+    // For kernels that add to what groups have: on the device, and the same on the host. They hold until the
+    // store grows.
+    Status views(const WorkContext& context, const TotalView** on_device, const TotalView** on_host,
+                 uint32_t* count);
     // Adds what so many groups of another table have, from `first` on, to groups of this one.
     Status merge(const WorkContext& context, GroupTotals* other, uint64_t first, uint64_t groups,
                  const uint32_t* groups_of_rows);

@@ -23,7 +23,7 @@ constexpr uint32_t kAllRows = (1u << kRows) - 1;
 // Where rows are added up first.
 enum class Place { OfThreads, OfBlock, OfAll };
 
-// Values: ProgramValues or ColumnValues.
+// Values: ProgramValues or ColumnValues (row_values.cuh).
 template <Place kPlace, typename Values>
 struct AddKnownRows {
     KnownGroups known;
@@ -57,13 +57,13 @@ struct AddKnownRows {
         uint32_t groups[kRows];
         typename Values::OfRows of_rows;
         uint32_t live = wanted & find_groups(numbers, wanted, groups);
-        live &= ~values.begin(numbers, known.total_count, &of_rows);
+        live &= ~values.find_escaped(numbers, known.total_count, &of_rows);
         bool is_one_group = live == kAllRows;
         GPUJOIN_UNROLL
         for (uint32_t i = 1; i < kRows; i++) is_one_group &= groups[i] == groups[0];
         for (uint32_t i = 0; i < known.total_count; i++) {
             int64_t loaded[kRows];
-            const uint32_t added = live & values.load(i, numbers, of_rows, loaded);
+            const uint32_t added = live & values.find(i, numbers, of_rows, loaded);
             add_total_of_rows(i, own, added, groups, is_one_group && added == kAllRows, loaded);
         }
         return write_left(first, wanted & ~live);
@@ -253,8 +253,8 @@ struct AddKnownRows {
     }
 };
 
-// So many that what is the block's own, which has so many groups, is begun and ended for as many of them as
-// leaves enough blocks, and for a few times as many as it has groups.
+// So many that what is the block's own is begun and ended seldom: as many as leave enough blocks, but not
+// much fewer than it has groups, nor so few that blocks are small.
 uint64_t rows_of_block(uint64_t rows, uint64_t groups) {
     const uint64_t fewest = std::min(std::max(4 * groups, kFewestRowsOfBlock), 4 * kFewestRowsOfBlock);
     const uint64_t wanted = std::clamp(rows / kEnoughBlocks, fewest, kMostRowsOfBlock);
@@ -287,12 +287,12 @@ Status add_values(const WorkContext& context, const RowPiece& piece, const Known
 }
 
 // Whether the totals are of columns as they are; these, if so.
-bool find_columns(const SinkPlan& plan, std::span<const PickedView> inputs, const KnownGroups& known,
+bool find_columns(const SinkPlan& plan, std::span<const PickedView> inputs, std::span<const TotalView> totals,
                   ColumnValues<kRows>* columns) {
-    if (known.total_count > ColumnValues<kRows>::kMostTotals) return false;
-    for (uint32_t i = 0; i < known.total_count; i++) {
-        columns->totals[i] = known.totals_here[i];
-        const AggregateSpec& spec = known.totals_here[i].spec;
+    if (totals.size() > ColumnValues<kRows>::kMostTotals) return false;
+    for (size_t i = 0; i < totals.size(); i++) {
+        columns->totals[i] = totals[i];
+        const AggregateSpec& spec = totals[i].spec;
         if (spec.filter != kNoNumber) return false;
         if (spec.value == kNoNumber) continue;
         const FilterProgram& program = plan.values[spec.value];
@@ -309,14 +309,14 @@ bool goes_in_one_pass(const DeviceSink& sink) {
 }
 
 Status add_in_one_pass(const WorkContext& context, const DeviceSink& sink, const RowPiece& piece,
-                       std::span<const PickedView> inputs, const KnownGroups& known, uint32_t* left,
-                       uint32_t* left_count) {
+                       std::span<const PickedView> inputs, const KnownGroups& known,
+                       const KnownTotals& totals, uint32_t* left, uint32_t* left_count) {
     ColumnValues<kRows> columns{};
-    if (find_columns(sink.plan(), inputs, known, &columns))
+    if (find_columns(sink.plan(), inputs, {totals.on_host, known.total_count}, &columns))
         return add_values(context, piece, known, columns, left, left_count);
     const ProgramValues<kRows> programs{piece.inputs,       sink.programs(),
                                         sink.truth_flags(), static_cast<uint32_t>(sink.plan().values.size()),
-                                        sink.may_escape(),  known.totals};
+                                        sink.may_escape(),  totals.on_device};
     return add_values(context, piece, known, programs, left, left_count);
 }
 

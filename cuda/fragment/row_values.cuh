@@ -10,7 +10,9 @@
 
 namespace gpujoin::cuda {
 
-// Rows are kRows at a time, numbered as inputs are, a bit each.
+// Both have, for kRows rows, which are numbered as inputs are and have a bit each:
+// total(number): an aggregate. find_escaped(numbers, totals, &of_rows): which rows escape, and what has to be
+// known of all values. find(number, numbers, of_rows, to): which rows an aggregate is of, and their values.
 
 // Whether a program gives a column as it is.
 GPUJOIN_HD inline bool is_column(const FilterProgram& program) {
@@ -45,8 +47,8 @@ struct ProgramValues {
 
     __device__ const TotalView& total(uint32_t number) const { return totals[number]; }
 
-    // Returns the rows that escape.
-    __device__ uint32_t begin(const uint64_t (&numbers)[kRows], uint32_t total_count, OfRows* values) const {
+    __device__ uint32_t find_escaped(const uint64_t (&numbers)[kRows], uint32_t total_count,
+                                     OfRows* values) const {
         SinkRows<kRows> rows{inputs, {}};
         GPUJOIN_UNROLL
         for (uint32_t i = 0; i < kRows; i++) rows.numbers[i] = numbers[i];
@@ -57,8 +59,7 @@ struct ProgramValues {
         return escaped;
     }
 
-    // Returns which rows a total is of, and gives their values.
-    __device__ uint32_t load(uint32_t number, const uint64_t (&)[kRows], const OfRows& values,
+    __device__ uint32_t find(uint32_t number, const uint64_t (&)[kRows], const OfRows& values,
                              int64_t (&to)[kRows]) const {
         const AggregateSpec& spec = total(number).spec;
         const bool has_value = spec.value != kNoNumber;
@@ -105,8 +106,8 @@ struct ColumnValues {
     struct OfRows {};
 
     __device__ const TotalView& total(uint32_t number) const { return totals[number]; }
-    __device__ uint32_t begin(const uint64_t (&)[kRows], uint32_t, OfRows*) const { return 0; }
-    __device__ uint32_t load(uint32_t number, const uint64_t (&numbers)[kRows], const OfRows&,
+    __device__ uint32_t find_escaped(const uint64_t (&)[kRows], uint32_t, OfRows*) const { return 0; }
+    __device__ uint32_t find(uint32_t number, const uint64_t (&numbers)[kRows], const OfRows&,
                              int64_t (&to)[kRows]) const {
         if (totals[number].spec.value != kNoNumber) return ~fetch_values(columns[number], numbers, to);
         GPUJOIN_UNROLL

@@ -1,4 +1,5 @@
-// SinkRows: the rows that a thread runs programs over (engine/filter_machine.h), as the probe sides of pairs.
+// The values of a thread's rows, and SinkRows: those rows as programs run over them
+// (engine/filter_machine.h), as the probe sides of pairs.
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 // aggregating the rows one by one gives, however they are cut into batches, tables and results.
 #include <thread>
 
+#include "engine_collisions.h"
 #include "engine_group_tables.h"
 #include "sanitized.h"
 
@@ -113,8 +114,8 @@ TEST_P(FragmentGroups, GroupsThatHaveComeBefore) {
     }
 }
 
-// Columns as they are, without filters, of rows whose groups have come already: of every width, with NULLs,
-// sums that leave a word, and more aggregates than are known beforehand. By no key, one or two.
+// Columns as they are, without filters, of rows whose groups have come already: of two, four and eight bytes,
+// with NULLs, sums that leave a word, and more aggregates than go with the kernel. By no key, one or two.
 TEST_P(FragmentGroups, ColumnsOfGroupsThatHaveComeBefore) {
     const uint64_t rows = kIsSanitized ? 20'000 : 60'000;
     std::vector<std::optional<int64_t>> words;
@@ -125,10 +126,11 @@ TEST_P(FragmentGroups, ColumnsOfGroupsThatHaveComeBefore) {
                                                                              : int64_t(i) << 20));
     for (uint64_t distinct : {1, 3, 40, 700, 9000}) {
         for (size_t keys : {0, 1, 2}) {
+            const ColumnType type = distinct % 2 ? ColumnType::Fixed4 : ColumnType::Fixed8;
             Table source =
-                make_table({{fixed_column(ColumnType::Fixed4), distinct, false, keys == 1 ? 0.05 : 0.0},
-                            {fixed_column(ColumnType::Fixed2), 9, false, 0.0},
-                            {fixed_column(ColumnType::Fixed4), 1000, false, 0.2},
+                make_table({{fixed_column(type), distinct, false, keys == 1 ? 0.05 : 0.0},
+                            {fixed_column(ColumnType::Fixed2), 9, true, 0.0},
+                            {fixed_column(ColumnType::Fixed4), 1000, true, 0.2},
                             {fixed_column(ColumnType::Fixed4, ValueOrder::Float), 100, false, 0.1},
                             {fixed_column(ColumnType::Fixed8, ValueOrder::Float), 100, false, 0.0}},
                            rows, distinct + keys);
@@ -150,10 +152,31 @@ TEST_P(FragmentGroups, ColumnsOfGroupsThatHaveComeBefore) {
                 .aggregate(Function::Count, single);
             const std::string what = std::to_string(distinct) + " groups, " + std::to_string(keys) + " keys";
             expect_groups(fragment, {.probe_batch = uint32_t(rows)}, what);
+            expect_groups(fragment, {.probe_batch = 9001}, what + ", batches");
             fragment.aggregate(Function::Maximum, integer).aggregate(Function::Any, 0);
             expect_groups(fragment, {.probe_batch = 9001}, what + ", more aggregates");
             if (HasFatalFailure()) return;
         }
+    }
+}
+
+// A key whose hash is that of NULL, beside NULLs and another key: of four bytes, whose tags are the keys
+// otherwise, and of eight.
+TEST_P(FragmentGroups, KeyWithTheTagOfNull) {
+    constexpr uint64_t kHashOfNull = 0x5bd1e9955bd1e995u;
+    const uint32_t alike4 = unmix32(static_cast<uint32_t>(kHashOfNull));
+    const uint64_t alike8 = unmix(kHashOfNull);
+    Column keys4{fixed_column(ColumnType::Fixed4), {}}, keys8{fixed_column(ColumnType::Fixed8), {}};
+    const uint64_t rows = 20'000;
+    for (uint64_t i = 0; i < rows; i++) {
+        keys4.values.push_back(i % 3 == 0 ? Value() : value_of(i % 3 == 1 ? alike4 : uint32_t{5}));
+        keys8.values.push_back(i % 3 == 0 ? Value() : value_of(i % 3 == 1 ? alike8 : uint64_t{5}));
+    }
+    for (const Column& keys : {keys4, keys8}) {
+        TestGroups fragment({{keys, number_column(rows)}});
+        fragment.input(source_column(0)).input(source_column(1)).key(0);
+        fragment.aggregate(Function::Count).aggregate(Function::Sum, fragment.value_of_input(1));
+        expect_groups(fragment, {.probe_batch = uint32_t(rows)}, "tag of NULL");
     }
 }
 
