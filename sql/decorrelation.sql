@@ -1,7 +1,7 @@
 -- Correlated subqueries that compare with an aggregate, as joins with all its results: the same rows as core's, which runs them for each
 -- row; and those that have to stay as they are.
 \set ECHO none
-\i sql/include/nodes.sql
+\i sql/include/joined.sql
 \set ECHO all
 SET max_parallel_workers_per_gather = 0;
 CREATE TABLE part (p integer, kind text, size integer, w bigint, c char(6), f float8, z integer);
@@ -14,25 +14,6 @@ UPDATE line SET p = NULL WHERE n % 40 = 0;
 UPDATE line SET q = NULL WHERE n % 7 = 0 OR p BETWEEN 100 AND 110;
 UPDATE line SET kind = NULL WHERE n % 9 = 0;
 VACUUM ANALYZE part, line;
-
--- is_joined: no subquery is left that runs for rows. error: of core, other_error: ours, where it is another one.
-CREATE FUNCTION compare_joined(query text, OUT is_joined boolean, OUT "rows" integer, OUT missing bigint, OUT extra bigint, OUT error text, OUT other_error text) LANGUAGE plpgsql AS $$
-DECLARE
-    core text[];
-    ours text[];
-BEGIN
-    PERFORM set_config('gpujoin.enabled', 'off', true);
-    SELECT r.* INTO core, error FROM rows_or_error(query) AS r;
-    PERFORM set_config('gpujoin.enabled', 'on', true);
-    SELECT r.* INTO ours, other_error FROM rows_or_error(query) AS r;
-    other_error := CASE WHEN other_error IS DISTINCT FROM error THEN coalesce(other_error, 'none') END;
-    IF other_error IS NULL THEN
-        SELECT NOT bool_or(line ~ 'SubPlan') INTO is_joined FROM plan_of(query) AS line;
-    END IF;
-    "rows" := cardinality(core);
-    SELECT count(*) INTO missing FROM (SELECT unnest(core) EXCEPT ALL SELECT unnest(ours)) AS difference;
-    SELECT count(*) INTO extra FROM (SELECT unnest(ours) EXCEPT ALL SELECT unnest(core)) AS difference;
-END $$;
 
 SELECT q.n, r.* FROM unnest(ARRAY[
     'SELECT l.* FROM line l, part x WHERE l.p = x.p AND l.q < (SELECT 0.2 * avg(q) FROM line WHERE line.p = x.p)',

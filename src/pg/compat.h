@@ -165,6 +165,15 @@ inline bool has_virtual_columns([[maybe_unused]] Oid relation) {
 #endif
 }
 
+// Whether no row has NULL in a column; from 18 on a constraint may be declared before that is looked at.
+inline bool has_valid_not_null(TupleDesc columns, AttrNumber number) {
+#if PG_VERSION_NUM >= 180000
+    return TupleDescCompactAttr(columns, number - 1)->attnullability == ATTNULLABLE_VALID;
+#else
+    return TupleDescAttr(columns, number - 1)->attnotnull;
+#endif
+}
+
 // How many nodes of a plan are of a kind that is switched off; up to 17 they have a cost instead.
 inline int disabled_nodes([[maybe_unused]] const Plan* plan) {
 #if PG_VERSION_NUM >= 180000

@@ -122,10 +122,11 @@ void define_planner_settings() {
     DefineCustomBoolVariable(
         "gpujoin.aggregate", "Lets aggregates run in the engine, above joins and tables.", nullptr,
         &setting_aggregate, setting_aggregate, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
-    DefineCustomBoolVariable("gpujoin.decorrelate",
-                             "Lets correlated subqueries be planned as joins with all their results.",
-                             nullptr, &setting_decorrelate, setting_decorrelate, PGC_USERSET, GUC_EXPLAIN,
-                             nullptr, nullptr, nullptr);
+    DefineCustomBoolVariable(
+        "gpujoin.decorrelate",
+        "Lets correlated subqueries be planned as joins with all their results, and NOT IN as antijoins.",
+        nullptr, &setting_decorrelate, setting_decorrelate, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr,
+        nullptr);
     DefineCustomBoolVariable(
         "gpujoin.keep_in_background",
         "Lets a process of its own read tables whose columns are to be kept, rather than queries.", nullptr,

@@ -125,12 +125,16 @@ bool are_plain_joins(Node* from) {
     return are_plain_joins(join->larg) && are_plain_joins(join->rarg);
 }
 
+}  // namespace
+
 bool lists_plain_joins(const FromExpr* from) {
     ListCell* cell;
     foreach (cell, from->fromlist)
         if (!are_plain_joins(static_cast<Node*>(lfirst(cell)))) return false;
     return true;
 }
+
+namespace {
 
 // Parts conditions into correlations and others, which stay.
 bool part_conditions(Subquery* subquery) {

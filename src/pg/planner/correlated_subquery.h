@@ -26,6 +26,9 @@ struct Subquery {
 };
 
 bool is_plain_table(const RangeTblEntry* entry);
+// Whether all that is in FROM are relations and joins, whose own conditions are harmless and refer to no
+// query further out.
+bool lists_plain_joins(const FromExpr* from);
 
 // Whether a SubLink of the query is one, and of what it is made: a copy.
 bool find_subquery(const SubLink* link, const Query* outer, Subquery* subquery);

@@ -5,6 +5,7 @@
 #include "pg/compat.h"
 #include "pg/planner/correlated_subquery.h"
 #include "pg/planner/harmless.h"
+#include "pg/planner/not_in.h"
 #include "pg/planner/surroundings.h"
 
 extern "C" {
@@ -135,6 +136,8 @@ bool join_subqueries(Query* query, const Level* level) {
     foreach (cell, flatten(query->jointree->quals, NIL)) {
         auto* condition = static_cast<Node*>(lfirst(cell));
         List* joined = join_subquery(query, condition);
+        if (Node* not_exists = joined ? nullptr : as_not_exists(query, condition))
+            joined = list_make1(not_exists);
         is_changed |= joined != NIL;
         conditions = joined ? list_concat(conditions, joined) : lappend(conditions, condition);
     }
@@ -159,18 +162,18 @@ bool join_everywhere(Node* node, void* context) {
     return walk_query(as<Query>(node), join_everywhere, &within);
 }
 
-bool has_scalar_sublink(Node* node, void* context) {
+bool has_other_sublink(Node* node, void* context) {
     if (!node || IsA(node, RangeTblEntry)) return false;
-    if (IsA(node, SubLink) && as<SubLink>(node)->subLinkType == EXPR_SUBLINK) return true;
-    if (IsA(node, Query)) return walk_query(as<Query>(node), has_scalar_sublink, context);
-    return walk_expression(node, has_scalar_sublink, context);
+    if (IsA(node, SubLink) && as<SubLink>(node)->subLinkType != EXISTS_SUBLINK) return true;
+    if (IsA(node, Query)) return walk_query(as<Query>(node), has_other_sublink, context);
+    return walk_expression(node, has_other_sublink, context);
 }
 
 }  // namespace
 
 Query* decorrelated(const Query* statement) {
     if (statement->commandType != CMD_SELECT || statement->rowMarks || statement->hasModifyingCTE ||
-        !has_scalar_sublink(reinterpret_cast<Node*>(const_cast<Query*>(statement)), nullptr))
+        !has_other_sublink(reinterpret_cast<Node*>(const_cast<Query*>(statement)), nullptr))
         return nullptr;
     Node* copy = copy_of(statement);
     bool is_changed = false;

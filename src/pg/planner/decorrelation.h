@@ -5,7 +5,7 @@
 //
 // which is a join with all keys' aggregates: of (SELECT part, 0.2 * avg(quantity) FROM lineitem GROUP BY
 // part). W. Kim, "On Optimizing an SQL-like Nested Query", ACM TODS 7(3), 1982; without its count bug: only
-// where the condition is not true for a key without rows.
+// where the condition is not true for a key without rows. And NOT IN as an antijoin (not_in.h).
 #pragma once
 
 extern "C" {

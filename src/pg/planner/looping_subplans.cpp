@@ -40,6 +40,7 @@ struct Looping {
     double rows;  // that the node at hand gives
     Cost cost;
     Reads reads;
+    bool has_hash_table;  // of a subquery's rows, in which each row is looked up
 };
 
 // Of a node alone. An Append may leave out partitions in each call.
@@ -79,8 +80,21 @@ Reads reads_below(const PlannedStmt* statement, const Plan* plan) {
     return reads;
 }
 
+// NOT IN. A hash table takes little of the time of its statement, but neither do what may take its place and
+// the joins that it stands in the way of. Without one all of the subquery's rows, which lie in memory, are
+// looked at for each row.
+void add_lookup(const SubPlan* subplan, Looping* looping) {
+    if (subplan->useHashTable)
+        looping->has_hash_table = true;
+    else
+        looping->cost += looping->rows * subplan->per_call_cost;
+}
+
 bool add_subplans(Node* node, void* context) {
     if (!node) return false;
+    if (IsA(node, SubPlan) && reinterpret_cast<const SubPlan*>(node)->parParam == NIL &&
+        reinterpret_cast<const SubPlan*>(node)->subLinkType == ANY_SUBLINK)
+        add_lookup(reinterpret_cast<const SubPlan*>(node), static_cast<Looping*>(context));
     if (IsA(node, SubPlan) && reinterpret_cast<const SubPlan*>(node)->parParam != NIL) {
         auto* looping = static_cast<Looping*>(context);
         const auto* subplan = reinterpret_cast<const SubPlan*>(node);
@@ -109,11 +123,12 @@ void add_inputs_of_loop(const Plan* loop, Looping* looping) {
     const Plan* outer = loop->lefttree;
     const Plan* inner = loop->righttree;
     add_nodes(outer, looping);
-    Looping once = {looping->statement, 0, 0, looping->reads};
+    Looping once = {looping->statement, 0, 0, looping->reads, looping->has_hash_table};
     add_nodes(inner, &once);
     const double runs = IsA(inner, Material) ? 1 : clamp_row_est(outer->plan_rows);
     looping->cost += std::max(once.cost, std::min(runs * once.cost, loop->total_cost - outer->total_cost));
     looping->reads = once.reads;
+    looping->has_hash_table = once.has_hash_table;
 }
 
 void add_nodes(const Plan* plan, Looping* looping) {
@@ -126,7 +141,7 @@ void add_nodes(const Plan* plan, Looping* looping) {
 }
 
 Looping looping_in(const PlannedStmt* statement) {
-    Looping looping = {statement, 0, 0, Reads::CommonTables};
+    Looping looping = {statement, 0, 0, Reads::CommonTables, false};
     add_nodes(statement->planTree, &looping);
     ListCell* cell;
     foreach (cell, statement->subplans) add_nodes(static_cast<const Plan*>(lfirst(cell)), &looping);
@@ -137,7 +152,8 @@ Looping looping_in(const PlannedStmt* statement) {
 
 bool has_dear_subplans(const PlannedStmt* statement) {
     const Looping looping = looping_in(statement);
-    return looping.cost >= (looping.reads == Reads::Indexes ? kLeastLookups : kLeastLooping);
+    return looping.cost >= (looping.reads == Reads::Indexes ? kLeastLookups : kLeastLooping) ||
+           (looping.has_hash_table && statement->planTree->total_cost >= kLeastLookups);
 }
 
 bool is_clearly_cheaper(const PlannedStmt* joined, const PlannedStmt* statement) {
