@@ -9,6 +9,7 @@
 #include "pg/planner/surroundings.h"
 
 extern "C" {
+#include "access/xact.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -126,7 +127,7 @@ List* join_subquery(Query* outer, Node* condition) {
     return lcons(replaced, join_conditions(&subquery, next));
 }
 
-bool join_subqueries(Query* query, const Level* level) {
+bool join_subqueries(Query* query, const Level* level, bool joins_not_in) {
     if (query->commandType != CMD_SELECT || query->rowMarks || !query->hasSubLinks || !query->jointree ||
         !is_harmless_around(level))
         return false;
@@ -136,8 +137,8 @@ bool join_subqueries(Query* query, const Level* level) {
     foreach (cell, flatten(query->jointree->quals, NIL)) {
         auto* condition = static_cast<Node*>(lfirst(cell));
         List* joined = join_subquery(query, condition);
-        if (Node* not_exists = joined ? nullptr : as_not_exists(query, condition))
-            joined = list_make1(not_exists);
+        if (!joined && joins_not_in)
+            if (Node* not_exists = as_not_exists(query, condition)) joined = list_make1(not_exists);
         is_changed |= joined != NIL;
         conditions = joined ? list_concat(conditions, joined) : lappend(conditions, condition);
     }
@@ -147,6 +148,7 @@ bool join_subqueries(Query* query, const Level* level) {
 
 struct Joining {
     const Level* outer;
+    bool joins_not_in;
     bool* is_changed;
 };
 
@@ -157,27 +159,33 @@ bool join_everywhere(Node* node, void* context) {
         return false;
     if (!IsA(node, Query)) return walk_expression(node, join_everywhere, context);
     const Level level = {as<Query>(node), joining->outer};
-    *joining->is_changed |= join_subqueries(as<Query>(node), &level);
-    Joining within = {&level, joining->is_changed};
+    *joining->is_changed |= join_subqueries(as<Query>(node), &level, joining->joins_not_in);
+    Joining within = {&level, joining->joins_not_in, joining->is_changed};
     return walk_query(as<Query>(node), join_everywhere, &within);
 }
 
-bool has_other_sublink(Node* node, void* context) {
+bool has_candidate(Node* node, void* context) {
     if (!node || IsA(node, RangeTblEntry)) return false;
-    if (IsA(node, SubLink) && as<SubLink>(node)->subLinkType != EXISTS_SUBLINK) return true;
-    if (IsA(node, Query)) return walk_query(as<Query>(node), has_other_sublink, context);
-    return walk_expression(node, has_other_sublink, context);
+    if (is_not_in(node) || (IsA(node, SubLink) && as<SubLink>(node)->subLinkType == EXPR_SUBLINK))
+        return true;
+    if (IsA(node, Query)) return walk_query(as<Query>(node), has_candidate, context);
+    return walk_expression(node, has_candidate, context);
+}
+
+// A snapshot that is older than a constraint may show rows that it would not allow.
+bool may_join_not_in(const Query* statement) {
+    return !IsolationUsesXactSnapshot() && has_harmless_conditions(statement);
 }
 
 }  // namespace
 
 Query* decorrelated(const Query* statement) {
     if (statement->commandType != CMD_SELECT || statement->rowMarks || statement->hasModifyingCTE ||
-        !has_other_sublink(reinterpret_cast<Node*>(const_cast<Query*>(statement)), nullptr))
+        !has_candidate(reinterpret_cast<Node*>(const_cast<Query*>(statement)), nullptr))
         return nullptr;
     Node* copy = copy_of(statement);
     bool is_changed = false;
-    Joining joining = {nullptr, &is_changed};
+    Joining joining = {nullptr, may_join_not_in(statement), &is_changed};
     join_everywhere(copy, &joining);
     return is_changed ? as<Query>(copy) : nullptr;
 }

@@ -34,7 +34,7 @@ double caution(Reads reads) {
     return reads == Reads::CommonTables ? 0 : reads == Reads::Tables ? kCallsOfRow : 4;
 }
 
-// What the correlated subqueries of a plan take.
+// What the correlated subqueries of a plan take, and its lookups in others' rows.
 struct Looping {
     const PlannedStmt* statement;
     double rows;  // that the node at hand gives
@@ -80,9 +80,8 @@ Reads reads_below(const PlannedStmt* statement, const Plan* plan) {
     return reads;
 }
 
-// NOT IN. A hash table takes little of the time of its statement, but neither do what may take its place and
-// the joins that it stands in the way of. Without one all of the subquery's rows, which lie in memory, are
-// looked at for each row.
+// NOT IN. A hash table takes little of the time of its statement, but so does what may take its place, which
+// does not stand in the way of joins. Without one all of the subquery's rows are looked at for each row.
 void add_lookup(const SubPlan* subplan, Looping* looping) {
     if (subplan->useHashTable)
         looping->has_hash_table = true;
@@ -148,6 +147,16 @@ Looping looping_in(const PlannedStmt* statement) {
     return looping;
 }
 
+bool has_loop(const Plan* plan) {
+    if (!plan) return false;
+    check_stack_depth();
+    if (IsA(plan, NestLoop)) return true;
+    ListCell* cell;
+    foreach (cell, children_of(plan))
+        if (has_loop(static_cast<const Plan*>(lfirst(cell)))) return true;
+    return false;
+}
+
 }  // namespace
 
 bool has_dear_subplans(const PlannedStmt* statement) {
@@ -156,9 +165,12 @@ bool has_dear_subplans(const PlannedStmt* statement) {
            (looping.has_hash_table && statement->planTree->total_cost >= kLeastLookups);
 }
 
+// Core expects half of the rows of NOT IN, but may expect a single one of an antijoin. So where a hash table
+// is all that is to be gained from, no loop may count on that.
 bool is_clearly_cheaper(const PlannedStmt* joined, const PlannedStmt* statement) {
     const Looping looping = looping_in(statement);
     const Cost cost = joined->planTree->total_cost;
+    if (looping.cost == 0 && has_loop(joined->planTree)) return false;
     return cost < statement->planTree->total_cost && caution(looping.reads) * cost <= looping.cost &&
            disabled_nodes(joined->planTree) <= disabled_nodes(statement->planTree);
 }

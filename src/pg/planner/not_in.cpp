@@ -67,7 +67,8 @@ bool has_plain_shape(const Query* query) {
     return query->commandType == CMD_SELECT && !query->hasAggs && !query->hasWindowFuncs &&
            !query->hasTargetSRFs && !query->hasSubLinks && !query->groupClause && !query->groupingSets &&
            !query->havingQual && !query->limitCount && !query->limitOffset && !query->setOperations &&
-           !query->rowMarks && !query->cteList && query->jointree->fromlist != NIL;
+           !query->rowMarks && !query->cteList && !query->distinctClause && !query->sortClause &&
+           query->jointree->fromlist != NIL;
 }
 
 bool reads_tables_alone(const Query* query) {
@@ -79,21 +80,13 @@ bool reads_tables_alone(const Query* query) {
     return true;
 }
 
-// What it gives; nullptr: it is not as simple as that.
+// What it gives, which is one column; nullptr: it is not as simple as that.
 Node* single_result(const Query* query) {
     if (!has_plain_shape(query) || !reads_tables_alone(query) || !lists_plain_joins(query->jointree))
         return nullptr;
     Node* conditions = query->jointree->quals;
     if (conditions && (refers_to_outer_queries(conditions) || !is_harmless(conditions))) return nullptr;
-    Node* result = nullptr;
-    ListCell* cell;
-    foreach (cell, query->targetList) {
-        const auto* entry = lfirst_node(TargetEntry, cell);
-        if (entry->resjunk) continue;
-        if (result) return nullptr;
-        result = reinterpret_cast<Node*>(entry->expr);
-    }
-    return result;
+    return reinterpret_cast<Node*>(linitial_node(TargetEntry, query->targetList)->expr);
 }
 
 // --- The comparison
@@ -114,6 +107,7 @@ OpExpr* equality_with_result(const SubLink* link) {
     const bool is_equality =
         op_mergejoinable(comparison->opno, type) && op_hashjoinable(comparison->opno, type);
     const bool is_plain = op_strict(comparison->opno) && !type_is_rowtype(type) &&
+                          (OidIsValid(comparison->inputcollid) || !type_is_collatable(type)) &&
                           func_volatile(get_opcode(comparison->opno)) == PROVOLATILE_IMMUTABLE;
     return is_equality && is_plain ? comparison : nullptr;
 }
@@ -149,6 +143,10 @@ const SubLink* negated_in(Node* condition) {
 }
 
 }  // namespace
+
+bool is_not_in(Node* node) {
+    return negated_in(node) != nullptr;
+}
 
 Node* as_not_exists(const Query* query, Node* condition) {
     const SubLink* link = negated_in(condition);

@@ -13,8 +13,9 @@ extern "C" {
 
 namespace gpujoin {
 
+bool is_not_in(Node* node);
 // Such a condition as NOT EXISTS; nullptr: it is none, or has to stay. It is one of the query's WHERE.
-// Queries are as the rewriter leaves them. It raises no error that the condition does not raise.
+// Queries are as the rewriter leaves them, and the statement's conditions are harmless (surroundings.h).
 Node* as_not_exists(const Query* query, Node* condition);
 
 }  // namespace gpujoin

@@ -204,6 +204,35 @@ bool is_harmless_around(const Level* level) {
     return level->known != 0;
 }
 
+namespace {
+
+bool gives_values(Node* condition) {
+    ListCell* cell;
+    foreach (cell, sublinks_of(condition)) {
+        const SubLinkType type = lfirst_node(SubLink, cell)->subLinkType;
+        if (type != EXISTS_SUBLINK && type != ANY_SUBLINK) return true;
+    }
+    return false;
+}
+
+bool has_harmful_condition(Node* node, void* context) {
+    if (!node || IsA(node, RangeTblEntry)) return false;
+    if (!IsA(node, Query)) return walk_expression(node, has_harmful_condition, context);
+    const auto* query = as<Query>(node);
+    ListCell* cell;
+    foreach (cell, query->jointree ? all_conditions_of(query) : NIL) {
+        auto* condition = static_cast<Node*>(lfirst(cell));
+        if (gives_values(condition) || !is_harmless_around_sublinks(condition)) return true;
+    }
+    return walk_query(as<Query>(node), has_harmful_condition, context);
+}
+
+}  // namespace
+
+bool has_harmless_conditions(const Query* statement) {
+    return !has_harmful_condition(reinterpret_cast<Node*>(const_cast<Query*>(statement)), nullptr);
+}
+
 // A common table expression becomes a part of the query that reads it, which may be further within than the
 // one that has it.
 bool is_read_elsewhere(const CommonTableExpr* table, const Query* query) {

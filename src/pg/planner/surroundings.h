@@ -20,6 +20,10 @@ struct Level {
 // Whether nothing in the query, nor in those that it may become a part of, raises an error that it does not
 // raise now, whatever rows come to it.
 bool is_harmless_around(const Level* level);
+// Whether no condition of the statement's WHERE and ON, at any level, raises an error or has side effects,
+// whatever rows come to it: subqueries that give a value may have more than one, and count as such. Then it
+// does not matter either which of a relation's conditions is tested first.
+bool has_harmless_conditions(const Query* statement);
 // A common table expression of the query becomes a part of the one that reads it, which may be further
 // within.
 bool is_read_elsewhere(const CommonTableExpr* table, const Query* query);
