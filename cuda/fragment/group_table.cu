@@ -24,10 +24,8 @@ constexpr uint32_t kManyGroups = 1u << 20;
 constexpr uint32_t kFewGroups = 1u << 15;
 
 // Rows of which it is found out whether their groups are known: so many first, then so many times as many.
-// So few rows take less time step by step than the launches for several pieces.
 constexpr uint64_t kFirstSample = 512;
 constexpr uint64_t kSampleGrowth = 8;
-constexpr uint32_t kFewRows = 1u << 15;
 // One pass pays where a row in so many at most is of a group that is not known, which a piece with fewer new
 // groups than that may promise; and for all rows at once where it is one in so many.
 constexpr uint64_t kFewUnknown = 4;
@@ -111,8 +109,7 @@ Status GroupTable::add(const WorkContext& context, const RowPiece& piece, std::s
 
 uint32_t GroupTable::rows_at_once(uint32_t rows) const {
     const bool takes_all = !goes_in_one_pass_ || (expects_known_groups() && knows_nearly_all_);
-    const bool are_few = rows <= kFewRows && !expects_known_groups();
-    return takes_all || are_few || rows / 2 <= sample_rows_ ? rows : static_cast<uint32_t>(sample_rows_);
+    return takes_all || rows / 2 <= sample_rows_ ? rows : static_cast<uint32_t>(sample_rows_);
 }
 
 Status GroupTable::add_known(const WorkContext& context, const RowPiece& piece,

@@ -70,14 +70,6 @@ List* conditions_of(Node* condition) {
     return make_ands_implicit(canonical);
 }
 
-bool has_plain_shape(const Query* query) {
-    return query->commandType == CMD_SELECT && query->hasAggs && !query->hasWindowFuncs &&
-           !query->hasTargetSRFs && !query->hasSubLinks && !query->groupClause && !query->groupingSets &&
-           !query->havingQual && !query->distinctClause && !query->limitCount && !query->limitOffset &&
-           !query->setOperations && !query->rowMarks && !query->cteList &&
-           list_length(query->targetList) == 1;
-}
-
 // One of the outer query's own that is materialized, and that the query reads as well: it is evaluated
 // anyway.
 bool reads_common_table(const Query* outer, const RangeTblEntry* inner) {
@@ -104,17 +96,24 @@ bool is_plain_table(const RangeTblEntry* entry) {
            entry->relkind != RELKIND_FOREIGN_TABLE && !has_virtual_columns(entry->relid);
 }
 
-namespace {
+bool has_plain_shape(const Query* query) {
+    return query->commandType == CMD_SELECT && !query->hasWindowFuncs && !query->hasTargetSRFs &&
+           !query->hasSubLinks && !query->groupClause && !query->groupingSets && !query->havingQual &&
+           !query->distinctClause && !query->limitCount && !query->limitOffset && !query->setOperations &&
+           !query->rowMarks && !query->cteList && list_length(query->targetList) == 1;
+}
 
 bool reads_tables_alone(const Query* query, const Query* outer) {
     ListCell* cell;
     foreach (cell, query->rtable) {
         const auto* entry = lfirst_node(RangeTblEntry, cell);
-        const bool is_common = entry->rtekind == RTE_CTE && reads_common_table(outer, entry);
+        const bool is_common = outer && entry->rtekind == RTE_CTE && reads_common_table(outer, entry);
         if (!is_plain_table(entry) && !is_common && entry->rtekind != RTE_JOIN) return false;
     }
     return true;
 }
+
+namespace {
 
 // Joins in FROM, whose own conditions are the subquery's alone.
 bool are_plain_joins(Node* from) {
@@ -159,7 +158,8 @@ bool part_conditions(Subquery* subquery) {
 bool find_subquery(const SubLink* link, const Query* outer, Subquery* subquery) {
     if (link->subLinkType != EXPR_SUBLINK || !IsA(link->subselect, Query)) return false;
     const auto* query = reinterpret_cast<const Query*>(link->subselect);
-    if (!has_plain_shape(query) || !reads_tables_alone(query, outer) || !lists_plain_joins(query->jointree))
+    if (!query->hasAggs || !has_plain_shape(query) || !reads_tables_alone(query, outer) ||
+        !lists_plain_joins(query->jointree))
         return false;
     *subquery = {as<Query>(copy_of(query)), NIL, nullptr};
     subquery->result = reinterpret_cast<Node*>(linitial_node(TargetEntry, subquery->query->targetList)->expr);

@@ -26,6 +26,12 @@ struct Subquery {
 };
 
 bool is_plain_table(const RangeTblEntry* entry);
+// Whether a subquery is a SELECT of one column with nothing but FROM and WHERE, and perhaps aggregates and an
+// order.
+bool has_plain_shape(const Query* query);
+// Whether it reads nothing but such tables; and materialized common table expressions of the query around it,
+// unless outer is nullptr.
+bool reads_tables_alone(const Query* query, const Query* outer);
 // Whether all that is in FROM are relations and joins, whose own conditions are harmless and refer to no
 // query further out.
 bool lists_plain_joins(const FromExpr* from);

@@ -80,9 +80,16 @@ Reads reads_below(const PlannedStmt* statement, const Plan* plan) {
     return reads;
 }
 
-// NOT IN. A hash table takes little of the time of its statement, but so does what may take its place, which
-// does not stand in the way of joins. Without one all of the subquery's rows are looked at for each row.
-void add_lookup(const SubPlan* subplan, Looping* looping) {
+void add_calls(const SubPlan* subplan, Looping* looping) {
+    looping->cost += kCallsOfRow * looping->rows * subplan->per_call_cost;
+    looping->reads =
+        std::max(looping->reads, reads_below(looping->statement, plan_of(looping->statement, subplan)));
+}
+
+// Of NOT IN, or of an IN that is not joined. A hash table takes little of the time of its statement, but so
+// does what may take its place, which does not stand in the way of joins. Without one all of the subquery's
+// rows are looked at for each row.
+void add_lookups(const SubPlan* subplan, Looping* looping) {
     if (subplan->useHashTable)
         looping->has_hash_table = true;
     else
@@ -91,15 +98,13 @@ void add_lookup(const SubPlan* subplan, Looping* looping) {
 
 bool add_subplans(Node* node, void* context) {
     if (!node) return false;
-    if (IsA(node, SubPlan) && reinterpret_cast<const SubPlan*>(node)->parParam == NIL &&
-        reinterpret_cast<const SubPlan*>(node)->subLinkType == ANY_SUBLINK)
-        add_lookup(reinterpret_cast<const SubPlan*>(node), static_cast<Looping*>(context));
-    if (IsA(node, SubPlan) && reinterpret_cast<const SubPlan*>(node)->parParam != NIL) {
-        auto* looping = static_cast<Looping*>(context);
+    if (IsA(node, SubPlan)) {
         const auto* subplan = reinterpret_cast<const SubPlan*>(node);
-        looping->cost += kCallsOfRow * looping->rows * subplan->per_call_cost;
-        looping->reads =
-            std::max(looping->reads, reads_below(looping->statement, plan_of(looping->statement, subplan)));
+        auto* looping = static_cast<Looping*>(context);
+        if (subplan->parParam != NIL)
+            add_calls(subplan, looping);
+        else if (subplan->subLinkType == ANY_SUBLINK)
+            add_lookups(subplan, looping);
     }
     return walk_expression(node, add_subplans, context);
 }

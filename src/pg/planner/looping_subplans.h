@@ -1,5 +1,5 @@
-// Subqueries that a plan runs again for each row, what they take at least, and whether the plan of a
-// statement that joins them (decorrelation.h) is to be taken instead.
+// Subqueries that a plan runs again, or looks through, for each row, what they take at least, and whether the
+// plan of a statement that joins them (decorrelation.h) is to be taken instead.
 #pragma once
 
 extern "C" {

@@ -63,29 +63,12 @@ bool is_never_null(const Query* query, Node* expression) {
 
 // --- The subquery
 
-bool has_plain_shape(const Query* query) {
-    return query->commandType == CMD_SELECT && !query->hasAggs && !query->hasWindowFuncs &&
-           !query->hasTargetSRFs && !query->hasSubLinks && !query->groupClause && !query->groupingSets &&
-           !query->havingQual && !query->limitCount && !query->limitOffset && !query->setOperations &&
-           !query->rowMarks && !query->cteList && !query->distinctClause && !query->sortClause &&
-           query->jointree->fromlist != NIL;
-}
-
-bool reads_tables_alone(const Query* query) {
-    ListCell* cell;
-    foreach (cell, query->rtable) {
-        const auto* entry = lfirst_node(RangeTblEntry, cell);
-        if (entry->rtekind != RTE_JOIN && !is_plain_table(entry)) return false;
-    }
-    return true;
-}
-
 // What it gives, which is one column; nullptr: it is not as simple as that.
 Node* single_result(const Query* query) {
-    if (!has_plain_shape(query) || !reads_tables_alone(query) || !lists_plain_joins(query->jointree))
+    if (query->hasAggs || query->sortClause || !query->jointree->fromlist || !has_plain_shape(query) ||
+        !reads_tables_alone(query, nullptr) || !lists_plain_joins(query->jointree))
         return nullptr;
-    Node* conditions = query->jointree->quals;
-    if (conditions && (refers_to_outer_queries(conditions) || !is_harmless(conditions))) return nullptr;
+    if (query->jointree->quals && refers_to_outer_queries(query->jointree->quals)) return nullptr;
     return reinterpret_cast<Node*>(linitial_node(TargetEntry, query->targetList)->expr);
 }
 
