@@ -103,11 +103,11 @@ sub wait_until_idle
 		sub { $node->safe_psql('postgres', 'SELECT sum(sessions) + sum(used_memory) FROM gpujoin_devices') eq '0' });
 }
 
-# Does the server run a join?
+# Does the server run a join? One that has been opened and no more may still be opened with the next server.
 sub is_joining
 {
 	my ($node) = @_;
-	return $node->safe_psql('postgres', 'SELECT sum(sessions) FROM gpujoin_devices WHERE sessions > 0') ne '';
+	return $node->safe_psql('postgres', "SELECT bool_or(phase = 'probing' AND probe_rows > 0) FROM gpujoin_running") eq 't';
 }
 
 # Is the backend executing a statement?
