@@ -127,7 +127,7 @@ SELECT why('SELECT count(DISTINCT t), sum(DISTINCT i) FROM m');
 SELECT why('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY i) FROM m');
 CREATE AGGREGATE last_of(integer) (SFUNC = int4larger, STYPE = integer);
 SELECT why('SELECT count(*), last_of(i) FROM m');
-SELECT why('SELECT count(*), sum(f) FROM m');
+SELECT why('SELECT count(*), stddev(f) FROM m');
 SELECT why('SELECT sum(gcd(m.i, o.i)) FROM m JOIN o USING (l)');
 SELECT why('SELECT sum(n) FROM m');
 SELECT why('SELECT count(*) FILTER (WHERE m.t < o.t COLLATE english) FROM m JOIN o USING (l)');

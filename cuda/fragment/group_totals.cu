@@ -103,11 +103,10 @@ GroupTotals::GroupTotals(const DeviceSink& sink, GroupStore* store)
     }
 }
 
-// Rounding may add a little to what a sum amounts to.
 bool GroupTotals::has_range(const std::vector<double>& sizes, uint64_t rows) const {
     if (rows + store_.groups() <= 1) return true;
     for (size_t i = 0; i < sizes.size(); i++)
-        if (!(sizes_[i] + sizes[i] <= std::numeric_limits<double>::max() / 2)) return false;
+        if (!(sizes_[i] + sizes[i] <= kMostSummed)) return false;
     return true;
 }
 

@@ -65,12 +65,14 @@ struct IntegerSum {
 
 struct FloatSum {
     using Part = double;
+    // -0 is the sum of nothing: 0 would make 0 of -0 alone.
+    GPUJOIN_HD static Part none() { return -0.0; }
     __device__ static Part part(int64_t value) { return as_double(value); }
     __device__ static Part read(const std::byte* values, uint32_t group) {
         return reinterpret_cast<const Part*>(values)[group];
     }
     __device__ static Part of_lanes(bool is_in, int64_t value) {
-        return warp_reduce(is_in ? as_double(value) : 0.0, [](double a, double b) { return a + b; });
+        return warp_reduce(is_in ? as_double(value) : none(), [](double a, double b) { return a + b; });
     }
     __device__ static void add(std::byte* values, uint32_t group, Part part) {
         atomicAdd(reinterpret_cast<double*>(values) + group, part);

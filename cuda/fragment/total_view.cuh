@@ -27,6 +27,8 @@ struct TotalView {
                 return Extreme<true>::none();
             case AggregateFunction::Maximum:
                 return Extreme<false>::none();
+            case AggregateFunction::Sum:
+                return is_float ? as_bits(FloatSum::none()) : 0;
             default:
                 return 0;
         }

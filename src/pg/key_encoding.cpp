@@ -171,8 +171,10 @@ ColumnSpec column_of(KeyEncoding encoding) {
         case Hash64:
             return {ColumnType::Fixed8, ValueOrder::Unsigned, 1, 0};
         case Float32:
+        case Float4Value:
             return {ColumnType::Fixed4, ValueOrder::Float, 1, 0};
         case Float64:
+        case Float8Value:
             return {ColumnType::Fixed8, ValueOrder::Float, 1, 0};
         case Uuid:
             return {ColumnType::Fixed16, ValueOrder::Unsigned, 1, 0};

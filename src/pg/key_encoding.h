@@ -35,6 +35,8 @@ enum class KeyEncoding : uint8_t {
     Hash64,         // any other hashable type: equal values have equal hashes; the clause is kept as residual
     UuidOrder,      // the same 16 bytes as ordered bytes
     Decimal64,      // numeric(p, s), p up to 18, in units of its last digit; kDecimalNaN for NaN
+    Float8Value,    // float8 and
+    Float4Value,    // float4 as they are: values of programs, no keys
     // Bounds of ranges, and what is compared with them (executor/encode_range.cpp), over
     BoundInt64,    // int2, int4, date
     BoundInt128,   // int8, float4, float8, time, timestamp, timestamptz

@@ -130,7 +130,8 @@ enum GroupExprs {
 // aggregate.
 enum class StateForm : uint8_t {
     Column,        // the column's value as it is
-    Number,        // min, max: a number of the program, as the type has it
+    Number,        // min, max, and sum of float8: a number of the program, as the type has it
+    Single,        // min, max of float4: a number of the program, a float8
     Bigint,        // sum of int2, int4: a sum that may be too large
     CountAndSum,   // avg of int2, int4: int8[2]
     NumericState,  // sum and avg of int8: number of values and sum, as int8_avg_serialize() writes them
@@ -138,6 +139,7 @@ enum class StateForm : uint8_t {
     Decimal,       // min, max of numeric
     SquaresState,  // variances of int2, int4: number, sum and sum of squares, as numeric_poly_serialize()
                    // writes
+    FloatAverage,  // avg of float4, float8: float8[3]
     Presence,      // count(DISTINCT): 1 where the column, a key, has a value
 };
 
@@ -146,7 +148,8 @@ struct EntryState {
     int entry;
     StateForm form;
     int column;
-    int count_column;  // CountAndSum, NumericState, DecimalState, SquaresState: of the number of values
+    int count_column;  // CountAndSum, NumericState, DecimalState, SquaresState, FloatAverage: of the number
+                       // of values
     int third_column;  // DecimalState: of the number of values that have the scale; others have the lower
                        // one. SquaresState: of the sum of squares
     int scale;         // Decimal, DecimalState

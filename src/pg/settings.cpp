@@ -17,6 +17,7 @@ bool setting_enabled = true;
 bool setting_force = false;
 bool setting_chain = true;
 bool setting_aggregate = true;
+bool setting_float_aggregates = true;
 bool setting_decorrelate = true;
 bool setting_carry = false;
 bool setting_keep_in_background = true;
@@ -122,6 +123,10 @@ void define_planner_settings() {
     DefineCustomBoolVariable(
         "gpujoin.aggregate", "Lets aggregates run in the engine, above joins and tables.", nullptr,
         &setting_aggregate, setting_aggregate, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+    DefineCustomBoolVariable(
+        "gpujoin.float_aggregates", "Lets sums and averages of floats run in the engine.",
+        "Their last digits depend on the order in which values are added up.", &setting_float_aggregates,
+        setting_float_aggregates, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
     DefineCustomBoolVariable(
         "gpujoin.decorrelate",
         "Lets correlated subqueries be planned as joins with all their results, and NOT IN as antijoins.",

@@ -7,11 +7,12 @@ extern "C" {
 
 namespace gpujoin {
 
-extern bool setting_enabled;      // gpujoin.enabled
-extern bool setting_force;        // gpujoin.force: plan every eligible join as GPU Join, whatever the cost
-extern bool setting_chain;        // gpujoin.chain: several joins in one node
-extern bool setting_aggregate;    // gpujoin.aggregate: aggregates above joins, in the same node
-extern bool setting_decorrelate;  // gpujoin.decorrelate: correlated subqueries as joins
+extern bool setting_enabled;    // gpujoin.enabled
+extern bool setting_force;      // gpujoin.force: plan every eligible join as GPU Join, whatever the cost
+extern bool setting_chain;      // gpujoin.chain: several joins in one node
+extern bool setting_aggregate;  // gpujoin.aggregate: aggregates above joins, in the same node
+extern bool setting_float_aggregates;    // gpujoin.float_aggregates: sums of floats, in any order
+extern bool setting_decorrelate;         // gpujoin.decorrelate: correlated subqueries as joins
 extern bool setting_keep_in_background;  // gpujoin.keep_in_background: the keeper reads what is to be kept
 extern int setting_keep_workers;    // gpujoin.keep_workers: processes of a database that do so; 0: as suits
 extern bool setting_carry;          // gpujoin.carry: probe columns go through the engine where they can

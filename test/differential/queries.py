@@ -317,6 +317,9 @@ class Generator:
         a, b = (f"{s.alias}.{c.name}" for s, c in random_.choices(numbers, k=2))
         argument = random_.choice([a, a, a, f"{a} - {b}", f"{a} % 100 * ({b} % 10)", f"{a}::int8 + {b}", f"coalesce({a}, {b})",
                                    f"CASE WHEN {a} > {b} THEN {a} END", f"100 / nullif({a} % 7, 0)", self._expression(numbers)])
+        floats = [f"{s.alias}.{c.name}" for s, c in self._columns(sources, {"float"})]
+        if floats and random_.random() < 0.2:
+            return self._aggregate_of_floats(random_.choice(floats), a)
         days = [f"{s.alias}.{c.name}" for s, c in self._columns(sources) if c.type.name in ("date", "timestamp", "timestamptz")]
         if days and name in ("count", "min", "max") and random_.random() < 0.3:
             argument = random_.choice(days)
@@ -330,6 +333,14 @@ class Generator:
         elif argument != "*" and random_.random() < 0.06:
             argument = f"DISTINCT {argument}"
         return f"{name}({argument}){filtered}"
+
+    def _aggregate_of_floats(self, number, integer):
+        """Of values whose sums are the same in any order, and which are no zeros, of which there are two."""
+        random_ = self.random
+        argument = random_.choice([f"CASE WHEN abs({number}) > 0.25 THEN {number} END", f"CASE WHEN {number} > 0.25 THEN {number} * 2 ELSE {integer} % 100 END",
+                                   f"({integer} % 1000)::float8 / 4", f"({integer} % 10)::float8"])
+        filtered = f" FILTER (WHERE {number} <> 0 AND {integer} > 3)" if random_.random() < 0.2 else ""
+        return f"{random_.choice(['sum', 'avg', 'avg', 'min', 'max', 'count'])}(({argument})::float8){filtered}"
 
     def write(self):
         """An UPDATE, DELETE or MERGE of a table with children."""

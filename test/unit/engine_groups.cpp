@@ -312,6 +312,35 @@ TEST_P(FragmentGroups, FloatsOfEveryKind) {
     expect_groups(fragment, {}, "floats of four bytes");
 }
 
+// What is added up from -0 alone is -0, as in PostgreSQL, in one table or several.
+TEST_P(FragmentGroups, FloatsOfMinusZero) {
+    for (bool by_key : {false, true}) {
+        TestGroups fragment({{column_of_doubles(std::vector<std::optional<double>>(500, -0.0)),
+                              column_of_words(std::vector<std::optional<int64_t>>(500, 7))}});
+        let_through(fragment).input(source_column(0)).input(source_column(1));
+        if (by_key) fragment.key(1);
+        const uint16_t value = fragment.value_of_input(0, FilterType::Float64);
+        fragment.aggregate(Function::Sum, value)
+            .aggregate(Function::Minimum, value)
+            .aggregate(Function::Maximum, value);
+        fragment.spec().completes_groups = 1;
+        std::unique_ptr<Fragment> opened;
+        open_fragment(*engine_, fragment, limits(), &opened);
+        std::vector<Values> groups;
+        run_together(*opened, fragment, 100, [&](Cursor& cursor) {
+            SinkMemory memory(4096);
+            for (ResultBatch result; !result.done;) {
+                ASSERT_OK(cursor.next(memory.sink(), &result));
+                for (Values& group : read_values(fragment.columns(), memory.data(), result))
+                    groups.push_back(std::move(group));
+            }
+        });
+        ASSERT_FALSE(groups.empty());
+        for (const Values& group : groups)
+            for (size_t i = by_key; i < group.size(); i++) EXPECT_EQ(group[i], value_of(-0.0));
+    }
+}
+
 // A sum that leaves the range of floats is for the client to find out: no partial sum does.
 TEST_P(FragmentGroups, PartialSumsOfFloatsStayFinite) {
     const double large = std::numeric_limits<double>::max();

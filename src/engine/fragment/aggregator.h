@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 
@@ -13,6 +14,10 @@
 #include "wire/batch.h"
 
 namespace gpujoin {
+
+// What the values of a sum of floats may amount to without their signs, so that no partial sum leaves the
+// range of floats, which is PostgreSQL's to report. Rounding may add a little.
+inline constexpr double kMostSummed = std::numeric_limits<double>::max() / 2;
 
 // A column of which rows are picked by their numbers.
 struct PickedColumn {

@@ -34,11 +34,14 @@ GroupMerger::GroupMerger(const SinkPlan& plan, Ledger* ledger, const std::atomic
       cancel_(cancel),
       merged_(plan_, layout_, ledger) {}
 
-bool GroupMerger::can_merge(const SinkPlan& plan) {
-    return std::ranges::none_of(plan.aggregates, [&](const AggregateSpec& aggregate) {
-        return aggregate.function == AggregateFunction::Sum &&
-               kind_of(plan.values[aggregate.value]) == ValueKind::Float;
-    });
+bool GroupMerger::stays_in_range(const std::vector<std::unique_ptr<GroupTable>>& tables) {
+    std::vector<double> total;
+    for (const auto& table : tables) {
+        const std::span<const double> sizes = table->sizes_of_floats();
+        total.resize(sizes.size());
+        for (size_t i = 0; i < sizes.size(); i++) total[i] += sizes[i];
+    }
+    return std::ranges::all_of(total, [](double size) { return size <= kMostSummed; });
 }
 
 Status GroupMerger::list(const GroupTable& table) {

@@ -16,12 +16,14 @@ class GroupMerger {
     // The plan outlives it. cancel: nullptr, or is looked at between tables.
     GroupMerger(const SinkPlan& plan, Ledger* ledger, const std::atomic<bool>* cancel);
 
-    // Whether groups of this plan can be merged: partial sums of floats may leave the range of floats.
-    static bool can_merge(const SinkPlan& plan);
-
     // Takes the tables, which must stay as they are, and all memory that merging takes: what comes after this
     // does not fail. Fails with Fault::HostMemory, and then nothing has happened; or where it is cancelled.
+    // Only where sums of floats stay in range.
     Status start(const std::vector<std::unique_ptr<GroupTable>>& tables);
+
+    // Whether no sum of floats can leave the range of floats when the groups of the tables are added to each
+    // other.
+    static bool stays_in_range(const std::vector<std::unique_ptr<GroupTable>>& tables);
 
     // The complete groups of the next part, until the next call; nullptr: there are no more, or it is
     // cancelled.

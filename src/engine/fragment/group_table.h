@@ -33,6 +33,8 @@ class GroupTable {
     // Adds what those of its groups have in columns of values of any length.
     void count_data(std::span<const uint32_t> groups, std::span<uint64_t> data) const;
     const GroupIndex& index() const { return index_; }
+    // What was added up as floats (GroupValues::sizes()).
+    std::span<const double> sizes_of_floats() const { return values_.sizes(); }
 
     // Before groups are read.
     void close() { values_.close(); }

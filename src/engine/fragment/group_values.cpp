@@ -30,6 +30,23 @@ int64_t least(bool is_float) {
     return is_float ? as_bits(-std::numeric_limits<double>::infinity()) : std::numeric_limits<int64_t>::min();
 }
 
+// Any float and -0 are that float; with 0, -0 would be 0.
+constexpr double kEmptySum = -0.0;
+
+// What there is of no row, in one word.
+int64_t nothing_of(AggregateFunction function, bool is_float) {
+    switch (function) {
+        case AggregateFunction::Minimum:
+            return greatest(is_float);
+        case AggregateFunction::Maximum:
+            return least(is_float);
+        case AggregateFunction::Sum:
+            return is_float ? as_bits(kEmptySum) : 0;
+        default:
+            return 0;
+    }
+}
+
 // The halves are added up apart, in words that cannot overflow.
 GPUJOIN_VECTOR Sum sum_of(const int64_t* values, uint64_t rows) {
     uint64_t low = 0;
@@ -116,9 +133,7 @@ bool GroupValues::has_range(const RowBlock& block, const SinkPrograms& programs)
     for (size_t i = 0; i < summed_floats_.size(); i++) {
         const BlockValues& values = programs[summed_floats_[i]];
         next_sizes_[i] = sizes_[i] + size_of(values.value, block.all() & ~values.null & ~values.undecided);
-        // Rounding may add a little to what a sum amounts to.
-        if (next_sizes_[i] > std::numeric_limits<double>::max() / 2 && block.lanes + store_.rows() > 1)
-            return false;
+        if (next_sizes_[i] > kMostSummed && block.lanes + store_.rows() > 1) return false;
     }
     return true;
 }
@@ -143,11 +158,8 @@ void GroupValues::begin(const RowBlock& block, const uint32_t* lanes, uint32_t c
             std::fill_n(store_.values<Sum>(column) + first, count, Sum{0});
             continue;
         }
-        const int64_t initial =
-            aggregate.spec.function == AggregateFunction::Minimum   ? greatest(aggregate.is_float)
-            : aggregate.spec.function == AggregateFunction::Maximum ? least(aggregate.is_float)
-                                                                    : 0;
-        std::fill_n(store_.values<int64_t>(column) + first, count, initial);
+        std::fill_n(store_.values<int64_t>(column) + first, count,
+                    nothing_of(aggregate.spec.function, aggregate.is_float));
     }
 }
 
@@ -240,9 +252,7 @@ void GroupValues::merge(const RowBlock& block, uint64_t rows, const uint32_t* gr
 
 void GroupValues::close() {
     for (const Aggregate& aggregate : aggregates_) {
-        if (aggregate.spec.function != AggregateFunction::Minimum &&
-            aggregate.spec.function != AggregateFunction::Maximum)
-            continue;
+        if (nothing_of(aggregate.spec.function, aggregate.is_float) == 0) continue;
         auto* words = store_.values<int64_t>(aggregate.column);
         const uint8_t* nulls = store_.null_flags(aggregate.column);
         for (uint32_t i = 0; i < store_.rows(); i++)

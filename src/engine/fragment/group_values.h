@@ -1,6 +1,7 @@
 // GroupValues: the aggregates of groups, each a column of the store, added to block by block.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "engine/fragment/row_store.h"
@@ -13,8 +14,10 @@ class GroupValues {
     // The aggregates are the columns of the store behind the keys. Plan and store outlive it.
     GroupValues(const SinkPlan& plan, RowStore* store);
 
-    // Whether the sums of floats can take the values of a block without any of them leaving the range of
-    // floats, which is PostgreSQL's to report: the partial sums are given out before that may be.
+    // What the values of each program that is summed as floats amount to, without their signs.
+    std::span<const double> sizes() const { return sizes_; }
+    // Whether the sums of floats can take the values of a block: the partial sums are given out before they
+    // might leave the range of floats.
     bool has_range(const RowBlock& block, const SinkPrograms& programs);
     // The values of the block will be added.
     void take_range();

@@ -219,7 +219,7 @@ class FlushCursor final : public Cursor {
 
   private:
     Status start_merging() {
-        if (!GroupMerger::can_merge(groups_.plan())) return {};
+        if (!GroupMerger::stays_in_range(groups_.tables())) return {};
         merger_ = std::make_unique<GroupMerger>(groups_.plan(), groups_.ledger(), groups_.cancel());
         const Status status = merger_->start(groups_.tables());
         is_complete_ = status.ok();

@@ -122,6 +122,10 @@ Encoder find_fixed_encoder(KeyEncoding encoding, Oid declared_type) {
                                               : encoder_of<put_float<double, read_float8>>;
         case KeyEncoding::Float32:
             return encoder_of<put_float<float, read_float4>>;
+        case KeyEncoding::Float8Value:
+            return encoder_of<put_integer<int64_t, read_int8>>;  // their bits
+        case KeyEncoding::Float4Value:
+            return encoder_of<put_integer<int32_t, read_int4>>;
         case KeyEncoding::Uuid:
             return encoder_of<put_uuid>;
         case KeyEncoding::Decimal64:

@@ -1,6 +1,8 @@
 // See group_emitter.h.
 #include "pg/executor/group_emitter.h"
 
+#include <cmath>
+
 #include "pg/allocate.h"
 #include "pg/compat.h"
 #include "pg/decimal.h"
@@ -10,6 +12,7 @@ extern "C" {
 #include "executor/executor.h"
 #include "libpq/pqformat.h"
 #include "utils/array.h"
+#include "utils/float.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 }
@@ -41,6 +44,10 @@ int64 number_at(const GroupColumn* column, uint32_t row) {
     return reinterpret_cast<const int64*>(column->values)[row];
 }
 
+double float_at(const GroupColumn* column, uint32_t row) {
+    return reinterpret_cast<const double*>(column->values)[row];
+}
+
 int128 sum_at(const GroupColumn* column, uint32_t row) {
     int128 sum;
     memcpy(&sum, column->values + sizeof(sum) * row, sizeof(sum));
@@ -69,6 +76,22 @@ int64 bigint_of(int128 sum) {
 Datum count_and_sum(int64 count, int64 sum) {
     Datum elements[2] = {Int64GetDatum(count), Int64GetDatum(sum)};
     return PointerGetDatum(construct_array(elements, 2, INT8OID, sizeof(int64), true, TYPALIGN_DOUBLE));
+}
+
+// As float8_accum() adds up, which begins with 0: of -0 alone it is 0.
+double sum_of_floats(double sum) {
+    return sum + 0.0;
+}
+
+// What float8_accum() has: the number of values, their sum, and that of the squares of their differences from
+// the average. An average does not need the latter. Core has NaN there where a value was infinite or NaN;
+// from 0 it would come to infinity, and take that for an overflow.
+Datum float_average(int64 count, double sum) {
+    const double squares = std::isfinite(sum) ? 0 : get_float8_nan();
+    Datum elements[3] = {Float8GetDatum(static_cast<double>(count)), Float8GetDatum(sum_of_floats(sum)),
+                         Float8GetDatum(squares)};
+    return PointerGetDatum(
+        construct_array(elements, 3, FLOAT8OID, sizeof(double), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
 }
 
 // A number in units of its last digit as numerics have it: digits of base 10000, the least significant one
@@ -179,6 +202,13 @@ Datum numeric_of_total(const GroupTotal& total) {
                    : numeric_of(static_cast<int64>(total.sum), total.scale);
 }
 
+Datum average_of_floats(const EmitState* state, uint32_t row, bool* isnull) {
+    const int64 count = number_at(&state->count, row);
+    *isnull = count == 0;
+    return *isnull ? Datum{0}
+                   : Float8GetDatum(sum_of_floats(float_at(&state->value, row)) / static_cast<double>(count));
+}
+
 // NULL where there was no value, but for states that begin with something else.
 Datum state_datum(const EmitState* state, uint32_t row, bool* isnull) {
     const GroupColumn* value = &state->value;
@@ -203,6 +233,11 @@ Datum state_datum(const EmitState* state, uint32_t row, bool* isnull) {
         case StateForm::Number:
             *isnull = none;
             return none ? Datum{0} : number_datum(number_at(value, row), state->type_length);
+        case StateForm::Single:
+            *isnull = none;
+            return none ? Datum{0} : Float4GetDatum(static_cast<float4>(float_at(value, row)));
+        case StateForm::FloatAverage:
+            return float_average(number_at(&state->count, row), none ? 0 : float_at(value, row));
         case StateForm::Presence:
             return Int64GetDatum(none ? 0 : 1);
         case StateForm::Column:  // the emitter's

@@ -48,6 +48,9 @@ GroupTotal total_of(const EmitState* state, uint32_t row);
 // The sum.
 Datum numeric_of_total(const GroupTotal& total);
 
+// What a FloatAverage comes to.
+Datum average_of_floats(const EmitState* state, uint32_t row, bool* isnull);
+
 // The transition state of a group of the bound result, as partial aggregation passes it on.
 Datum state_datum(const EmitState* state, uint32_t row, bool* isnull);
 

@@ -23,6 +23,7 @@ enum class FinalForm : uint8_t {
     State,     // the transition state is the outcome
     Sum,       // numeric
     Average,   // numeric
+    Quotient,  // float8
     Function,  // by core's functions, from the serialized state
 };
 
@@ -40,12 +41,15 @@ FinalForm form_of(Oid aggregate, StateForm form) {
         case StateForm::Column:
             return FinalForm::Entry;
         case StateForm::Number:
+        case StateForm::Single:
         case StateForm::Bigint:
         case StateForm::Decimal:
         case StateForm::Presence:
             return FinalForm::State;
         case StateForm::SquaresState:
             return FinalForm::Function;
+        case StateForm::FloatAverage:
+            return FinalForm::Quotient;
         case StateForm::CountAndSum:
         case StateForm::NumericState:
         case StateForm::DecimalState:
@@ -104,6 +108,7 @@ Datum final_datum(const GroupFinals* finals, const Final* final, uint32_t row, b
         state = call(&final->deserialize, InvalidOid, caller, state, isnull);
         return call(&final->function, final->collation, caller, state, isnull);
     }
+    if (final->form == FinalForm::Quotient) return average_of_floats(final->state, row, isnull);
     const GroupTotal total = total_of(final->state, row);
     *isnull = total.count == 0;
     if (*isnull) return Datum{0};

@@ -175,7 +175,14 @@ KeptForm encoded_form(AttrNumber attribute, KeyEncoding encoding, Oid declared_t
     return form;
 }
 
+// Floats are rarely keys.
 bool natural_form(Form_pg_attribute attribute, KeptForm* form) {
+    if (attribute->atttypid == FLOAT8OID || attribute->atttypid == FLOAT4OID) {
+        const bool is_wide = attribute->atttypid == FLOAT8OID;
+        *form = encoded_form(attribute->attnum, is_wide ? KeyEncoding::Float8Value : KeyEncoding::Float4Value,
+                             attribute->atttypid, 0);
+        return true;
+    }
     const int scale = attribute->atttypid == NUMERICOID ? decimal_scale(attribute->atttypmod) : -1;
     if (scale >= 0) {
         *form = encoded_form(attribute->attnum, KeyEncoding::Decimal64, NUMERICOID, scale);

@@ -107,7 +107,9 @@ int column_of_final(const GpuJoinState* state, const EntryState& final, const So
             return is_number(by, attribute->attlen, attribute->attbyval) ? final.column : -1;
         }
         case StateForm::Number:
-            return by.column.order == ValueOrder::Signed ? final.column : -1;
+        case StateForm::Single:
+            *order = by.column.order;
+            return *order == ValueOrder::Signed || *order == ValueOrder::Float ? final.column : -1;
         case StateForm::Bigint:
             return by.found.left_type == INT8OID ? final.column : -1;
         case StateForm::NumericState:
@@ -118,6 +120,7 @@ int column_of_final(const GpuJoinState* state, const EntryState& final, const So
         case StateForm::CountAndSum:
         case StateForm::Decimal:
         case StateForm::SquaresState:
+        case StateForm::FloatAverage:
         case StateForm::Presence:
             return -1;
     }

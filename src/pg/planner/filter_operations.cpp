@@ -20,8 +20,8 @@ constexpr FilterValueType kValueTypes[] = {
     {TIMEOID, FilterType::Int64, KeyEncoding::Int64},
     {TIMESTAMPOID, FilterType::Timestamp, KeyEncoding::Int64},
     {TIMESTAMPTZOID, FilterType::Timestamp, KeyEncoding::Int64},
-    {FLOAT4OID, FilterType::Float32, KeyEncoding::Float32},
-    {FLOAT8OID, FilterType::Float64, KeyEncoding::Float64},
+    {FLOAT4OID, FilterType::Float32, KeyEncoding::Float4Value},
+    {FLOAT8OID, FilterType::Float64, KeyEncoding::Float8Value},
 };
 
 }  // namespace

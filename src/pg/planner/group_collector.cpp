@@ -9,6 +9,7 @@
 #include "pg/overflow.h"
 #include "pg/planner/chains.h"
 #include "pg/planner/escaped_arguments.h"
+#include "pg/settings.h"
 
 extern "C" {
 #include "catalog/pg_aggregate.h"
@@ -16,6 +17,7 @@ extern "C" {
 #include "nodes/makefuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "utils/float.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 }
@@ -53,6 +55,9 @@ constexpr KnownAggregate kKnownAggregates[] = {
     {F_VAR_SAMP_INT4, AggregateFunction::Sum, StateForm::SquaresState, INT4OID},
     {F_VAR_POP_INT2, AggregateFunction::Sum, StateForm::SquaresState, INT2OID},
     {F_VAR_POP_INT4, AggregateFunction::Sum, StateForm::SquaresState, INT4OID},
+    {F_SUM_FLOAT8, AggregateFunction::Sum, StateForm::Number, FLOAT8OID},
+    {F_AVG_FLOAT4, AggregateFunction::Sum, StateForm::FloatAverage, FLOAT4OID},
+    {F_AVG_FLOAT8, AggregateFunction::Sum, StateForm::FloatAverage, FLOAT8OID},
     {F_BOOL_AND, AggregateFunction::Minimum, StateForm::Number, BOOLOID},
     {F_EVERY, AggregateFunction::Minimum, StateForm::Number, BOOLOID},
     {F_BOOL_OR, AggregateFunction::Maximum, StateForm::Number, BOOLOID},
@@ -62,6 +67,8 @@ constexpr KnownAggregate kKnownAggregates[] = {
     {F_MIN_INT4, AggregateFunction::Minimum, StateForm::Number, INT4OID},
     {F_MIN_INT8, AggregateFunction::Minimum, StateForm::Number, INT8OID},
     {F_MIN_OID, AggregateFunction::Minimum, StateForm::Number, OIDOID},
+    {F_MIN_FLOAT4, AggregateFunction::Minimum, StateForm::Single, FLOAT4OID},
+    {F_MIN_FLOAT8, AggregateFunction::Minimum, StateForm::Number, FLOAT8OID},
     {F_MIN_DATE, AggregateFunction::Minimum, StateForm::Number, DATEOID},
     {F_MIN_TIME, AggregateFunction::Minimum, StateForm::Number, TIMEOID},
     {F_MIN_TIMESTAMP, AggregateFunction::Minimum, StateForm::Number, TIMESTAMPOID},
@@ -70,18 +77,58 @@ constexpr KnownAggregate kKnownAggregates[] = {
     {F_MAX_INT4, AggregateFunction::Maximum, StateForm::Number, INT4OID},
     {F_MAX_INT8, AggregateFunction::Maximum, StateForm::Number, INT8OID},
     {F_MAX_OID, AggregateFunction::Maximum, StateForm::Number, OIDOID},
+    {F_MAX_FLOAT4, AggregateFunction::Maximum, StateForm::Single, FLOAT4OID},
+    {F_MAX_FLOAT8, AggregateFunction::Maximum, StateForm::Number, FLOAT8OID},
     {F_MAX_DATE, AggregateFunction::Maximum, StateForm::Number, DATEOID},
     {F_MAX_TIME, AggregateFunction::Maximum, StateForm::Number, TIMEOID},
     {F_MAX_TIMESTAMP, AggregateFunction::Maximum, StateForm::Number, TIMESTAMPOID},
     {F_MAX_TIMESTAMPTZ, AggregateFunction::Maximum, StateForm::Number, TIMESTAMPTZOID},
 };
 
-constexpr Oid kBigintTimes = 686;  // bigint * bigint
+constexpr Oid kBigintTimes = 686;   // bigint * bigint
+constexpr Oid kFloatTimes = 594;    // float8 * float8
+constexpr Oid kFloatAtLeast = 675;  // float8 >= float8
+
+// Sums of floats depend on the order of rows, which is not core's.
+bool is_sum_of_floats(const KnownAggregate& known) {
+    return known.part == AggregateFunction::Sum &&
+           (known.argument == FLOAT8OID || known.argument == FLOAT4OID);
+}
 
 const KnownAggregate* find_aggregate(Oid function) {
     for (const KnownAggregate& known : kKnownAggregates)
-        if (known.function == function) return &known;
+        if (known.function == function)
+            return is_sum_of_floats(known) && !setting_float_aggregates ? nullptr : &known;
     return nullptr;
+}
+
+bool has_count(const KnownAggregate* known) {
+    return known->part == AggregateFunction::Sum && known->form != StateForm::Bigint &&
+           known->form != StateForm::Number;
+}
+
+Const* float_constant(float8 value) {
+    return makeConst(FLOAT8OID, -1, InvalidOid, sizeof(value), Float8GetDatum(value), false, FLOAT8PASSBYVAL);
+}
+
+Expr* float_operation(Oid operation, Oid result, Expr* left, float8 right) {
+    Expr* expression = make_opclause(operation, result, false, left,
+                                     reinterpret_cast<Expr*>(float_constant(right)), InvalidOid, InvalidOid);
+    set_opfuncid(reinterpret_cast<OpExpr*>(expression));
+    return expression;
+}
+
+// True of every float8 whose square can be added up ten billion times: for an average core adds up squares of
+// differences, and has an error where these overflow. A product that does is undecided, so that PostgreSQL
+// takes the row.
+Expr* has_finite_squares(Node* argument) {
+    constexpr double kBeyond = 1e168;  // overflows from 1.8e140 on
+    Expr* product = float_operation(kFloatTimes, FLOAT8OID, reinterpret_cast<Expr*>(argument), kBeyond);
+    return float_operation(kFloatAtLeast, BOOLOID, product, -get_float8_infinity());
+}
+
+Expr* both(Expr* condition, Expr* other) {
+    return condition ? make_andclause(list_make2(condition, other)) : other;
 }
 
 bool is_of_one_input(const JoinSides& sides, Node* value) {
@@ -101,7 +148,7 @@ void take_condition_out(Node** argument, Expr** condition) {
     if (choice->arg || list_length(choice->args) != 1 || !is_null_constant(choice->defresult)) return;
     const CaseWhen* when = linitial_node(CaseWhen, choice->args);
     *argument = reinterpret_cast<Node*>(when->result);
-    *condition = *condition ? make_andclause(list_make2(*condition, when->expr)) : when->expr;
+    *condition = both(*condition, when->expr);
 }
 
 Expr* is_true(Expr* condition) {
@@ -251,7 +298,7 @@ bool GroupCollector::add_count(const Aggref* aggref, Node* argument, Expr* condi
         test->location = -1;
         if (type_is_rowtype(exprType(argument))) return false;
         counted = reinterpret_cast<Expr*>(test);
-        condition = condition ? make_andclause(list_make2(condition, counted)) : counted;
+        condition = both(condition, counted);
     }
     int filter, column;
     return add_filter(condition, &filter) && add_part(AggregateFunction::Count, kNoNumber, filter, &column) &&
@@ -263,11 +310,12 @@ bool GroupCollector::add_known(const Aggref* aggref, Node* argument, Expr* condi
     if (!known) return false;
     int value, filter, column, count = 0;
     DecimalScale scale = {};
+    if (known->form == StateForm::FloatAverage && known->argument == FLOAT8OID)
+        condition = both(condition, has_finite_squares(argument));
     if (!add_number(argument, known->argument, &value, &scale) || !add_filter(condition, &filter) ||
         !add_part(known->part, value, filter, &column))
         return false;
-    bool counts = known->part == AggregateFunction::Sum && known->form != StateForm::Bigint;
-    if (counts && !add_part(AggregateFunction::Count, value, filter, &count)) return false;
+    if (has_count(known) && !add_part(AggregateFunction::Count, value, filter, &count)) return false;
     return add_state(known->form, column, count) && add_scale(known, scale, value, condition) &&
            (known->form != StateForm::SquaresState || add_squares(argument, known->argument, filter));
 }
@@ -294,10 +342,9 @@ bool GroupCollector::add_scale(const KnownAggregate* known, const DecimalScale& 
     state->third_column = state->count_column;
     if (!scale.has_scale) return true;
     if (known->form != StateForm::DecimalState) return false;
-    Expr* both = condition ? make_andclause(list_make2(condition, scale.has_scale)) : scale.has_scale;
     int filter;
     state->lower_scale = scale.lower;
-    return add_filter(both, &filter) &&
+    return add_filter(both(condition, scale.has_scale), &filter) &&
            add_part(AggregateFunction::Count, value, filter, &state->third_column);
 }
 
