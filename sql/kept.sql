@@ -30,6 +30,7 @@ SELECT q, r.* FROM unnest(ARRAY[
     'SELECT sum(p), count(*) FROM sale WHERE v > 1000',
     'SELECT sum(p), count(*) FROM sale WHERE k < 20 AND k > 30',
     'SELECT count(*), sum(v) FROM sale WHERE 5 < k AND 30000::bigint > id',
+    'SELECT count(*), sum(2), max(7) FROM sale',
     'SELECT name, sum(v), count(*) FROM sale JOIN dim ON sale.k = dim.k WHERE g < 3 GROUP BY name',
     'SELECT name, sum(p), max(d) FROM sale LEFT JOIN dim ON sale.k = dim.k AND g = 1 WHERE v < 50 GROUP BY name',
     'SELECT count(*), sum(w) FROM sale WHERE EXISTS (SELECT FROM dim WHERE dim.k = sale.v)',
@@ -91,6 +92,7 @@ SELECT chunks, read BETWEEN 1 AND 16 AS few, rows, missing, extra FROM all_kept(
 BEGIN;
 UPDATE sale SET v = 1 WHERE id % 1000 = 3;
 SELECT chunks, read BETWEEN 1 AND 120 AS some, rows, missing, extra FROM all_kept();
+SELECT chunks, read BETWEEN 1 AND 120 AS some, rows, missing, extra FROM compare_kept('SELECT count(*) FROM sale');
 ROLLBACK;
 SELECT chunks, read BETWEEN 1 AND 120 AS some, rows, missing, extra FROM all_kept();
 VACUUM sale;

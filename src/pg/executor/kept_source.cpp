@@ -103,6 +103,21 @@ bool add_columns(KeptSource* source, const BatchWriter* writer) {
     return true;
 }
 
+// Where rows are only counted: chunks are made of columns, so the narrowest one stands for all.
+void add_column_to_count(KeptSource* source) {
+    Relation relation = heap_scan_relation(source->scan);
+    KeptForm narrowest = {};
+    for (int i = 0; i < RelationGetNumberOfAttributes(relation); i++) {
+        Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(relation), i);
+        KeptForm form;
+        if (attribute->attisdropped || !natural_form(attribute, &form)) continue;
+        const uint32 width = fixed_width(form.spec.type);
+        if (width > 0 && (!narrowest.encoder.put || width < fixed_width(narrowest.spec.type)))
+            narrowest = form;
+    }
+    if (narrowest.encoder.put) add_kept_column(&source->columns, relation, &narrowest);
+}
+
 std::span<const ChunkColumn> wanted_columns(const KeptSource* source) {
     return {source->columns.columns, static_cast<size_t>(source->columns.count)};
 }
@@ -378,6 +393,7 @@ KeptSource* make_source(HeapScan* scan, const BatchWriter* writer, EState* estat
     source->columns = make_kept_columns(writer->column_count + int{kMaxKeptConditions});
     if (!add_columns(source, writer)) return nullptr;
     source->conditions = make_kept_conditions(heap_scan_node(scan), relation, &source->columns);
+    if (source->columns.count == 0) add_column_to_count(source);
     if (!source->conditions || source->columns.count == 0 || source->columns.count > int{kMaxKeptColumns})
         return nullptr;
     return source;
