@@ -4,15 +4,16 @@
 \i sql/include/kept.sql
 \set ECHO all
 SET max_parallel_workers_per_gather = 0;
-CREATE TABLE sale (id integer, k integer, v smallint, w bigint, d date, p numeric(12, 2), is_new boolean, t text, c char(8), s varchar(40), o oid, f float8, x numeric, filler text);
+CREATE TABLE sale (id integer, k integer, v smallint, w bigint, d date, p numeric(12, 2), is_new boolean, t text, c char(8), s varchar(40), o oid, f float8, r float4, x numeric, filler text);
 INSERT INTO sale SELECT i, i % 40, (i % 300 - 150)::smallint, i * 4294967296 - 7, '2024-01-01'::date + i % 100, (i % 5000 - 2500) / 100.0, i % 3 = 0,
-    't' || i % 6, 'c' || i % 3, 'a name of ' || i % 12, i % 50, i / 8.0, i / 3.0, repeat('x', 50) FROM generate_series(1, 30000) AS i;
+    't' || i % 6, 'c' || i % 3, 'a name of ' || i % 12, i % 50, i / 8.0, i % 70 / 4.0 - 5, i / 3.0, repeat('x', 50) FROM generate_series(1, 30000) AS i;
 UPDATE sale SET k = NULL, is_new = NULL, t = NULL WHERE id % 17 = 0;
 UPDATE sale SET v = NULL, p = NULL, c = NULL, s = NULL WHERE id % 19 = 0;
 UPDATE sale SET p = 'NaN', t = '', c = '' WHERE id % 1001 = 0;
+UPDATE sale SET f = (ARRAY['NaN', '-0', '0', 'Infinity', '-Infinity', '-3.5', NULL])[id % 7 + 1]::float8, r = (ARRAY['NaN', '-0', '0.1', 'Infinity', '-Infinity', NULL])[id % 6 + 1]::float4 WHERE id % 23 = 0;
 CREATE TABLE dim AS SELECT i AS k, i % 5 AS g FROM generate_series(0, 39) AS i;
 VACUUM ANALYZE sale, dim;
-SELECT gpujoin_keep('sale', '{id, k, v, w, d, p, is_new, t, c, s, o}') > 128 AS kept;
+SELECT gpujoin_keep('sale', '{id, k, v, w, d, p, is_new, t, c, s, o, f, r}') > 128 AS kept;
 
 -- Each condition with and without NOT before it. From the second run on chunks are used; what only the columns test that are kept
 -- already, is tested in the first one, too.
@@ -45,7 +46,15 @@ SELECT * FROM compare_conditions(ARRAY[
     's = ''a name of 3'' AND k < 20',
     's IN (''a name of 3'', ''a name of 11'') OR (t = ''t1'' AND c IN (''c0'', ''c1''))',
     't = ''longer than sixteen bytes'' OR k = 4',
-    'v = 7.5::numeric::integer OR w = -7'], 1);
+    'v = 7.5::numeric::integer OR w = -7',
+    'f > 100.25 AND f <= 3000',
+    'f = 0 OR f = ''NaN'' OR r < -4.75',
+    'f < ''Infinity'' AND r > 0.1',
+    'r = 0.1::float4 OR r >= ''NaN'' OR f <> 12.5',
+    'f BETWEEN -3.5 AND -0.0 OR r BETWEEN -0.0 AND 0.1::float4',
+    'f IS NULL OR r IS NULL',
+    'r IS NOT NULL AND f IN (1, 2.5, ''-Infinity'', NULL)',
+    '0.1 < r AND 1e300 > f AND f > -1e-300'], 1);
 
 -- Parts that are no tests of columns are computed; together where they are side by side.
 SELECT * FROM compare_conditions(ARRAY[

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "engine/compare.h"
+#include "engine/filter_values.h"
 #include "engine/host_device.h"
 #include "engine/search.h"
 #include "wire/kept.h"
@@ -17,7 +18,7 @@ struct KeptColumn {
     const std::byte* data;    // Bytes
     const uint8_t* validity;  // nullptr: no NULLs
     ColumnType type;
-    bool is_signed;
+    ValueOrder order;
 
     GPUJOIN_HD bool is_valid(uint64_t row) const {
         return !validity || (validity[row >> 3] >> (row & 7) & 1);
@@ -39,8 +40,9 @@ struct KeptColumn {
         if (!is_valid(row)) return condition.null_passes != 0;
         if (condition.test >= KeptTest::Same)
             return has_bytes(condition, row) == (condition.test == KeptTest::Same);
+        const int64_t number = order == ValueOrder::Float ? ordered_float(row) : integer(row);
         const uint64_t distance =
-            static_cast<uint64_t>(integer(row)) - static_cast<uint64_t>(condition.interval.low);
+            static_cast<uint64_t>(number) - static_cast<uint64_t>(condition.interval.low);
         return (distance <= condition.interval.span) == (condition.test == KeptTest::Inside);
     }
     GPUJOIN_HD uint32_t start(uint64_t row) const { return row > 0 ? as<uint32_t>()[row - 1] : 0; }
@@ -59,9 +61,12 @@ struct KeptColumn {
             if (bytes[i] != condition.bytes[i]) return false;
         return true;
     }
+    GPUJOIN_HD int64_t ordered_float(uint64_t row) const {
+        return ordered_integer(type == ColumnType::Fixed4 ? double{as<float>()[row]} : as<double>()[row]);
+    }
     template <typename Signed, typename Unsigned>
     GPUJOIN_HD int64_t extend(uint64_t row) const {
-        return is_signed ? int64_t{as<Signed>()[row]} : int64_t{as<Unsigned>()[row]};
+        return order == ValueOrder::Signed ? int64_t{as<Signed>()[row]} : int64_t{as<Unsigned>()[row]};
     }
 };
 

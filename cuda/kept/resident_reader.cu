@@ -27,7 +27,7 @@ const std::shared_ptr<const KeptChunk>& chunk_of(const KeptView& view, const Kep
 }
 
 KeptColumn column_of(const ResidentColumn& resident, const ColumnSpec& spec) {
-    return {resident.values, resident.data, resident.validity, spec.type, spec.order == ValueOrder::Signed};
+    return {resident.values, resident.data, resident.validity, spec.type, spec.order};
 }
 
 class ResidentReader final : public KeptBuildReader {

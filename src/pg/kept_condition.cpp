@@ -63,7 +63,7 @@ KeptLeaf encoded_leaf(AttrNumber attribute, KeyEncoding encoding, Oid declared_t
 bool find_range(const Node* node, KeptLeaf* leaf) {
     *leaf = {};
     leaf->column = KeptLeaf::Integers;
-    return find_range_condition(node, true, &leaf->range) && has_integers(&leaf->range);
+    return find_range_condition(node, true, &leaf->range);
 }
 
 // As declared: processes that share a scan must come to the same tests, and statistics may change meanwhile.
@@ -118,7 +118,7 @@ bool find_null_test(const Node* node, KeptLeaf* leaf) {
     const Var* column = as_column(reinterpret_cast<const Node*>(test->arg));
     if (!column) return false;
     const int scale = column->vartype == NUMERICOID ? decimal_scale(column->vartypmod) : 0;
-    if (!is_integer_column(column->vartype) || scale < 0) return false;
+    if (!is_number_column(column->vartype) || scale < 0) return false;
     *leaf = {};
     leaf->column = KeptLeaf::Integers;
     leaf->range.attribute = column->varattno;

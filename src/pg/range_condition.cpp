@@ -231,12 +231,8 @@ bool find_range_condition(const Node* clause, bool wants_numerics, RangeConditio
     return is_range_type(encoding.left_type) && is_range_type(encoding.right_type);
 }
 
-bool is_integer_column(Oid type) {
-    return type == NUMERICOID || (is_range_type(type) && type != FLOAT4OID && type != FLOAT8OID);
-}
-
-bool has_integers(const RangeCondition* condition) {
-    return is_integer_column(condition->column_type);
+bool is_number_column(Oid type) {
+    return type == NUMERICOID || is_range_type(type);
 }
 
 ValueRange range_of(const RangeCondition* condition, Datum constant) {

@@ -28,10 +28,7 @@ struct RangeCondition {
 bool find_range_condition(const Node* clause, bool wants_numerics, RangeCondition* found);
 
 // Whether columns of a type have values that are integers so, if numerics have a scale.
-bool is_integer_column(Oid type);
-
-// Whether the column's values are integers as they are encoded: all but floats.
-bool has_integers(const RangeCondition* condition);
+bool is_number_column(Oid type);
 
 // The values that pass are between low and low + span, which may go beyond the largest integer to the
 // smallest; or, `outside`, are not. Or no value passes.

@@ -38,12 +38,14 @@ struct ChunkColumn {
 
 // What a condition asks of a value.
 enum class KeptTest : uint8_t {
-    Inside,   // as a signed integer, whether it is between low and low + span
+    Inside,   // as a signed integer, whether it is between low and low + span (see KeptInterval)
     Outside,  // or is not
     Same,     // whether its bytes are these
     Other,    // or are others
 };
 
+// Floats are tested as the integers that order as they do: the bits of doubles that are not negative, and the
+// complement of the others' but for the sign. Both zeros are 0, and NaN is the largest integer.
 struct KeptInterval {
     int64_t low;
     uint64_t span;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
 #include <random>
 #include <string_view>
 
@@ -14,17 +16,35 @@ namespace gpujoin::test {
 inline constexpr ColumnType kWidths[] = {ColumnType::Fixed1, ColumnType::Fixed2, ColumnType::Fixed4,
                                          ColumnType::Fixed8};
 
-// Signed and unsigned integers of all widths, 16 bytes, and strings.
+// Signed and unsigned integers of all widths, 16 bytes, strings, and floats.
 inline std::vector<ChunkColumn> all_columns() {
     std::vector<ChunkColumn> columns;
     for (ValueOrder order : {ValueOrder::Signed, ValueOrder::Unsigned})
         for (ColumnType type : kWidths) columns.push_back(kept_column(type, order));
     columns.push_back(kept_column(ColumnType::Fixed16, ValueOrder::Bytes));
     columns.push_back(kept_column(ColumnType::Bytes, ValueOrder::Bytes));
+    for (ColumnType type : {ColumnType::Fixed4, ColumnType::Fixed8})
+        columns.push_back(kept_column(type, ValueOrder::Float));
     return columns;
 }
 
+// Of the same order as a float.
+inline int64_t integer_of_float(double number) {
+    if (std::isnan(number)) return INT64_MAX;
+    if (number == 0) return 0;
+    const auto bits = std::bit_cast<int64_t>(std::fabs(number));
+    return number < 0 ? -bits - 1 : bits;
+}
+
 inline int64_t integer_of(const std::string& bytes, const ColumnSpec& spec) {
+    if (spec.order == ValueOrder::Float) {
+        float single;
+        double number;
+        if (bytes.size() == sizeof number) memcpy(&number, bytes.data(), sizeof number);
+        if (bytes.size() == sizeof number) return integer_of_float(number);
+        memcpy(&single, bytes.data(), sizeof single);
+        return integer_of_float(single);
+    }
     uint64_t value = 0;
     memcpy(&value, bytes.data(), bytes.size());
     const int unused = 64 - 8 * static_cast<int>(bytes.size());
@@ -79,10 +99,10 @@ struct Kept {
         return specs;
     }
 
-    // On the columns of integers, or of strings.
+    // On the columns of integers, strings or floats.
     KeptCondition random_condition(std::mt19937_64& random) const {
-        const uint64_t drawn = random() % 9;
-        const auto column = static_cast<uint16_t>(drawn < 8 ? drawn : 9);
+        const uint64_t drawn = random() % (columns.size() - 1);
+        const auto column = static_cast<uint16_t>(drawn < 8 ? drawn : drawn + 1);
         const KeptValue& value = rows[random() % rows.size()][column];
         KeptCondition made = {};
         made.column = column;

@@ -4,26 +4,36 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
+
+#include "engine/filter_values.h"
 
 namespace gpujoin {
 
 namespace {
 
-bool has_integers(const ColumnSpec& spec) {
-    return spec.type <= ColumnType::Fixed8 &&
-           (spec.order == ValueOrder::Signed || spec.order == ValueOrder::Unsigned);
+bool has_numbers(const ColumnSpec& spec) {
+    return spec.type <= ColumnType::Fixed8 && spec.order <= ValueOrder::Float;
+}
+
+int64_t in_order(int64_t integer) {
+    return integer;
+}
+int64_t in_order(double number) {
+    return ordered_integer(number);
 }
 
 // Tests are called with the numbers of rows.
 
-template <typename Integer>
+template <typename Number>
 auto interval_test(const KeptValues& values, const KeptCondition& condition) {
-    const auto* value = values.values.as<Integer>();
+    using Wide = std::conditional_t<std::is_floating_point_v<Number>, double, int64_t>;
+    const auto* value = values.values.as<Number>();
     const KeptInterval interval = condition.interval;
     const bool outside = condition.test == KeptTest::Outside;
     return [=](uint32_t row) {
-        const uint64_t distance =
-            static_cast<uint64_t>(static_cast<int64_t>(value[row])) - static_cast<uint64_t>(interval.low);
+        const uint64_t distance = static_cast<uint64_t>(in_order(static_cast<Wide>(value[row]))) -
+                                  static_cast<uint64_t>(interval.low);
         return (distance <= interval.span) != outside;
     };
 }
@@ -69,9 +79,11 @@ void with_bytes_test(const KeptValues& values, const KeptCondition& condition, c
 
 template <typename Visit>
 void with_value_test(const KeptValues& values, const KeptCondition& condition, const Visit& visit) {
+    const ColumnSpec& spec = values.column.spec;
+    auto test = [&](auto number) { visit(interval_test<decltype(number)>(values, condition)); };
     if (condition.is_of_bytes()) return with_bytes_test(values, condition, visit);
-    with_integer(values.column.spec,
-                 [&](auto integer) { visit(interval_test<decltype(integer)>(values, condition)); });
+    if (spec.order != ValueOrder::Float) return with_integer(spec, test);
+    spec.type == ColumnType::Fixed4 ? test(float{}) : test(double{});
 }
 
 template <typename Visit>
@@ -129,7 +141,7 @@ bool are_sound(std::span<const KeptCondition> conditions) {
 
 bool can_test(const KeptCondition& condition, const ColumnSpec& spec) {
     if (condition.test > KeptTest::Other || condition.length > kMaxKeptBytes) return false;
-    return condition.is_of_bytes() ? spec.type == ColumnType::Bytes : has_integers(spec);
+    return condition.is_of_bytes() ? spec.type == ColumnType::Bytes : has_numbers(spec);
 }
 
 uint32_t select_passing(std::span<const KeptValues* const> columns, std::span<const KeptCondition> conditions,

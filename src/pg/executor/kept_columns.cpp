@@ -222,6 +222,8 @@ KeptForm kept_form_of_range(const RangeCondition* condition) {
     Oid type = condition->column_type;
     KeyEncoding encoding = type == NUMERICOID      ? KeyEncoding::Decimal64
                            : type == OIDOID        ? KeyEncoding::Oid32
+                           : type == FLOAT8OID     ? KeyEncoding::Float8Value
+                           : type == FLOAT4OID     ? KeyEncoding::Float4Value
                            : get_typlen(type) == 8 ? KeyEncoding::Int64
                                                    : KeyEncoding::Int32;
     return encoded_form(condition->attribute, encoding, type, condition->scale);
