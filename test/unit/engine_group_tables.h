@@ -266,6 +266,17 @@ inline void run_groups(Fragment& opened, const TestGroups& fragment, const Pacin
     drain_groups(*cursor, fragment, pacing.sink_bytes, came);
 }
 
+// The groups of results that are small, one by one as they come.
+inline void take_groups(Cursor& cursor, const TestGroups& fragment, std::vector<Values>* groups) {
+    SinkMemory memory(4096);
+    for (ResultBatch result; !result.done;) {
+        ASSERT_OK(cursor.next(memory.sink(), &result));
+        if (result.rows == 0) continue;
+        for (Values& group : read_values(fragment.columns(), memory.data(), result))
+            groups->push_back(std::move(group));
+    }
+}
+
 // Has so many batches at the same time, so that they have tables of their own. drain: takes what a cursor
 // gives.
 template <typename Drain>

@@ -327,14 +327,7 @@ TEST_P(FragmentGroups, FloatsOfMinusZero) {
         std::unique_ptr<Fragment> opened;
         open_fragment(*engine_, fragment, limits(), &opened);
         std::vector<Values> groups;
-        run_together(*opened, fragment, 100, [&](Cursor& cursor) {
-            SinkMemory memory(4096);
-            for (ResultBatch result; !result.done;) {
-                ASSERT_OK(cursor.next(memory.sink(), &result));
-                for (Values& group : read_values(fragment.columns(), memory.data(), result))
-                    groups.push_back(std::move(group));
-            }
-        });
+        run_together(*opened, fragment, 100, [&](Cursor& cursor) { take_groups(cursor, fragment, &groups); });
         ASSERT_FALSE(groups.empty());
         for (const Values& group : groups)
             for (size_t i = by_key; i < group.size(); i++) EXPECT_EQ(group[i], value_of(-0.0));

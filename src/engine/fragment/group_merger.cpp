@@ -82,7 +82,7 @@ Status GroupMerger::start(const std::vector<std::unique_ptr<GroupTable>>& tables
 }
 
 void GroupMerger::merge(const Source& source) {
-    std::vector<HostColumn> columns = source.table->columns();
+    std::vector<HostColumn> columns = source.table->columns_to_merge();
     for (HostColumn& column : columns) column.rows = source.numbers.as<uint32_t>();
     const uint32_t end = source.starts[part_ + 1];
     for (uint32_t first = source.starts[part_]; first < end; first += RowBlock::kMostLanes)

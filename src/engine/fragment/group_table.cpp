@@ -14,6 +14,7 @@ constexpr uint64_t kMostData = 64u << 20;
 
 std::vector<ColumnSpec> stored_columns(const SinkPlan& plan, const GroupKeyLayout& layout) {
     std::vector<ColumnSpec> columns = plan.group_columns;
+    for (const ColumnSpec& column : GroupValues::own_columns(plan)) columns.push_back(column);
     if (layout.bytes > 0)
         columns.push_back(
             {layout.bytes == 8 ? ColumnType::Fixed8 : ColumnType::Fixed16, ValueOrder::Unsigned, 0, 0});
@@ -163,8 +164,16 @@ void GroupTable::clear() {
 }
 
 std::vector<HostColumn> GroupTable::columns() const {
+    return columns(plan_.group_columns.size());
+}
+
+std::vector<HostColumn> GroupTable::columns_to_merge() const {
+    return columns(plan_.group_columns.size() + GroupValues::own_columns(plan_).size());
+}
+
+std::vector<HostColumn> GroupTable::columns(size_t count) const {
     std::vector<HostColumn> columns;
-    for (uint32_t i = 0; i < plan_.group_columns.size(); i++) columns.push_back({store_.source(i), nullptr});
+    for (uint32_t i = 0; i < count; i++) columns.push_back({store_.source(i), nullptr});
     return columns;
 }
 

@@ -41,8 +41,9 @@ class GroupTable {
     void clear();
 
     uint32_t groups() const { return store_.rows(); }
-    // The columns of groups, as results have them.
+    // The columns of groups, as results have them; and as merge() wants them of another table.
     std::vector<HostColumn> columns() const;
+    std::vector<HostColumn> columns_to_merge() const;
 
   private:
     Status make_room(const RowBlock& block, const SinkPrograms& programs, uint64_t rows, bool* is_full);
@@ -50,6 +51,7 @@ class GroupTable {
     Status make_first_room(const RowBlock& row);
     void begin_groups(const RowBlock& block, const uint32_t* new_lanes, uint32_t count);
     uint64_t data_bytes() const;
+    std::vector<HostColumn> columns(size_t count) const;
 
     const SinkPlan& plan_;
     const uint64_t most_groups_;

@@ -1,5 +1,7 @@
 // Accumulating, an aggregate after the other. Where there are no keys the rows of a block are first added up
-// among themselves.
+// among themselves. What rounding takes from sums of floats is added up as well (compensated summation:
+// A. Neumaier, ZAMM 54, 1974, by the exact error of an addition: D. Knuth, TAOCP 2, 4.2.2), so that they are
+// as good as the same in any order.
 #include "engine/fragment/group_values.h"
 
 #include <algorithm>
@@ -17,6 +19,14 @@ namespace gpujoin {
 namespace {
 
 using Sum = __int128;
+
+bool is_of_floats(const SinkPlan& plan, const AggregateSpec& aggregate) {
+    return aggregate.function != AggregateFunction::Any && aggregate.value != kNoNumber &&
+           kind_of(plan.values[aggregate.value]) == ValueKind::Float;
+}
+bool is_sum_of_floats(const SinkPlan& plan, const AggregateSpec& aggregate) {
+    return aggregate.function == AggregateFunction::Sum && is_of_floats(plan, aggregate);
+}
 
 bool is_less(int64_t a, int64_t b, bool is_float) {
     return is_float ? floats_less(as_double(a), as_double(b)) : a < b;
@@ -82,12 +92,27 @@ void add_integers(Sum* sums, uint8_t* nulls, const int64_t* values, uint64_t row
     });
 }
 
-void add_floats(double* sums, uint8_t* nulls, const int64_t* values, uint64_t rows, const uint32_t* groups) {
+// Of numbers that are infinite the error is none.
+void add_float(double number, double* sum, double* lost) {
+    const double before = *sum, after = before + number;
+    const double added = after - before;
+    *lost += (before - (after - added)) + (number - added);
+    *sum = after;
+}
+
+void add_floats(FloatSums sums, uint8_t* nulls, const int64_t* values, uint64_t rows,
+                const uint32_t* groups) {
     for_each_lane(rows, [&](uint32_t lane) {
         const uint32_t group = groups ? groups[lane] : 0;
-        sums[group] += as_double(values[lane]);
+        add_float(as_double(values[lane]), &sums.sum[group], &sums.lost[group]);
         nulls[group] = 0;
     });
+}
+
+// What came of numbers that are not finite is as it is; and -0 stays what it is where nothing was lost.
+void round_sums(FloatSums sums, uint32_t groups) {
+    for (uint32_t i = 0; i < groups; i++)
+        if (std::isfinite(sums.sum[i]) && sums.lost[i] != 0) sums.sum[i] += sums.lost[i];
 }
 
 void count_rows(int64_t* counts, uint64_t rows, const uint32_t* groups) {
@@ -114,14 +139,19 @@ void take_extreme(int64_t* extremes, uint8_t* nulls, const int64_t* values, uint
 
 }  // namespace
 
+std::vector<ColumnSpec> GroupValues::own_columns(const SinkPlan& plan) {
+    const auto sums = std::ranges::count_if(
+        plan.aggregates, [&](const AggregateSpec& aggregate) { return is_sum_of_floats(plan, aggregate); });
+    return {static_cast<size_t>(sums), ColumnSpec{ColumnType::Fixed8, ValueOrder::Float, 0, 0}};
+}
+
 GroupValues::GroupValues(const SinkPlan& plan, RowStore* store) : plan_(plan), store_(*store) {
     auto column = static_cast<uint32_t>(plan.keys.size());
+    auto lost = static_cast<uint32_t>(plan.group_columns.size());
     for (const AggregateSpec& aggregate : plan.aggregates) {
-        const bool has_program = aggregate.function != AggregateFunction::Any && aggregate.value != kNoNumber;
-        const bool is_float = has_program && kind_of(plan.values[aggregate.value]) == ValueKind::Float;
-        aggregates_.push_back({aggregate, is_float, column++});
-        if (is_float && aggregate.function == AggregateFunction::Sum)
-            summed_floats_.push_back(aggregate.value);
+        const bool is_summed = is_sum_of_floats(plan, aggregate);
+        aggregates_.push_back({aggregate, is_of_floats(plan, aggregate), column++, is_summed ? lost++ : 0});
+        if (is_summed) summed_floats_.push_back(aggregate.value);
     }
     std::sort(summed_floats_.begin(), summed_floats_.end());
     summed_floats_.erase(std::unique(summed_floats_.begin(), summed_floats_.end()), summed_floats_.end());
@@ -160,6 +190,7 @@ void GroupValues::begin(const RowBlock& block, const uint32_t* lanes, uint32_t c
         }
         std::fill_n(store_.values<int64_t>(column) + first, count,
                     nothing_of(aggregate.spec.function, aggregate.is_float));
+        if (aggregate.lost) std::fill_n(store_.values<double>(aggregate.lost) + first, count, 0.0);
     }
 }
 
@@ -177,6 +208,10 @@ void GroupValues::add(const SinkPrograms& programs, uint64_t rows, const uint32_
     }
 }
 
+FloatSums GroupValues::sums_of(const Aggregate& aggregate) const {
+    return {store_.values<double>(aggregate.column), store_.values<double>(aggregate.lost)};
+}
+
 // Sums of integers stay within 127 bits: it would take 2^64 rows to leave these.
 void GroupValues::add_to(const Aggregate& aggregate, const BlockValues* values, uint64_t rows,
                          const uint32_t* groups) {
@@ -187,8 +222,7 @@ void GroupValues::add_to(const Aggregate& aggregate, const BlockValues* values, 
         case AggregateFunction::Count:
             return count_rows(words, rows, groups);
         case AggregateFunction::Sum:
-            if (aggregate.is_float)
-                return add_floats(store_.values<double>(column), nulls, values->value, rows, groups);
+            if (aggregate.is_float) return add_floats(sums_of(aggregate), nulls, values->value, rows, groups);
             return add_integers(store_.values<Sum>(column), nulls, values->value, rows, groups);
         case AggregateFunction::Minimum:
             return aggregate.is_float ? take_extreme<true, true>(words, nulls, values->value, rows, groups)
@@ -217,6 +251,19 @@ void merge_column(const HostColumn& from, const RowBlock& block, uint64_t rows, 
     });
 }
 
+void merge_float_sums(const HostColumn& from, const HostColumn& lost, const RowBlock& block, uint64_t rows,
+                      const uint32_t* groups, FloatSums sums, uint8_t* nulls) {
+    const auto* source = reinterpret_cast<const double*>(from.source.values);
+    const auto* source_lost = reinterpret_cast<const double*>(lost.source.values);
+    for_each_lane(rows, [&](uint32_t lane) {
+        const uint32_t row = from.row(block.first + lane), group = groups[lane];
+        if (from.source.is_null(row)) return;
+        add_float(source[row], &sums.sum[group], &sums.lost[group]);
+        sums.lost[group] += source_lost[row];
+        nulls[group] = 0;
+    });
+}
+
 }  // namespace
 
 void GroupValues::merge(const RowBlock& block, uint64_t rows, const uint32_t* groups) {
@@ -232,7 +279,8 @@ void GroupValues::merge(const RowBlock& block, uint64_t rows, const uint32_t* gr
                 break;
             case AggregateFunction::Sum:
                 if (is_float)
-                    to(store_.values<double>(column), std::plus<>());
+                    merge_float_sums(block.columns[column], block.columns[aggregate.lost], block, rows,
+                                     groups, sums_of(aggregate), store_.null_flags(column));
                 else
                     to(store_.values<Sum>(column), std::plus<>());
                 break;
@@ -253,6 +301,7 @@ void GroupValues::merge(const RowBlock& block, uint64_t rows, const uint32_t* gr
 void GroupValues::close() {
     for (const Aggregate& aggregate : aggregates_) {
         if (nothing_of(aggregate.spec.function, aggregate.is_float) == 0) continue;
+        if (aggregate.lost) round_sums(sums_of(aggregate), store_.rows());
         auto* words = store_.values<int64_t>(aggregate.column);
         const uint8_t* nulls = store_.null_flags(aggregate.column);
         for (uint32_t i = 0; i < store_.rows(); i++)

@@ -1,4 +1,5 @@
-// GroupValues: the aggregates of groups, each a column of the store, added to block by block.
+// GroupValues: the aggregates of groups, each a column of the store, or two for a sum of floats, added to
+// block by block.
 #pragma once
 
 #include <span>
@@ -9,8 +10,17 @@
 
 namespace gpujoin {
 
+// By group: the sum so far, and what rounding took from it.
+struct FloatSums {
+    double* sum;
+    double* lost;
+};
+
 class GroupValues {
   public:
+    // What it needs in the store beside the columns of groups, right behind these.
+    static std::vector<ColumnSpec> own_columns(const SinkPlan& plan);
+
     // The aggregates are the columns of the store behind the keys. Plan and store outlive it.
     GroupValues(const SinkPlan& plan, RowStore* store);
 
@@ -28,10 +38,10 @@ class GroupValues {
     // Adds the rows that have a bit in `rows` to their groups.
     void add(const SinkPrograms& programs, uint64_t rows, const uint32_t* groups);
 
-    // Adds groups that come from another table, in a block of its columns.
+    // Adds groups that come from another table, in a block of its columns, own ones too.
     void merge(const RowBlock& block, uint64_t rows, const uint32_t* groups);
 
-    // Before groups are given out: what is NULL has zero bytes.
+    // Before groups are given out: sums of floats are rounded, and what is NULL has zero bytes.
     void close();
     void clear();
 
@@ -40,8 +50,10 @@ class GroupValues {
         AggregateSpec spec;
         bool is_float;
         uint32_t column;
+        uint32_t lost;  // of a sum of floats: the column of what rounding took from it
     };
 
+    FloatSums sums_of(const Aggregate& aggregate) const;
     void add_to(const Aggregate& aggregate, const BlockValues* values, uint64_t rows, const uint32_t* groups);
 
     const SinkPlan& plan_;

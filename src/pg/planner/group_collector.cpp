@@ -85,9 +85,8 @@ constexpr KnownAggregate kKnownAggregates[] = {
     {F_MAX_TIMESTAMPTZ, AggregateFunction::Maximum, StateForm::Number, TIMESTAMPTZOID},
 };
 
-constexpr Oid kBigintTimes = 686;   // bigint * bigint
-constexpr Oid kFloatTimes = 594;    // float8 * float8
-constexpr Oid kFloatAtLeast = 675;  // float8 >= float8
+constexpr Oid kBigintTimes = 686;  // bigint * bigint
+constexpr Oid kFloatTimes = 594;   // float8 * float8
 
 // Sums of floats depend on the order of rows, which is not core's.
 bool is_sum_of_floats(const KnownAggregate& known) {
@@ -111,20 +110,20 @@ Const* float_constant(float8 value) {
     return makeConst(FLOAT8OID, -1, InvalidOid, sizeof(value), Float8GetDatum(value), false, FLOAT8PASSBYVAL);
 }
 
-Expr* float_operation(Oid operation, Oid result, Expr* left, float8 right) {
-    Expr* expression = make_opclause(operation, result, false, left,
-                                     reinterpret_cast<Expr*>(float_constant(right)), InvalidOid, InvalidOid);
-    set_opfuncid(reinterpret_cast<OpExpr*>(expression));
-    return expression;
+Expr* float_product(Expr* left, float8 right) {
+    Expr* product = make_opclause(kFloatTimes, FLOAT8OID, false, left,
+                                  reinterpret_cast<Expr*>(float_constant(right)), InvalidOid, InvalidOid);
+    set_opfuncid(reinterpret_cast<OpExpr*>(product));
+    return product;
 }
 
-// True of every float8 whose square can be added up ten billion times: for an average core adds up squares of
-// differences, and has an error where these overflow. A product that does is undecided, so that PostgreSQL
-// takes the row.
-Expr* has_finite_squares(Node* argument) {
-    constexpr double kBeyond = 1e168;  // overflows from 1.8e140 on
-    Expr* product = float_operation(kFloatTimes, FLOAT8OID, reinterpret_cast<Expr*>(argument), kBeyond);
-    return float_operation(kFloatAtLeast, BOOLOID, product, -get_float8_infinity());
+// The same value, from programs that leave it undecided where its square could not be added up ten billion
+// times, so that PostgreSQL takes the row: for an average core adds up squares of differences, and has an
+// error where these overflow. Of two powers of two, only the first product may be too large, from 1.8e140 on,
+// and both are exact. Sums have the same, since averages of the same argument share them.
+Node* with_finite_squares(Node* argument) {
+    Expr* larger = float_product(reinterpret_cast<Expr*>(argument), 0x1p558);
+    return reinterpret_cast<Node*>(float_product(larger, 0x1p-558));
 }
 
 Expr* both(Expr* condition, Expr* other) {
@@ -310,8 +309,8 @@ bool GroupCollector::add_known(const Aggref* aggref, Node* argument, Expr* condi
     if (!known) return false;
     int value, filter, column, count = 0;
     DecimalScale scale = {};
-    if (known->form == StateForm::FloatAverage && known->argument == FLOAT8OID)
-        condition = both(condition, has_finite_squares(argument));
+    if (known->part == AggregateFunction::Sum && known->argument == FLOAT8OID)
+        argument = with_finite_squares(argument);
     if (!add_number(argument, known->argument, &value, &scale) || !add_filter(condition, &filter) ||
         !add_part(known->part, value, filter, &column))
         return false;

@@ -259,6 +259,14 @@ Path* completing(const GpuJoinPath* partial) {
     return &path->path.path;
 }
 
+// In one group each, which the engine rounds once: so that the sum is the same in the next run.
+bool has_sum_of_floats(const GroupsPlan& plan) {
+    for (int i = 0; i < plan.states; i++)
+        if (plan.state[i].aggregate == F_SUM_FLOAT8 || plan.state[i].form == StateForm::FloatAverage)
+            return true;
+    return false;
+}
+
 void add_complete_path(const GroupCall& call, const GpuJoinPath* partial) {
     AggClauseCosts costs = {};
     get_agg_clause_costs(call.root, AGGSPLIT_FINAL_DESERIAL, &costs);
@@ -370,6 +378,8 @@ void add_serial(const GroupCall& call, RelOptInfo* input, RelOptInfo* partial_re
     if (call.distinct && is_worthwhile(call, chain, path, kCostOfGroup))
         return add_distinct_path(call, reinterpret_cast<GpuJoinPath*>(path));
     if (call.distinct) return note_refusal(call.verdict, {Reason::NotClearlyCheaper});
+    if (has_sum_of_floats(reinterpret_cast<GpuJoinPath*>(path)->groups->plan))
+        path = completing(reinterpret_cast<GpuJoinPath*>(path));
     const bool wins = is_worthwhile(call, chain, path, kCostOfGroup);
     const bool completes =
         comes_complete(call, chain) && is_worthwhile(call, chain, path, call.may_repeat ? kCostOfGroup : 0);
