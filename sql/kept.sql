@@ -189,5 +189,19 @@ INSERT INTO wide SELECT i, CASE WHEN NOT is_long THEN i % 10 END, repeat(chr(65 
 VACUUM ANALYZE wide;
 SELECT chunks, read BETWEEN 1 AND 10 AS some, rows, missing, extra
     FROM compare_kept('SELECT t, count(k), sum(k), count(*) FROM wide GROUP BY t', 3);
+-- Rows are counted by the narrowest column that can be kept; where there is none, they are read.
+CREATE TABLE texts AS SELECT i::text || repeat('x', 300) AS t FROM generate_series(1, 30000) AS i;
+CREATE TABLE no_columns ();
+INSERT INTO no_columns SELECT FROM generate_series(1, 100000);
+VACUUM ANALYZE texts, no_columns;
+SELECT chunks, rows, missing, extra FROM compare_kept('SELECT count(*) FROM texts');
+SELECT chunks, rows, missing, extra FROM compare_kept('SELECT count(*) FROM no_columns');
+ALTER TABLE texts ADD COLUMN is_new bool, ADD COLUMN id integer DEFAULT 7;
+VACUUM texts;
+SELECT chunks, rows, missing, extra FROM compare_kept('SELECT count(*), sum(1) FROM texts', 3);
+ALTER TABLE texts DROP COLUMN is_new;
+SELECT chunks, rows, missing, extra FROM compare_kept('SELECT count(*) FROM texts', 3);
+DROP TABLE texts, no_columns;
+
 DROP TABLE sale, dim, unlogged, wide;
 DROP FUNCTION all_kept, compare_kept, kept_by;

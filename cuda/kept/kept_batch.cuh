@@ -62,7 +62,7 @@ struct KeptColumn {
         return true;
     }
     GPUJOIN_HD int64_t ordered_float(uint64_t row) const {
-        return ordered_integer(type == ColumnType::Fixed4 ? double{as<float>()[row]} : as<double>()[row]);
+        return kept_order(type == ColumnType::Fixed4 ? double{as<float>()[row]} : as<double>()[row]);
     }
     template <typename Signed, typename Unsigned>
     GPUJOIN_HD int64_t extend(uint64_t row) const {

@@ -132,8 +132,8 @@ GPUJOIN_HD GPUJOIN_INLINE int64_t divide_floats(Float a, Float b, bool* fails) {
 GPUJOIN_HD GPUJOIN_INLINE bool floats_equal(double a, double b) {
     return (a == b) | ((a != a) & (b != b));
 }
-// An integer of that order, in which both zeros are 0 (see KeptInterval).
-GPUJOIN_HD GPUJOIN_INLINE int64_t ordered_integer(double number) {
+// The integer that an interval of kept floats has for a float (wire/kept.h).
+GPUJOIN_HD GPUJOIN_INLINE int64_t kept_order(double number) {
     if (number != number) return std::numeric_limits<int64_t>::max();
     const int64_t bits = as_bits(number + 0.0);
     return bits < 0 ? bits ^ std::numeric_limits<int64_t>::max() : bits;

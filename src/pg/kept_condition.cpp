@@ -62,7 +62,7 @@ KeptLeaf encoded_leaf(AttrNumber attribute, KeyEncoding encoding, Oid declared_t
 
 bool find_range(const Node* node, KeptLeaf* leaf) {
     *leaf = {};
-    leaf->column = KeptLeaf::Integers;
+    leaf->column = KeptLeaf::Numbers;
     return find_range_condition(node, true, &leaf->range);
 }
 
@@ -120,7 +120,7 @@ bool find_null_test(const Node* node, KeptLeaf* leaf) {
     const int scale = column->vartype == NUMERICOID ? decimal_scale(column->vartypmod) : 0;
     if (!is_number_column(column->vartype) || scale < 0) return false;
     *leaf = {};
-    leaf->column = KeptLeaf::Integers;
+    leaf->column = KeptLeaf::Numbers;
     leaf->range.attribute = column->varattno;
     leaf->range.column_type = column->vartype;
     leaf->range.scale = scale;
@@ -141,7 +141,7 @@ void negate(KeptLeaf* leaf) {
     KeptCondition* condition = &leaf->condition;
     if (leaf->range.constant) {
         leaf->is_negated = true;
-    } else if (leaf->column == KeptLeaf::Integers) {
+    } else if (leaf->column == KeptLeaf::Numbers) {
         condition->null_passes = !condition->null_passes;
         condition->test = condition->null_passes ? KeptTest::Outside : KeptTest::Inside;
     } else if (condition->is_of_bytes()) {

@@ -14,11 +14,11 @@ extern "C" {
 
 namespace gpujoin {
 
-// A test of a column, which is one of integers (range), or has a key encoding, or is computed.
+// A test of a column, which is one of numbers (range), or has a key encoding, or is computed.
 struct KeptLeaf {
-    enum Column : uint8 { Integers, Encoded, Computed } column;
-    RangeCondition range;  // Integers: the column; if there is a constant, the comparison with it
-    bool is_negated;       // Integers: values that do not compare so pass
+    enum Column : uint8 { Numbers, Encoded, Computed } column;
+    RangeCondition range;  // Numbers: the column; if there is a constant, the comparison with it
+    bool is_negated;       // Numbers: values that do not compare so pass
     bool is_asked_first;   // for its constant: before any other condition is tested
     AttrNumber attribute;  // Encoded
     KeyEncoding encoding;

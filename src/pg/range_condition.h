@@ -27,7 +27,7 @@ struct RangeCondition {
 // where wants_numerics.
 bool find_range_condition(const Node* clause, bool wants_numerics, RangeCondition* found);
 
-// Whether columns of a type have values that are integers so, if numerics have a scale.
+// Whether values of a type are such integers, those of numerics if they have a scale.
 bool is_number_column(Oid type);
 
 // The values that pass are between low and low + span, which may go beyond the largest integer to the

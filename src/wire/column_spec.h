@@ -9,9 +9,9 @@ namespace gpujoin {
 // Fixed widths in bytes, or a string of bytes with offsets.
 enum class ColumnType : uint8_t { Fixed1, Fixed2, Fixed4, Fixed8, Fixed16, Bytes };
 
-// How a column's values compare under < <= > >=. Equality always means equal bytes, except that Float columns
-// are normalised by the sender (one NaN, no -0). Bytes columns compare as memcmp, shorter first on a tie.
-// Float orders NaN above infinity.
+// How a column's values compare under < <= > >=. Equality always means equal bytes: where Float columns are
+// compared for it they are normalised by the sender (one NaN, no -0). Bytes columns compare as memcmp,
+// shorter first on a tie. Float orders NaN above infinity.
 enum class ValueOrder : uint8_t { Unsigned, Signed, Float, Bytes };
 
 struct ColumnSpec {

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <utility>
 
 #include "engine/cpu/work/simd.h"
 #include "engine/filter_values.h"
@@ -92,7 +93,7 @@ void add_integers(Sum* sums, uint8_t* nulls, const int64_t* values, uint64_t row
     });
 }
 
-// Of numbers that are infinite the error is none.
+// What is lost of numbers that are not finite is NaN.
 void add_float(double number, double* sum, double* lost) {
     const double before = *sum, after = before + number;
     const double added = after - before;
@@ -112,7 +113,7 @@ void add_floats(FloatSums sums, uint8_t* nulls, const int64_t* values, uint64_t 
 // What came of numbers that are not finite is as it is; and -0 stays what it is where nothing was lost.
 void round_sums(FloatSums sums, uint32_t groups) {
     for (uint32_t i = 0; i < groups; i++)
-        if (std::isfinite(sums.sum[i]) && sums.lost[i] != 0) sums.sum[i] += sums.lost[i];
+        if (std::isfinite(sums.sum[i]) && sums.lost[i] != 0) sums.sum[i] += std::exchange(sums.lost[i], 0.0);
 }
 
 void count_rows(int64_t* counts, uint64_t rows, const uint32_t* groups) {
@@ -130,9 +131,10 @@ void take_extreme(int64_t* extremes, uint8_t* nulls, const int64_t* values, uint
         const uint32_t group = groups ? groups[lane] : 0;
         const int64_t value = values[lane];
         const int64_t before = extremes[group];
-        const bool is_better =
-            kIsMinimum ? is_less(value, before, kIsFloat) : is_less(before, value, kIsFloat);
-        extremes[group] = is_better ? value : before;
+        // Of equal ones the last, as in PostgreSQL: there are two zeros.
+        const bool is_worse =
+            kIsMinimum ? is_less(before, value, kIsFloat) : is_less(value, before, kIsFloat);
+        extremes[group] = is_worse ? before : value;
         nulls[group] = 0;
     });
 }

@@ -202,7 +202,9 @@ class FlushCursor final : public Cursor {
         const auto& tables = groups_.tables();
         const auto filled =
             std::ranges::count_if(tables, [](const auto& table) { return table->groups() > 0; });
-        if (groups_.plan().completes_groups && !groups_.gave_out()) {
+        // Sums of floats are rounded when a group is given out, which had better be once.
+        const bool merges = groups_.plan().completes_groups || GroupValues::sums_floats(groups_.plan());
+        if (merges && !groups_.gave_out()) {
             is_complete_ = filled <= 1;
             if (!is_complete_) GPUJOIN_RETURN_IF_FAILED(start_merging());
         }
@@ -256,7 +258,7 @@ Status FlushCursor::write(const Sink& sink, ResultBatch* result) {
         return failure(Fault::Error, "XX000", "groups in host memory are not written to a device");
     *result = {};
     if (groups_.is_cancelled()) return cancelled_status();
-    result->complete = is_complete_;
+    result->complete = is_complete_ && groups_.plan().completes_groups;
     while (table_ && result->rows == 0 && result->bytes_needed == 0) {
         AddTime timer(&groups_.counters().ns);
         if (writer_.write(table_, sink, &groups_.counters(), result)) seek();

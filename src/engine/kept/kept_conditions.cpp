@@ -20,7 +20,7 @@ int64_t in_order(int64_t integer) {
     return integer;
 }
 int64_t in_order(double number) {
-    return ordered_integer(number);
+    return kept_order(number);
 }
 
 // Tests are called with the numbers of rows.

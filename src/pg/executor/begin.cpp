@@ -156,10 +156,9 @@ void init_group_emitter(GpuJoinState* state) {
     for (int i = 0; i < plan->states; i++) {
         const EntryState& entry = plan->state[i];
         int target = entry.entry - 1;
-        OutputForm form = output_form(TupleDescAttr(desc, target));
         if (entry.form == StateForm::Column)
-            emitter->result[emitter->result_count++] = {target,  entry.column, form,
-                                                        nullptr, nullptr,      nullptr};
+            emitter->result[emitter->result_count++] =
+                emitted_column(plan, entry, entry.column, TupleDescAttr(desc, target));
         else
             state->groups.states[state->groups.count++] = emit_state(entry, desc);
     }

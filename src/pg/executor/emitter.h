@@ -1,6 +1,7 @@
 // Emitter: one row of a result as a virtual slot: build values, and probe values that were carried, from the
 // result block, which by-reference Datums point into; other probe values from the batch that is still in
-// hand. Nothing is allocated per row. A row is valid until its block is released.
+// hand. Nothing is allocated per row, but for keys of groups that are texts. A row is valid until its block
+// is released.
 #pragma once
 
 #include "pg/client/client.h"
@@ -23,6 +24,7 @@ struct EmitResultColumn {
     const std::byte* values;
     const uint8_t* validity;
     const std::byte* data;
+    int32 typmod = -1;  // Padded
 };
 
 struct Emitter {
@@ -44,6 +46,9 @@ Wire value_at(const EmitResultColumn* column, uint32_t row) {
     return reinterpret_cast<const Wire*>(column->values)[row];
 }
 
+// Varlena, Padded.
+Datum made_varlena(const EmitResultColumn* column, uint32_t row);
+
 // A value of the bound result: Datums as heap_deform_tuple() would make them (sign-extended).
 inline Datum datum_at(const EmitResultColumn* column, uint32_t row) {
     switch (column->form) {
@@ -59,6 +64,9 @@ inline Datum datum_at(const EmitResultColumn* column, uint32_t row) {
             return PointerGetDatum(column->values + uint64_t{16} * row);
         case OutputForm::PointerBytes:
             break;
+        case OutputForm::Varlena:
+        case OutputForm::Padded:
+            return made_varlena(column, row);
     }
     return PointerGetDatum(column->data + value_at<uint32_t>(column, row));
 }

@@ -4,6 +4,7 @@
 #include "pg/allocate.h"
 #include "pg/compat.h"
 #include "pg/decimal.h"
+#include "pg/executor/group_emitter.h"
 
 extern "C" {
 #include "access/htup_details.h"
@@ -163,13 +164,9 @@ void init_escaped_rows(EscapedRows* escaped, PlanState* parent, const GroupsPlan
         const EntryState& state = plan->state[i];
         int target = state.entry - 1;
         if (!OidIsValid(state.aggregate)) {
-            escaped->columns.result[escaped->columns.result_count++] = {
-                target,
-                input_of(spec, state.column),
-                output_form(TupleDescAttr(group_slot->tts_tupleDescriptor, target)),
-                nullptr,
-                nullptr,
-                nullptr};
+            escaped->columns.result[escaped->columns.result_count++] =
+                emitted_column(plan, state, input_of(spec, state.column),
+                               TupleDescAttr(group_slot->tts_tupleDescriptor, target));
             continue;
         }
         int number = escaped->aggregate_count++;

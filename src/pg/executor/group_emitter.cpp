@@ -246,6 +246,14 @@ Datum state_datum(const EmitState* state, uint32_t row, bool* isnull) {
     elog(ERROR, "state of an aggregate has an unknown form");
 }
 
+EmitResultColumn emitted_column(const GroupsPlan* plan, const EntryState& state, int column,
+                                Form_pg_attribute attribute) {
+    const OutputForm form = state.column < plan->keys
+                                ? output_form_of_key(plan->key_encoding[state.column], attribute)
+                                : output_form(attribute);
+    return {state.entry - 1, column, form, nullptr, nullptr, nullptr, attribute->atttypmod};
+}
+
 void group_emitter_bind(GroupEmitter* emitter, const ResultView* view) {
     if (view->rows == 0) return;
     for (int i = 0; i < emitter->count; i++) {

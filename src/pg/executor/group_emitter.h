@@ -3,6 +3,7 @@
 #pragma once
 
 #include "pg/client/client.h"
+#include "pg/executor/emitter.h"
 #include "pg/plan_data.h"
 
 extern "C" {
@@ -53,6 +54,10 @@ Datum average_of_floats(const EmitState* state, uint32_t row, bool* isnull);
 
 // The transition state of a group of the bound result, as partial aggregation passes it on.
 Datum state_datum(const EmitState* state, uint32_t row, bool* isnull);
+
+// The column of results that a state of the form Column is emitted from, as the attribute.
+EmitResultColumn emitted_column(const GroupsPlan* plan, const EntryState& state, int column,
+                                Form_pg_attribute attribute);
 
 // The result that later groups are of.
 void group_emitter_bind(GroupEmitter* emitter, const ResultView* view);

@@ -177,10 +177,11 @@ KeptForm encoded_form(AttrNumber attribute, KeyEncoding encoding, Oid declared_t
 
 // Floats are rarely keys.
 bool natural_form(Form_pg_attribute attribute, KeptForm* form) {
-    if (attribute->atttypid == FLOAT8OID || attribute->atttypid == FLOAT4OID) {
-        const bool is_wide = attribute->atttypid == FLOAT8OID;
+    const Oid type = getBaseType(attribute->atttypid);
+    if (type == FLOAT8OID || type == FLOAT4OID) {
+        const bool is_wide = type == FLOAT8OID;
         *form = encoded_form(attribute->attnum, is_wide ? KeyEncoding::Float8Value : KeyEncoding::Float4Value,
-                             attribute->atttypid, 0);
+                             type, 0);
         return true;
     }
     const int scale = attribute->atttypid == NUMERICOID ? decimal_scale(attribute->atttypmod) : -1;

@@ -22,7 +22,7 @@ namespace {
 
 KeptForm form_of(const KeptLeaf* leaf) {
     switch (leaf->column) {
-        case KeptLeaf::Integers:
+        case KeptLeaf::Numbers:
             return kept_form_of_range(&leaf->range);
         case KeptLeaf::Encoded:
             return encoded_form(leaf->attribute, leaf->encoding, leaf->declared_type, 0);

@@ -103,7 +103,8 @@ bool add_columns(KeptSource* source, const BatchWriter* writer) {
     return true;
 }
 
-// Where rows are only counted: chunks are made of columns, so the narrowest one stands for all.
+// Where no column is wanted, as of rows that are only counted: chunks are made of columns, so the narrowest
+// one stands for all. By what is declared alone, so that processes that share a scan come to the same.
 void add_column_to_count(KeptSource* source) {
     Relation relation = heap_scan_relation(source->scan);
     KeptForm narrowest = {};

@@ -38,7 +38,7 @@ struct FormTraits {
     Encoder encoder;
 };
 
-// By OutputForm.
+// By OutputForm, up to PointerBytes.
 constexpr FormTraits kForms[] = {
     {ColumnType::Fixed1, encoder_of<put_by_value<uint8_t>>},
     {ColumnType::Fixed2, encoder_of<put_by_value<uint16_t>>},
@@ -63,6 +63,12 @@ OutputForm output_form(Form_pg_attribute attribute) {
         default:
             return OutputForm::Value8;
     }
+}
+
+OutputForm output_form_of_key(KeyEncoding encoding, Form_pg_attribute attribute) {
+    if (encoding == KeyEncoding::Bpchar) return OutputForm::Padded;
+    if (encoding == KeyEncoding::Text || encoding == KeyEncoding::Bytea) return OutputForm::Varlena;
+    return output_form(attribute);
 }
 
 void init_output_column(InputColumn* column, Form_pg_attribute attribute) {

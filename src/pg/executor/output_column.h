@@ -10,10 +10,13 @@ extern "C" {
 
 namespace gpujoin {
 
-// How a returned wire column becomes a Datum again.
-enum class OutputForm : uint8_t { Value1, Value2, Value4, Value8, Pointer16, PointerBytes };
+// How a returned wire column becomes a Datum again. Of keys that are the bytes of a varlena, or those of a
+// character(n) without its blanks, one is made in the current memory context.
+enum class OutputForm : uint8_t { Value1, Value2, Value4, Value8, Pointer16, PointerBytes, Varlena, Padded };
 
 OutputForm output_form(Form_pg_attribute attribute);
+// Of a group's key that gives the attribute.
+OutputForm output_form_of_key(KeyEncoding encoding, Form_pg_attribute attribute);
 
 // Sets type and encoder of a column that carries values of the attribute.
 void init_output_column(InputColumn* column, Form_pg_attribute attribute);

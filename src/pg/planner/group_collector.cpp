@@ -17,6 +17,7 @@ extern "C" {
 #include "nodes/makefuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
 #include "utils/float.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -96,9 +97,12 @@ bool is_sum_of_floats(const KnownAggregate& known) {
 
 const KnownAggregate* find_aggregate(Oid function) {
     for (const KnownAggregate& known : kKnownAggregates)
-        if (known.function == function)
-            return is_sum_of_floats(known) && !setting_float_aggregates ? nullptr : &known;
+        if (known.function == function) return &known;
     return nullptr;
+}
+
+bool is_unwanted(const KnownAggregate& known) {
+    return is_sum_of_floats(known) && !setting_float_aggregates;
 }
 
 bool has_count(const KnownAggregate* known) {
@@ -119,7 +123,7 @@ Expr* float_product(Expr* left, float8 right) {
 
 // The same value, from programs that leave it undecided where its square could not be added up ten billion
 // times, so that PostgreSQL takes the row: for an average core adds up squares of differences, and has an
-// error where these overflow. Of two powers of two, only the first product may be too large, from 1.8e140 on,
+// error where these overflow. Of two powers of two, only the first product may be too large, from 1.9e140 on,
 // and both are exact. Sums have the same, since averages of the same argument share them.
 Node* with_finite_squares(Node* argument) {
     Expr* larger = float_product(reinterpret_cast<Expr*>(argument), 0x1p558);
@@ -172,12 +176,34 @@ Expr* tests_in_turn(const Aggref* aggref, Expr* counted) {
     return make_ands_explicit(counted ? lappend(tests, counted) : tests);
 }
 
+// A column of type character(n) of a table, whose values have all their blanks.
+bool is_padded_column(PlannerInfo* root, const Node* expression) {
+    if (!IsA(expression, Var)) return false;
+    const auto* column = reinterpret_cast<const Var*>(expression);
+    if (column->varlevelsup != 0 || column->varattno <= 0 || column->vartypmod < int32{VARHDRSZ})
+        return false;
+    const RangeTblEntry* entry = planner_rt_fetch(column->varno, root);
+    return entry->rtekind == RTE_RELATION && entry->relkind != RELKIND_FOREIGN_TABLE &&
+           entry->relkind != RELKIND_VIEW;
+}
+
+// Whether an expression's value can be made of the key that it is encoded as.
+bool gives_value(PlannerInfo* root, KeyEncoding encoding, const Node* expression) {
+    const int length = get_typlen(exprType(expression));
+    if (encoding == KeyEncoding::Text || encoding == KeyEncoding::Bytea) return length == -1;
+    return holds_value(encoding, length) ||
+           (encoding == KeyEncoding::Bpchar && is_padded_column(root, expression));
+}
+
 }  // namespace
 
-bool is_known_aggregate(const Node* expression) {
-    if (!IsA(expression, Aggref)) return false;
+Reason reason_against(const Node* expression) {
+    if (!IsA(expression, Aggref)) return Reason::KeyExpression;
     const Oid function = reinterpret_cast<const Aggref*>(expression)->aggfnoid;
-    return function == F_COUNT_ || function == F_COUNT_ANY || find_aggregate(function);
+    const KnownAggregate* known = find_aggregate(function);
+    if (known && is_unwanted(*known)) return Reason::FloatAggregatesOff;
+    return known || function == F_COUNT_ || function == F_COUNT_ANY ? Reason::Argument
+                                                                    : Reason::UnknownAggregate;
 }
 
 GroupCollector::GroupCollector(PlannerInfo* root, const Chain* chain, GroupsInput* groups)
@@ -237,8 +263,7 @@ bool GroupCollector::add_any(Node* expression) {
     int key = 0;
     ListCell* cell;
     foreach (cell, exprs_[kKeyExprs]) {
-        if (equal(lfirst(cell), expression) &&
-            holds_value(plan_->key_encoding[key], get_typlen(exprType(expression))))
+        if (equal(lfirst(cell), expression) && gives_value(root_, plan_->key_encoding[key], expression))
             return add_state(StateForm::Column, key);
         key++;
     }
@@ -306,7 +331,7 @@ bool GroupCollector::add_count(const Aggref* aggref, Node* argument, Expr* condi
 
 bool GroupCollector::add_known(const Aggref* aggref, Node* argument, Expr* condition) {
     const KnownAggregate* known = find_aggregate(aggref->aggfnoid);
-    if (!known) return false;
+    if (!known || is_unwanted(*known)) return false;
     int value, filter, column, count = 0;
     DecimalScale scale = {};
     if (known->part == AggregateFunction::Sum && known->argument == FLOAT8OID)

@@ -4,6 +4,7 @@
 
 #include "pg/planner/filters.h"
 #include "pg/planner/groups_input.h"
+#include "pg/planner/reasons.h"
 
 extern "C" {
 #include "postgres.h"
@@ -15,7 +16,7 @@ namespace gpujoin {
 struct KnownAggregate;
 
 // Whether it is an aggregate that engines compute, if they can compute its arguments.
-bool is_known_aggregate(const Node* expression);
+Reason reason_against(const Node* expression);
 
 // Collects what a chain's groups consist of. Each function is false where that cannot be done here.
 class GroupCollector {

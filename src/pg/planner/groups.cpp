@@ -3,8 +3,8 @@
 // rounding, scale and output are core's own, and a group may come several times: from each process of a
 // parallel plan, and when a table is full.
 //
-// Taken are count, sum, avg, min and max of integers and of numerics of a known scale, and min and max of
-// dates and times, with FILTER, over expressions that the filter machine computes (filters.h); GROUP BY
+// Taken are count, sum, avg, min and max of integers, floats and numerics of a known scale, and min and max
+// of dates and times, with FILTER, over expressions that the filter machine computes (filters.h); GROUP BY
 // whatever has an equality that can be encoded. A row of which an argument cannot be computed (because
 // PostgreSQL would raise an error, or for NaN, or too many digits) comes back, and PostgreSQL computes it.
 // Everything else is left to core: DISTINCT and ORDER BY within aggregates, aggregates without partial
@@ -145,7 +145,7 @@ GroupsInput* collect_groups(const GroupCall& call, const Chain* chain) {
         bool done = is_distinct_count(final)  ? collector.add_presence(reinterpret_cast<Aggref*>(expression))
                     : IsA(expression, Aggref) ? collector.add_aggregate(reinterpret_cast<Aggref*>(expression))
                                               : collector.add_any(expression);
-        if (!done) return refuse_entry(call.verdict, expression, is_known_aggregate(expression)), nullptr;
+        if (!done) return refuse_entry(call.verdict, expression, reason_against(expression)), nullptr;
     }
     if (collector.finish()) return groups;
     refuse_values(call.verdict, call.target->exprs);
@@ -259,14 +259,6 @@ Path* completing(const GpuJoinPath* partial) {
     return &path->path.path;
 }
 
-// In one group each, which the engine rounds once: so that the sum is the same in the next run.
-bool has_sum_of_floats(const GroupsPlan& plan) {
-    for (int i = 0; i < plan.states; i++)
-        if (plan.state[i].aggregate == F_SUM_FLOAT8 || plan.state[i].form == StateForm::FloatAverage)
-            return true;
-    return false;
-}
-
 void add_complete_path(const GroupCall& call, const GpuJoinPath* partial) {
     AggClauseCosts costs = {};
     get_agg_clause_costs(call.root, AGGSPLIT_FINAL_DESERIAL, &costs);
@@ -378,8 +370,6 @@ void add_serial(const GroupCall& call, RelOptInfo* input, RelOptInfo* partial_re
     if (call.distinct && is_worthwhile(call, chain, path, kCostOfGroup))
         return add_distinct_path(call, reinterpret_cast<GpuJoinPath*>(path));
     if (call.distinct) return note_refusal(call.verdict, {Reason::NotClearlyCheaper});
-    if (has_sum_of_floats(reinterpret_cast<GpuJoinPath*>(path)->groups->plan))
-        path = completing(reinterpret_cast<GpuJoinPath*>(path));
     const bool wins = is_worthwhile(call, chain, path, kCostOfGroup);
     const bool completes =
         comes_complete(call, chain) && is_worthwhile(call, chain, path, call.may_repeat ? kCostOfGroup : 0);

@@ -97,6 +97,9 @@ constexpr Wording kWordings[] = {
      "make the rows distinct in a subquery first"},
     {Reason::NoPartialStates, "{condition} cannot be combined of parts of a group", nullptr},
     {Reason::UnknownAggregate, "the engine does not know the aggregate {condition}", nullptr},
+    {Reason::FloatAggregatesOff,
+     "gpujoin.float_aggregates is off, so that {condition} has core's last digits",
+     "SET gpujoin.float_aggregates = on"},
     {Reason::Argument, "the engine cannot compute an argument or the FILTER of {condition}",
      "compute it of one table's columns, in a subquery or a generated column; numerics need a declared scale "
      "and at most 18 digits"},

@@ -49,6 +49,7 @@ enum class Reason {
     OrderedAggregate,
     NoPartialStates,
     UnknownAggregate,
+    FloatAggregatesOff,
     Argument,
     KeyType,
     KeyExpression,

@@ -60,10 +60,7 @@ void refuse_key(Verdict* verdict, Oid equality, const Node* key) {
     note_refusal(verdict, {Reason::KeyExpression, key});
 }
 
-void refuse_entry(Verdict* verdict, const Node* entry, bool knows) {
-    const Reason reason = !IsA(entry, Aggref) ? Reason::KeyExpression
-                          : knows             ? Reason::Argument
-                                              : Reason::UnknownAggregate;
+void refuse_entry(Verdict* verdict, const Node* entry, Reason reason) {
     note_refusal(verdict, {reason, entry});
 }
 

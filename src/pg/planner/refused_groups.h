@@ -11,8 +11,8 @@ void refuse_few_rows(Verdict* verdict, double rows);
 void refuse_aggregates(Verdict* verdict, List* target, Node* having);
 // A key, by the operator that it is grouped by.
 void refuse_key(Verdict* verdict, Oid equality, const Node* key);
-// Something else that groups have; knows: it is an aggregate that the engine knows.
-void refuse_entry(Verdict* verdict, const Node* entry, bool knows);
+// Something else that groups have.
+void refuse_entry(Verdict* verdict, const Node* entry, Reason reason);
 // What the aggregates among these compute of.
 void refuse_values(Verdict* verdict, const List* entries);
 
