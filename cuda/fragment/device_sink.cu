@@ -1,29 +1,15 @@
 // What a sink is, found once and uploaded.
 #include "cuda/fragment/device_sink.h"
 
-#include <algorithm>
 #include <numeric>
 
 namespace gpujoin::cuda {
 
-DeviceSink::DeviceSink(const SinkPlan& plan) : plan_(plan) {
+DeviceSink::DeviceSink(const SinkPlan& plan) : plan_(plan), summed_floats_(gpujoin::summed_floats(plan)) {
     for (const FilterProgram& program : plan.values) {
         is_truth_.push_back(kind_of(program) == ValueKind::Truth);
         may_escape_ |= may_be_undecided(program);
     }
-    for (const AggregateSpec& aggregate : plan.aggregates)
-        if (is_sum_of_floats(aggregate)) summed_floats_.push_back(aggregate.value);
-    std::sort(summed_floats_.begin(), summed_floats_.end());
-    summed_floats_.erase(std::unique(summed_floats_.begin(), summed_floats_.end()), summed_floats_.end());
-}
-
-bool DeviceSink::is_of_floats(const AggregateSpec& aggregate) const {
-    return aggregate.function != AggregateFunction::Any && aggregate.value != kNoNumber &&
-           kind_of(plan_.values[aggregate.value]) == ValueKind::Float;
-}
-
-bool DeviceSink::is_sum_of_floats(const AggregateSpec& aggregate) const {
-    return aggregate.function == AggregateFunction::Sum && is_of_floats(aggregate);
 }
 
 Status DeviceSink::upload(const WorkContext& context) {

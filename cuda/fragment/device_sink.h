@@ -19,8 +19,6 @@ class DeviceSink {
     const SinkPlan& plan() const { return plan_; }
     bool may_escape() const { return may_escape_; }
     bool is_truth(uint16_t program) const { return is_truth_[program] != 0; }
-    bool is_sum_of_floats(const AggregateSpec& aggregate) const;
-    bool is_of_floats(const AggregateSpec& aggregate) const;
     // Programs whose values are summed as floats.
     const std::vector<uint16_t>& summed_floats() const { return summed_floats_; }
 

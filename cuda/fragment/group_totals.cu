@@ -96,7 +96,7 @@ GroupTotals::GroupTotals(const DeviceSink& sink, GroupStore* store)
     auto column = static_cast<uint32_t>(sink.plan().keys.size());
     for (const AggregateSpec& aggregate : sink.plan().aggregates) {
         if (aggregate.function != AggregateFunction::Any) {
-            totals_.push_back({aggregate, sink.is_of_floats(aggregate), nullptr, nullptr});
+            totals_.push_back({aggregate, is_of_floats(sink.plan(), aggregate), nullptr, nullptr});
             columns_.push_back(column);
         }
         column++;

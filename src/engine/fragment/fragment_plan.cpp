@@ -1,4 +1,4 @@
-// Finding out which columns of a fragment are read.
+// Finding out which columns of a fragment are read, and what its sink adds up as floats.
 #include "engine/fragment/fragment_plan.h"
 
 #include <algorithm>
@@ -99,6 +99,24 @@ std::unique_ptr<JoinSpec> planned_join(const StageSpec& stage, const StagePlan& 
     join->outputs = static_cast<uint16_t>(plan.outputs.size());
     for (size_t i = 0; i < plan.outputs.size(); i++) join->output[i] = stage.join.output[plan.outputs[i]];
     return join;
+}
+
+bool is_of_floats(const SinkPlan& sink, const AggregateSpec& aggregate) {
+    return aggregate.function != AggregateFunction::Any && aggregate.value != kNoNumber &&
+           kind_of(sink.values[aggregate.value]) == ValueKind::Float;
+}
+
+bool is_sum_of_floats(const SinkPlan& sink, const AggregateSpec& aggregate) {
+    return aggregate.function == AggregateFunction::Sum && is_of_floats(sink, aggregate);
+}
+
+std::vector<uint16_t> summed_floats(const SinkPlan& sink) {
+    std::vector<uint16_t> programs;
+    for (const AggregateSpec& aggregate : sink.aggregates)
+        if (is_sum_of_floats(sink, aggregate)) programs.push_back(aggregate.value);
+    std::sort(programs.begin(), programs.end());
+    programs.erase(std::unique(programs.begin(), programs.end()), programs.end());
+    return programs;
 }
 
 }  // namespace gpujoin

@@ -43,6 +43,11 @@ struct SinkPlan {
     std::vector<ColumnSpec> group_columns;
 };
 
+// Whether an aggregate is of floats. The programs whose values are summed as floats, each once.
+bool is_of_floats(const SinkPlan& sink, const AggregateSpec& aggregate);
+bool is_sum_of_floats(const SinkPlan& sink, const AggregateSpec& aggregate);
+std::vector<uint16_t> summed_floats(const SinkPlan& sink);
+
 inline bool has_top_rows(const SinkPlan& sink) {
     return sink.kind == SinkKind::Rows && sink.top.count > 0;
 }

@@ -21,14 +21,6 @@ namespace {
 
 using Sum = __int128;
 
-bool is_of_floats(const SinkPlan& plan, const AggregateSpec& aggregate) {
-    return aggregate.function != AggregateFunction::Any && aggregate.value != kNoNumber &&
-           kind_of(plan.values[aggregate.value]) == ValueKind::Float;
-}
-bool is_sum_of_floats(const SinkPlan& plan, const AggregateSpec& aggregate) {
-    return aggregate.function == AggregateFunction::Sum && is_of_floats(plan, aggregate);
-}
-
 bool is_less(int64_t a, int64_t b, bool is_float) {
     return is_float ? floats_less(as_double(a), as_double(b)) : a < b;
 }
@@ -147,18 +139,18 @@ std::vector<ColumnSpec> GroupValues::own_columns(const SinkPlan& plan) {
     return {static_cast<size_t>(sums), ColumnSpec{ColumnType::Fixed8, ValueOrder::Float, 0, 0}};
 }
 
-GroupValues::GroupValues(const SinkPlan& plan, RowStore* store) : plan_(plan), store_(*store) {
+GroupValues::GroupValues(const SinkPlan& plan, RowStore* store)
+    : plan_(plan),
+      store_(*store),
+      summed_floats_(summed_floats(plan)),
+      sizes_(summed_floats_.size()),
+      next_sizes_(summed_floats_.size()) {
     auto column = static_cast<uint32_t>(plan.keys.size());
     auto lost = static_cast<uint32_t>(plan.group_columns.size());
     for (const AggregateSpec& aggregate : plan.aggregates) {
-        const bool is_summed = is_sum_of_floats(plan, aggregate);
-        aggregates_.push_back({aggregate, is_of_floats(plan, aggregate), column++, is_summed ? lost++ : 0});
-        if (is_summed) summed_floats_.push_back(aggregate.value);
+        const uint32_t own = is_sum_of_floats(plan, aggregate) ? lost++ : 0;
+        aggregates_.push_back({aggregate, is_of_floats(plan, aggregate), column++, own});
     }
-    std::sort(summed_floats_.begin(), summed_floats_.end());
-    summed_floats_.erase(std::unique(summed_floats_.begin(), summed_floats_.end()), summed_floats_.end());
-    sizes_.resize(summed_floats_.size());
-    next_sizes_.resize(summed_floats_.size());
 }
 
 bool GroupValues::has_range(const RowBlock& block, const SinkPrograms& programs) {
