@@ -71,21 +71,21 @@ SET gpujoin.max_join_memory = '64kB';
 SELECT n, aggregates, rows, missing, extra, error, other_error FROM compare_all(ARRAY['SELECT m.g, sum(o.f8), avg(m.f8), max(o.f4) FROM measured AS m JOIN measured AS o USING (id) GROUP BY m.g', 'SELECT m.k, sum(o.special), avg(o.special) FROM measured AS m JOIN measured AS o USING (id) GROUP BY m.k']);
 RESET gpujoin.max_join_memory;
 
--- Kept columns have floats as they are, for sums, for results and for conditions.
+-- Kept columns have floats as they are, for sums, for results and for conditions. (A table may have empty blocks at its end, from 16 on.)
 \set ECHO none
 \i sql/include/kept.sql
 \set ECHO all
 VACUUM measured;
-SELECT chunks >= 1 AS kept, read, rows, missing, extra FROM compare_kept('SELECT g, sum(special), min(special), max(special), min(special4), avg(f8) FROM measured GROUP BY g');
-SELECT chunks >= 1 AS kept, read, rows, missing, extra FROM compare_kept('SELECT id, special, special4, f8, count(*) FROM measured GROUP BY id, special, special4, f8');
-SELECT chunks >= 1 AS kept, read, rows, missing, extra FROM compare_kept('SELECT g, sum(f8), max(f4) FROM measured WHERE f8 > 3 AND f4 < 100 AND special <> 1.5 GROUP BY g');
-SELECT chunks >= 1 AS kept, read, rows, missing, extra FROM compare_kept('SELECT special, count(*), sum(f8) FROM measured WHERE special <> 0 GROUP BY special');
-SELECT chunks >= 1 AS kept, read, rows, missing, extra FROM compare_kept('SELECT g, sum(d8), max(d4) FROM measured WHERE d8 > 3 AND d4 <= 7.5 GROUP BY g');
+SELECT chunks >= 1 AS kept, read < 64 AS few, rows, missing, extra FROM compare_kept('SELECT g, sum(special), min(special), max(special), min(special4), avg(f8) FROM measured GROUP BY g');
+SELECT chunks >= 1 AS kept, read < 64 AS few, rows, missing, extra FROM compare_kept('SELECT id, special, special4, f8, count(*) FROM measured GROUP BY id, special, special4, f8');
+SELECT chunks >= 1 AS kept, read < 64 AS few, rows, missing, extra FROM compare_kept('SELECT g, sum(f8), max(f4) FROM measured WHERE f8 > 3 AND f4 < 100 AND special <> 1.5 GROUP BY g');
+SELECT chunks >= 1 AS kept, read < 64 AS few, rows, missing, extra FROM compare_kept('SELECT special, count(*), sum(f8) FROM measured WHERE special <> 0 GROUP BY special');
+SELECT chunks >= 1 AS kept, read < 64 AS few, rows, missing, extra FROM compare_kept('SELECT g, sum(d8), max(d4) FROM measured WHERE d8 > 3 AND d4 <= 7.5 GROUP BY g');
 SELECT gpujoin_forget('measured');
 SET client_min_messages = warning;
 SELECT gpujoin_keep('measured') > 0 AS kept;
 RESET client_min_messages;
-SELECT chunks >= 1 AS kept, read, rows, missing, extra FROM compare_kept('SELECT k, sum(f8), avg(special), min(f4), max(s) FROM measured GROUP BY k', 1);
+SELECT chunks >= 1 AS kept, read < 64 AS few, rows, missing, extra FROM compare_kept('SELECT k, sum(f8), avg(special), min(f4), max(s) FROM measured GROUP BY k', 1);
 SELECT gpujoin_forget('measured');
 
 DROP VIEW inputs;
