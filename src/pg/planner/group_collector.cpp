@@ -18,7 +18,6 @@ extern "C" {
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
-#include "utils/float.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 }
@@ -176,14 +175,15 @@ Expr* tests_in_turn(const Aggref* aggref, Expr* counted) {
     return make_ands_explicit(counted ? lappend(tests, counted) : tests);
 }
 
-// A column of type character(n) of a table, whose values have all their blanks.
+// A column of type character(n) of a table, whose values have all their blanks: none that has children, of
+// which one may be foreign.
 bool is_padded_column(PlannerInfo* root, const Node* expression) {
     if (!IsA(expression, Var)) return false;
     const auto* column = reinterpret_cast<const Var*>(expression);
     if (column->varlevelsup != 0 || column->varattno <= 0 || column->vartypmod < int32{VARHDRSZ})
         return false;
     const RangeTblEntry* entry = planner_rt_fetch(column->varno, root);
-    return entry->rtekind == RTE_RELATION && entry->relkind != RELKIND_FOREIGN_TABLE &&
+    return entry->rtekind == RTE_RELATION && !entry->inh && entry->relkind != RELKIND_FOREIGN_TABLE &&
            entry->relkind != RELKIND_VIEW;
 }
 
