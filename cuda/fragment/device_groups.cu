@@ -21,12 +21,13 @@ class FlushCursor final : public Cursor {
 
     Status start() {
         GPUJOIN_RETURN_IF_FAILED(work_.begin());
-        if (tables_.sink().plan().completes_groups && !tables_.gave_out()) {
+        const SinkPlan& plan = tables_.sink().plan();
+        // Sums of floats are rounded when a group is given out, which had better be once.
+        if ((plan.completes_groups || sums_floats(plan)) && !tables_.gave_out()) {
             AddTime timer(&tables_.counters().ns);
             GPUJOIN_RETURN_IF_FAILED(tables_.merge(work_.context()));
-            is_complete_ = tables_.is_one();
+            is_complete_ = plan.completes_groups && tables_.is_one();
         }
-        const SinkPlan& plan = tables_.sink().plan();
         if (cuts_groups(plan, is_complete_, tables_.counters().escaped_rows))
             keys_ = std::make_unique<TopKeys>(plan.top.count, &bound_);
         return seek();

@@ -46,10 +46,10 @@ GroupTable::GroupTable(const DeviceSink& sink)
       most_groups_(sink.plan().completes_groups ? kMostGroupsToMerge : kMostGroups),
       goes_in_one_pass_(goes_in_one_pass(sink)),
       sample_rows_(kFirstSample),
-      store_(sink.plan().group_columns),
+      store_(stored_group_columns(sink.plan())),
       index_(sink),
       totals_(sink, &store_),
-      from_(sink.plan().group_columns.size()) {}
+      from_(store_.views().size()) {}
 
 // The store's memory, where it is not what it was: also because it has grown for groups that there was no
 // memory for after all.
@@ -154,12 +154,24 @@ Status GroupTable::merge_piece(const WorkContext& context, GroupTable* other, ui
     return totals_.merge(context, &other->totals_, other->merged_, rows, index_.groups_of_rows());
 }
 
+std::vector<PickedView> GroupTable::columns() const {
+    std::vector<PickedView> columns = store_.views();
+    columns.resize(sink_.plan().group_columns.size());
+    return columns;
+}
+
+// Whether a column of groups is of any row's values.
+bool GroupTable::keeps_any_value(size_t column) const {
+    const SinkPlan& plan = sink_.plan();
+    return column < plan.group_columns.size() &&
+           plan.aggregates[column - plan.keys.size()].function == AggregateFunction::Any;
+}
+
 Status GroupTable::merge(const WorkContext& context, GroupTable* other) {
     if (!totals_.has_range(other->totals_.sizes(), other->groups())) return {};
     from_ = other->store_.views();
-    for (size_t i = 0; i < sink_.plan().aggregates.size(); i++)
-        if (sink_.plan().aggregates[i].function != AggregateFunction::Any)
-            from_[sink_.plan().keys.size() + i] = {};
+    for (size_t i = sink_.plan().keys.size(); i < from_.size(); i++)
+        if (!keeps_any_value(i)) from_[i] = {};
     totals_.take_range(other->totals_.sizes());
     uint32_t at_once = kManyGroups;
     while (other->merged_ < other->groups()) {

@@ -42,7 +42,7 @@ class GroupTable {
     // Its first groups, which are in another table.
     uint32_t merged() const { return merged_; }
     // The columns of groups, as results have them.
-    std::vector<PickedView> columns() const { return store_.views(); }
+    std::vector<PickedView> columns() const;
 
   private:
     // Has a group for each of the live rows, in which the groups' columns are those of from_. Full: there
@@ -50,6 +50,7 @@ class GroupTable {
     Status find_groups(const WorkContext& context, const RowPiece& piece, const uint16_t* keys,
                        const uint32_t* live, bool* is_full);
     Status begin_groups(const WorkContext& context, uint32_t new_groups);
+    bool keeps_any_value(size_t column) const;
     Status merge_piece(const WorkContext& context, GroupTable* other, uint32_t rows);
     Status refresh(const WorkContext& context);
 

@@ -52,7 +52,9 @@ struct AddRowsOfFewGroups {
         __shared__ uint8_t shared_flags[kFewGroups];
         const TotalView& total = rows.totals[unit / stretches];
         TotalView own = total;
-        own.values = reinterpret_cast<std::byte*>(shared_values);
+        // A sum of floats has half of the room, what it lost the other half.
+        auto* shared_lost = reinterpret_cast<double*>(shared_values) + kFewGroups;
+        own.place = {reinterpret_cast<std::byte*>(shared_values), total.place.lost ? shared_lost : nullptr};
         own.null_flags = shared_flags;
         for (uint32_t group = threadIdx.x; group < groups; group += kBlockThreads) begin_total(own, group);
         __syncthreads();
@@ -80,11 +82,13 @@ Status merge_totals(const WorkContext& context, const TotalView* from, uint64_t 
     });
 }
 
-Status restore_floats(const WorkContext& context, const TotalView* totals, uint64_t count, uint64_t groups) {
+Status finish_floats(const WorkContext& context, const TotalView* totals, uint64_t count, uint64_t groups) {
     return for_each(context.handle(), count * groups, [=] __device__(uint64_t i) {
         const TotalView& total = totals[i / groups];
+        const uint64_t group = i % groups;
+        if (total.place.lost) FloatSum::round(total.place, static_cast<uint32_t>(group));
         if (!total.is_float || !total.is_extreme()) return;
-        int64_t& word = reinterpret_cast<int64_t*>(total.values)[i % groups];
+        int64_t& word = reinterpret_cast<int64_t*>(total.place.values)[group];
         word = bits_of_ordered(word);
     });
 }
@@ -93,11 +97,13 @@ Status restore_floats(const WorkContext& context, const TotalView* totals, uint6
 
 GroupTotals::GroupTotals(const DeviceSink& sink, GroupStore* store)
     : sink_(sink), store_(*store), sizes_(sink.summed_floats().size()) {
-    auto column = static_cast<uint32_t>(sink.plan().keys.size());
-    for (const AggregateSpec& aggregate : sink.plan().aggregates) {
+    const SinkPlan& plan = sink.plan();
+    auto column = static_cast<uint32_t>(plan.keys.size());
+    auto lost = static_cast<uint32_t>(plan.group_columns.size());
+    for (const AggregateSpec& aggregate : plan.aggregates) {
         if (aggregate.function != AggregateFunction::Any) {
-            totals_.push_back({aggregate, is_of_floats(sink.plan(), aggregate), nullptr, nullptr});
-            columns_.push_back(column);
+            totals_.push_back({aggregate, is_of_floats(plan, aggregate), {}, nullptr});
+            columns_.push_back({column, is_sum_of_floats(plan, aggregate) ? lost++ : 0});
         }
         column++;
     }
@@ -117,8 +123,10 @@ void GroupTotals::take_range(const std::vector<double>& sizes) {
 Status GroupTotals::refresh(const WorkContext& context) {
     if (version_ == store_.version()) return {};
     for (size_t i = 0; i < totals_.size(); i++) {
-        totals_[i].values = store_.values(columns_[i]);
-        totals_[i].null_flags = store_.null_flags(columns_[i]);
+        const auto [column, lost] = columns_[i];
+        totals_[i].place = {store_.values(column),
+                            lost ? reinterpret_cast<double*>(store_.values(lost)) : nullptr};
+        totals_[i].null_flags = store_.null_flags(column);
     }
     GPUJOIN_RETURN_IF_FAILED(renew_vector(context, totals_, &device_totals_));
     version_ = store_.version();
@@ -158,7 +166,7 @@ Status GroupTotals::merge(const WorkContext& context, GroupTotals* other, uint64
 
 Status GroupTotals::close(const WorkContext& context) {
     GPUJOIN_RETURN_IF_FAILED(refresh(context));
-    return restore_floats(context, device_totals_.data(), totals_.size(), store_.groups());
+    return finish_floats(context, device_totals_.data(), totals_.size(), store_.groups());
 }
 
 void GroupTotals::clear() {

@@ -12,7 +12,8 @@ namespace gpujoin::cuda {
 
 class GroupTotals {
   public:
-    // The aggregates are the columns of the store behind the keys.
+    // The aggregates are the columns of the store behind the keys; behind them it has one for each sum of
+    // floats.
     GroupTotals(const DeviceSink& sink, GroupStore* store);
 
     // Whether the sums of floats can take what the values of a piece amount to without any of them leaving
@@ -35,7 +36,7 @@ class GroupTotals {
     // Adds what so many groups of another table have, from `first` on, to groups of this one.
     Status merge(const WorkContext& context, GroupTotals* other, uint64_t first, uint64_t groups,
                  const uint32_t* groups_of_rows);
-    // Before groups are given out.
+    // Before groups are given out: sums of floats are rounded, and extremes made floats again.
     Status close(const WorkContext& context);
     void clear();
 
@@ -43,7 +44,11 @@ class GroupTotals {
     const DeviceSink& sink_;
     GroupStore& store_;
     std::vector<TotalView> totals_;
-    std::vector<uint32_t> columns_;  // of these in the store
+    struct Columns {
+        uint32_t values;
+        uint32_t lost;  // 0: there is none
+    };
+    std::vector<Columns> columns_;  // of these in the store
     DeviceArray<TotalView> device_totals_;
     uint64_t version_ = 0;       // of the store
     std::vector<double> sizes_;  // by program that is summed as floats: what was added amounts to

@@ -191,13 +191,13 @@ struct AddKnownRows {
         } else if (are_one) {
             int64_t word = own.word(number, groups[0]);
             GPUJOIN_UNROLL
-            for (uint32_t i = 0; i < kRows; i++) take(kind, total(number).values, groups[0], word, loaded[i]);
+            for (uint32_t i = 0; i < kRows; i++) take(kind, total(number).place, groups[0], word, loaded[i]);
             own.word(number, groups[0]) = word;
         } else {
             GPUJOIN_UNROLL
             for (uint32_t i = 0; i < kRows; i++)
                 if (added >> i & 1)
-                    take(kind, total(number).values, groups[i], own.word(number, groups[i]), loaded[i]);
+                    take(kind, total(number).place, groups[i], own.word(number, groups[i]), loaded[i]);
         }
     }
 
@@ -245,7 +245,7 @@ struct AddKnownRows {
                     part = sum_up(kind, &own.word(number, group) - threadIdx.x);
                 else
                     part = own_part(kind, own, number, group);
-                if (threadIdx.x % kTogether == 0) Kind::add(to.values, group, part);
+                if (threadIdx.x % kTogether == 0) Kind::add(to.place, group, part);
             });
             if (threadIdx.x % kTogether == 0 && to.null_flags && flag(own, number, group))
                 to.null_flags[group] = 0;

@@ -46,20 +46,20 @@ __device__ void with_kind_here(const TotalView& total, const Body& body) {
 }
 
 // What one row does to a word of a thread's own.
-__device__ inline void take(RowCount, std::byte*, uint32_t, int64_t& word, int64_t) {
+__device__ inline void take(RowCount, const TotalPlace&, uint32_t, int64_t& word, int64_t) {
     word++;
 }
-__device__ inline void take(IntegerSum, std::byte* values, uint32_t group, int64_t& word, int64_t value) {
+__device__ inline void take(IntegerSum, const TotalPlace& to, uint32_t group, int64_t& word, int64_t value) {
     const auto sum = static_cast<int64_t>(static_cast<uint64_t>(word) + static_cast<uint64_t>(value));
     if (static_cast<int32_t>(((word ^ sum) & (value ^ sum)) >> 32) >= 0) {  // the sign alone
         word = sum;
         return;
     }
-    IntegerSum::add(values, group, IntegerSum::part(word));
+    IntegerSum::add(to, group, IntegerSum::part(word));
     word = value;
 }
 template <bool kIsMinimum>
-__device__ inline void take(Extreme<kIsMinimum>, std::byte*, uint32_t, int64_t& word, int64_t value) {
+__device__ inline void take(Extreme<kIsMinimum>, const TotalPlace&, uint32_t, int64_t& word, int64_t value) {
     word = Extreme<kIsMinimum>::better(word, value);
 }
 
@@ -79,7 +79,7 @@ __device__ inline void take_shared(IntegerSum, const OwnTotals& own, uint32_t to
 template <bool kIsMinimum>
 __device__ inline void take_shared(Extreme<kIsMinimum>, const OwnTotals& own, uint32_t total, uint32_t group,
                                    int64_t value) {
-    Extreme<kIsMinimum>::add(reinterpret_cast<std::byte*>(&own.extreme(total, 0)), group, value);
+    Extreme<kIsMinimum>::add({reinterpret_cast<std::byte*>(&own.extreme(total, 0)), nullptr}, group, value);
 }
 
 // What all threads have, in the lanes of a warp together.

@@ -1,5 +1,7 @@
 // Adding to the aggregates of groups by atomic operations. Lanes of a warp that add to the same group do so
-// together: rows of few groups would otherwise queue for few addresses.
+// together: rows of few groups would otherwise queue for few addresses. What rounding takes from sums of
+// floats is added up as well (compensated summation: A. Neumaier, ZAMM 54, 1974, by the exact error of an
+// addition: D. Knuth, TAOCP 2, 4.2.2), which atomic additions allow, since they tell what was there.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +33,13 @@ __device__ T warp_reduce(T value, const Combine& combine) {
     return value;
 }
 
-// How each kind of aggregate adds up values, in global or shared memory. Part: what some rows come to.
+// What groups have of an aggregate, in global or shared memory. lost: of a sum of floats, what rounding took.
+struct TotalPlace {
+    std::byte* values;
+    double* lost;
+};
+
+// How each kind of aggregate adds up values. Part: what some rows come to.
 struct IntegerSum {
     struct Part {
         unsigned long long low;
@@ -40,8 +48,8 @@ struct IntegerSum {
     __device__ static Part part(int64_t value) {
         return {static_cast<unsigned long long>(value), value >> 63};
     }
-    __device__ static Part read(const std::byte* values, uint32_t group) {
-        const auto* words = reinterpret_cast<const unsigned long long*>(values) + 2 * uint64_t{group};
+    __device__ static Part read(const TotalPlace& from, uint32_t group) {
+        const auto* words = reinterpret_cast<const unsigned long long*>(from.values) + 2 * uint64_t{group};
         return {words[0], static_cast<long long>(words[1])};
     }
     // The halves are added up apart, in words that cannot overflow.
@@ -55,8 +63,8 @@ struct IntegerSum {
     }
     // A sum that others add to meanwhile: each carry is one addition's own. It would take 2^64 rows to leave
     // 127 bits.
-    __device__ static void add(std::byte* values, uint32_t group, Part part) {
-        auto* words = reinterpret_cast<unsigned long long*>(values) + 2 * uint64_t{group};
+    __device__ static void add(const TotalPlace& to, uint32_t group, Part part) {
+        auto* words = reinterpret_cast<unsigned long long*>(to.values) + 2 * uint64_t{group};
         const unsigned long long before = part.low ? atomicAdd(&words[0], part.low) : 0;
         const auto high = static_cast<unsigned long long>(part.high) + (before + part.low < before);
         if (high) atomicAdd(&words[1], high);
@@ -64,29 +72,53 @@ struct IntegerSum {
 };
 
 struct FloatSum {
-    using Part = double;
+    struct Part {
+        double sum, lost;
+    };
     // -0 is the sum of nothing: 0 would make 0 of -0 alone.
-    GPUJOIN_HD static Part none() { return -0.0; }
-    __device__ static Part part(int64_t value) { return as_double(value); }
-    __device__ static Part read(const std::byte* values, uint32_t group) {
-        return reinterpret_cast<const Part*>(values)[group];
+    GPUJOIN_HD static double none() { return -0.0; }
+    // What rounding took from a sum. Of numbers that are not finite that is NaN.
+    __device__ static double lost_by(double before, double number, double sum) {
+        const double added = sum - before;
+        return (before - (sum - added)) + (number - added);
+    }
+    __device__ static Part part(int64_t value) { return {as_double(value), 0}; }
+    __device__ static Part read(const TotalPlace& from, uint32_t group) {
+        return {reinterpret_cast<const double*>(from.values)[group], from.lost[group]};
     }
     __device__ static Part of_lanes(bool is_in, int64_t value) {
-        return warp_reduce(is_in ? as_double(value) : none(), [](double a, double b) { return a + b; });
+        double sum = is_in ? as_double(value) : none(), lost = 0;
+        for (int distance = 16; distance > 0; distance /= 2) {
+            const double other = __shfl_xor_sync(kAllLanes, sum, distance);
+            const double both = sum + other;
+            lost += __shfl_xor_sync(kAllLanes, lost, distance) + lost_by(sum, other, both);
+            sum = both;
+        }
+        return {sum, lost};
     }
-    __device__ static void add(std::byte* values, uint32_t group, Part part) {
-        atomicAdd(reinterpret_cast<double*>(values) + group, part);
+    // Each addition's loss is its own, also of a sum that others add to meanwhile.
+    __device__ static void add(const TotalPlace& to, uint32_t group, Part part) {
+        const double before = atomicAdd(reinterpret_cast<double*>(to.values) + group, part.sum);
+        const double lost = part.lost + lost_by(before, part.sum, before + part.sum);
+        if (lost != 0) atomicAdd(&to.lost[group], lost);
+    }
+    // What came of numbers that are not finite is as it is; and -0 stays what it is where nothing was lost.
+    __device__ static void round(const TotalPlace& to, uint32_t group) {
+        double& sum = reinterpret_cast<double*>(to.values)[group];
+        if (!isfinite(sum) || to.lost[group] == 0) return;
+        sum += to.lost[group];
+        to.lost[group] = 0;
     }
 };
 
 // Of rows, whatever their values.
 struct RowCount {
     using Part = unsigned long long;
-    __device__ static Part read(const std::byte* values, uint32_t group) {
-        return reinterpret_cast<const Part*>(values)[group];
+    __device__ static Part read(const TotalPlace& from, uint32_t group) {
+        return reinterpret_cast<const Part*>(from.values)[group];
     }
-    __device__ static void add(std::byte* values, uint32_t group, Part part) {
-        if (part) atomicAdd(reinterpret_cast<Part*>(values) + group, part);
+    __device__ static void add(const TotalPlace& to, uint32_t group, Part part) {
+        if (part) atomicAdd(reinterpret_cast<Part*>(to.values) + group, part);
     }
 };
 
@@ -98,15 +130,15 @@ struct Extreme {
     }
     __device__ static Part better(Part a, Part b) { return (kIsMinimum ? b < a : a < b) ? b : a; }
     __device__ static Part part(int64_t value) { return value; }
-    __device__ static Part read(const std::byte* values, uint32_t group) {
-        return reinterpret_cast<const Part*>(values)[group];
+    __device__ static Part read(const TotalPlace& from, uint32_t group) {
+        return reinterpret_cast<const Part*>(from.values)[group];
     }
     __device__ static Part of_lanes(bool is_in, int64_t value) {
         return warp_reduce(is_in ? Part{value} : none(), better);
     }
     // Most values change nothing, which a look tells where atomic operations are dear.
-    __device__ static void add(std::byte* values, uint32_t group, Part part) {
-        auto* extreme = reinterpret_cast<Part*>(values) + group;
+    __device__ static void add(const TotalPlace& to, uint32_t group, Part part) {
+        auto* extreme = reinterpret_cast<Part*>(to.values) + group;
         if (!__isShared(extreme)) {
             const Part before = __ldcg(extreme);
             if (better(before, part) == before) return;
@@ -135,34 +167,34 @@ __device__ inline bool are_spread(uint32_t added, uint32_t group) {
 // Adds the values of those lanes that have a bit in `added`, which is not empty, each to its group. Called by
 // all lanes together.
 template <typename Kind>
-__device__ void add_lanes(uint32_t added, uint32_t group, int64_t value, std::byte* values) {
+__device__ void add_lanes(uint32_t added, uint32_t group, int64_t value, const TotalPlace& to) {
     constexpr int kEnoughLanes = 4;  // fewer lanes of a group add one by one
     const uint32_t lane = threadIdx.x & 31;
     const bool is_added = added >> lane & 1;
     if (are_spread(added, group)) {
-        if (is_added) Kind::add(values, group, Kind::part(value));
+        if (is_added) Kind::add(to, group, Kind::part(value));
         return;
     }
     uint32_t peers = 0;
     if (is_added) peers = __match_any_sync(added, group);
     const bool together = __popc(peers) >= kEnoughLanes;
-    if (is_added && !together) Kind::add(values, group, Kind::part(value));
+    if (is_added && !together) Kind::add(to, group, Kind::part(value));
     const bool leads = together && __ffs(static_cast<int>(peers)) - 1 == static_cast<int>(lane);
     for (uint32_t left = __ballot_sync(kAllLanes, leads); left != 0; left &= left - 1) {
         const int leader = __ffs(static_cast<int>(left)) - 1;
         const uint32_t lanes = __shfl_sync(kAllLanes, peers, leader);
         const auto part = Kind::of_lanes(lanes >> lane & 1, value);
-        if (static_cast<int>(lane) == leader) Kind::add(values, group, part);
+        if (static_cast<int>(lane) == leader) Kind::add(to, group, part);
     }
 }
 
 template <>
-__device__ inline void add_lanes<RowCount>(uint32_t added, uint32_t group, int64_t, std::byte* values) {
+__device__ inline void add_lanes<RowCount>(uint32_t added, uint32_t group, int64_t, const TotalPlace& to) {
     const uint32_t lane = threadIdx.x & 31;
     if (!(added >> lane & 1)) return;
     const uint32_t peers = __match_any_sync(added, group);
     if (__ffs(static_cast<int>(peers)) - 1 == static_cast<int>(lane))
-        RowCount::add(values, group, static_cast<unsigned>(__popc(peers)));
+        RowCount::add(to, group, static_cast<unsigned>(__popc(peers)));
 }
 
 }  // namespace gpujoin::cuda

@@ -14,7 +14,7 @@ namespace gpujoin::cuda {
 struct TotalView {
     AggregateSpec spec;
     bool is_float;
-    std::byte* values;
+    TotalPlace place;
     uint8_t* null_flags;  // nullptr: never NULL
 
     GPUJOIN_HD bool is_extreme() const {
@@ -60,12 +60,13 @@ __device__ void with_kind(const TotalView& total, const Body& body) {
 
 // What a group has before any row is added.
 __device__ inline void begin_total(const TotalView& total, uint64_t group) {
-    auto* words = reinterpret_cast<int64_t*>(total.values);
+    auto* words = reinterpret_cast<int64_t*>(total.place.values);
     if (total.null_flags) total.null_flags[group] = 1;
     if (total.spec.function == AggregateFunction::Sum && !total.is_float)
         words[2 * group] = words[2 * group + 1] = 0;
     else
         words[group] = total.nothing();
+    if (total.place.lost) total.place.lost[group] = 0;
 }
 
 // Adds what a group has in one place to what it has in another, where it may have another number.
@@ -75,7 +76,7 @@ __device__ inline void add_total(const TotalView& from, uint32_t number, const T
     if (to.null_flags) to.null_flags[group] = 0;
     with_kind(from, [&](auto kind) {
         using Kind = decltype(kind);
-        Kind::add(to.values, group, Kind::read(from.values, number));
+        Kind::add(to.place, group, Kind::read(from.place, number));
     });
 }
 
@@ -86,7 +87,7 @@ __device__ inline void add_rows(const TotalView& total, uint32_t added, uint32_t
     const bool is_added = added >> (threadIdx.x & 31) & 1;
     if (is_added && total.null_flags) total.null_flags[group] = 0;
     const int64_t own = is_added ? total.added(value) : 0;
-    with_kind(total, [&](auto kind) { add_lanes<decltype(kind)>(added, group, own, total.values); });
+    with_kind(total, [&](auto kind) { add_lanes<decltype(kind)>(added, group, own, total.place); });
 }
 
 }  // namespace gpujoin::cuda

@@ -119,4 +119,13 @@ std::vector<uint16_t> summed_floats(const SinkPlan& sink) {
     return programs;
 }
 
+std::vector<ColumnSpec> stored_group_columns(const SinkPlan& sink) {
+    const auto sums = std::ranges::count_if(
+        sink.aggregates, [&](const AggregateSpec& aggregate) { return is_sum_of_floats(sink, aggregate); });
+    std::vector<ColumnSpec> columns = sink.group_columns;
+    columns.resize(columns.size() + static_cast<size_t>(sums),
+                   ColumnSpec{ColumnType::Fixed8, ValueOrder::Float, 0, 0});
+    return columns;
+}
+
 }  // namespace gpujoin

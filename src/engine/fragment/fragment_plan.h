@@ -47,6 +47,13 @@ struct SinkPlan {
 bool is_of_floats(const SinkPlan& sink, const AggregateSpec& aggregate);
 bool is_sum_of_floats(const SinkPlan& sink, const AggregateSpec& aggregate);
 std::vector<uint16_t> summed_floats(const SinkPlan& sink);
+inline bool sums_floats(const SinkPlan& sink) {
+    return !summed_floats(sink).empty();
+}
+
+// The columns that a table of groups has: those that are given out, and behind them one for each sum of
+// floats, for what rounding took from it.
+std::vector<ColumnSpec> stored_group_columns(const SinkPlan& sink);
 
 inline bool has_top_rows(const SinkPlan& sink) {
     return sink.kind == SinkKind::Rows && sink.top.count > 0;

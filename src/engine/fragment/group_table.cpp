@@ -13,8 +13,7 @@ constexpr uint64_t kMostGroupsToMerge = 2u << 20;
 constexpr uint64_t kMostData = 64u << 20;
 
 std::vector<ColumnSpec> stored_columns(const SinkPlan& plan, const GroupKeyLayout& layout) {
-    std::vector<ColumnSpec> columns = plan.group_columns;
-    for (const ColumnSpec& column : GroupValues::own_columns(plan)) columns.push_back(column);
+    std::vector<ColumnSpec> columns = stored_group_columns(plan);
     if (layout.bytes > 0)
         columns.push_back(
             {layout.bytes == 8 ? ColumnType::Fixed8 : ColumnType::Fixed16, ValueOrder::Unsigned, 0, 0});
@@ -168,7 +167,7 @@ std::vector<HostColumn> GroupTable::columns() const {
 }
 
 std::vector<HostColumn> GroupTable::columns_to_merge() const {
-    return columns(plan_.group_columns.size() + GroupValues::own_columns(plan_).size());
+    return columns(stored_group_columns(plan_).size());
 }
 
 std::vector<HostColumn> GroupTable::columns(size_t count) const {

@@ -133,12 +133,6 @@ void take_extreme(int64_t* extremes, uint8_t* nulls, const int64_t* values, uint
 
 }  // namespace
 
-std::vector<ColumnSpec> GroupValues::own_columns(const SinkPlan& plan) {
-    const auto sums = std::ranges::count_if(
-        plan.aggregates, [&](const AggregateSpec& aggregate) { return is_sum_of_floats(plan, aggregate); });
-    return {static_cast<size_t>(sums), ColumnSpec{ColumnType::Fixed8, ValueOrder::Float, 0, 0}};
-}
-
 GroupValues::GroupValues(const SinkPlan& plan, RowStore* store)
     : plan_(plan),
       store_(*store),

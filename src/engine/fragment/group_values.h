@@ -18,11 +18,8 @@ struct FloatSums {
 
 class GroupValues {
   public:
-    // What it needs in the store beside the columns of groups, right behind these: for sums of floats.
-    static std::vector<ColumnSpec> own_columns(const SinkPlan& plan);
-    static bool sums_floats(const SinkPlan& plan) { return !own_columns(plan).empty(); }
-
-    // The aggregates are the columns of the store behind the keys. Plan and store outlive it.
+    // The aggregates are the columns of the store behind the keys (stored_group_columns()). Plan and store
+    // outlive it.
     GroupValues(const SinkPlan& plan, RowStore* store);
 
     // What the values of each program that is summed as floats amount to, without their signs.

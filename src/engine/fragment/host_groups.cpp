@@ -203,7 +203,7 @@ class FlushCursor final : public Cursor {
         const auto filled =
             std::ranges::count_if(tables, [](const auto& table) { return table->groups() > 0; });
         // Sums of floats are rounded when a group is given out, which had better be once.
-        const bool merges = groups_.plan().completes_groups || GroupValues::sums_floats(groups_.plan());
+        const bool merges = groups_.plan().completes_groups || sums_floats(groups_.plan());
         if (merges && !groups_.gave_out()) {
             is_complete_ = filled <= 1;
             if (!is_complete_) GPUJOIN_RETURN_IF_FAILED(start_merging());
