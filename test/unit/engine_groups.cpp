@@ -45,6 +45,49 @@ TEST_P(FragmentGroups, KeysOfEveryType) {
     }
 }
 
+// Short texts are told from each other by their words, long ones are not; alone, two, among others, and so
+// many that they are not packed. Zero bytes count, and no text is NULL.
+TEST_P(FragmentGroups, TextsOfEveryLength) {
+    Column texts{bytes_column(), {}};
+    for (uint32_t i = 0; i < 3000; i++) {
+        const uint32_t length = i * 7919 % 37;
+        std::string text(length, i % 3 == 0 ? '\0' : 'a');
+        if (length > 0 && i % 2 == 0) text[i / 37 % length] = static_cast<char>(i % 5 == 0 ? 0xff : 'b');
+        texts.values.push_back(length == 36 ? Value() : Value(text));
+    }
+    Column others{bytes_column(), {}};
+    for (uint32_t i = 0; i < 3000; i++) others.values.push_back(texts.values[i * 31 % 3000]);
+    const Table source{{texts, number_column(3000), others}};
+    for (const std::vector<uint16_t>& keys :
+         std::vector<std::vector<uint16_t>>{{0}, {0, 2}, {1, 0}, {0, 1, 2}}) {
+        TestGroups fragment(source);
+        let_through(fragment);
+        for (uint16_t c = 0; c < 3; c++) fragment.input(source_column(c));
+        for (uint16_t key : keys) fragment.key(key);
+        fragment.aggregate(Function::Count).aggregate(Function::Any, 2);
+        expect_groups(fragment, {.probe_batch = 700}, std::to_string(keys.size()) + " keys");
+        if (HasFatalFailure()) return;
+    }
+}
+
+// Alone and beside a number: keys with the same hash, or with bits of it that are the same.
+TEST_P(FragmentGroups, KeysThatCollide) {
+    constexpr uint32_t kKeys = 300;
+    for (const CollidingKeys& keys : colliding_keys(kKeys)) {
+        Table source{{keys.column, number_column(3 * kKeys)}};
+        for (uint32_t i = 0; i < 2 * kKeys; i++)
+            source.columns[0].values.push_back(keys.column.values[i % kKeys]);
+        for (bool beside_number : {false, true}) {
+            TestGroups fragment(source);
+            fragment.input(source_column(0)).input(source_column(1)).key(0);
+            if (beside_number) fragment.key(1);
+            fragment.aggregate(Function::Count).aggregate(Function::Sum, fragment.value_of_input(1));
+            expect_groups(fragment, {.probe_batch = 250}, keys.name);
+            if (HasFatalFailure()) return;
+        }
+    }
+}
+
 // None, one, many, all different, all NULL; and few that most rows are of.
 TEST_P(FragmentGroups, NumbersOfGroups) {
     for (uint64_t rows : {0, 1, 31, 32, 33, 64, 65, 3000}) {

@@ -1,6 +1,8 @@
 // GroupIndex: finds the groups of rows by their keys, in a table with open addressing of group numbers. Keys
-// of fixed width that fit into 8 or 16 bytes, together with a bit for the NULL of each, are packed and
-// stored beside the group; others are found by their hash and compared column by column. NULL equals NULL.
+// that fit into 8 or 16 bytes are packed and stored beside the group: values of fixed width, with a bit for
+// the NULL of each, and words of texts (text_word.h), of which long ones are compared after that. Others are
+// found by their hash and compared column by column, texts by their words first, which are stored, too. NULL
+// equals NULL.
 #pragma once
 
 #include <vector>
@@ -18,16 +20,21 @@ struct GroupKeyLayout {
     struct Part {
         uint16_t input;
         KeyPart place;      // in the packed key
-        uint32_t null_bit;  // its number in the packed key
+        uint32_t null_bit;  // its number in the packed key; not of texts
+        bool is_text;
     };
     std::vector<Part> parts;
-    uint32_t bytes = 0;  // 8 or 16; 0: keys are not packed, or there are none
+    uint32_t bytes = 0;           // 8 or 16; 0: keys are not packed, or there are none
+    std::vector<uint16_t> texts;  // which of the keys are
+
+    // What is stored of groups for the index, behind their own columns: packed keys, or a word for each text.
+    std::vector<ColumnSpec> columns() const;
 };
 
 class GroupIndex {
   public:
-    // The first columns of the store are the keys; behind those of the groups there is one for packed keys.
-    // Plan, layout and store outlive the index.
+    // The first columns of the store are the keys, the last ones those of the layout. Plan, layout and store
+    // outlive the index.
     GroupIndex(const SinkPlan& plan, const GroupKeyLayout& layout, RowStore* store, Ledger* ledger);
 
     // Whether there is room for so many groups in all. Few slots are taken, so that most groups are in the
@@ -38,8 +45,8 @@ class GroupIndex {
     Status make_first_room();
 
     // Finds the groups of those rows that have a bit in `rows`. New ones have numbers from store.rows() on,
-    // packed keys, and each a lane in new_lanes; what else they have is for the caller to store. Returns how
-    // many these are.
+    // the columns of the layout, and each a lane in new_lanes; what else they have is for the caller to
+    // store. Returns how many these are.
     uint32_t find(const RowBlock& block, uint64_t rows, uint32_t* groups, uint32_t* new_lanes);
 
     // Lists the groups by the highest bits of their hashes, so many: those of part i, whose keys no other
@@ -62,8 +69,19 @@ class GroupIndex {
     uint32_t find(const uint32_t* tags, uint64_t rows, uint32_t* groups, uint32_t* new_lanes,
                   const IsEqual& is_equal, const Add& add);
     template <typename Key>
+    void pack_keys(const RowBlock& block, Key* keys) const;
+    template <typename Key>
     uint32_t find_packed(const RowBlock& block, uint64_t rows, uint32_t* groups, uint32_t* new_lanes);
+    uint64_t without_others(const RowBlock& block, uint64_t found, const uint32_t* groups) const;
     uint32_t find_hashed(const RowBlock& block, uint64_t rows, uint32_t* groups, uint32_t* new_lanes);
+    uint64_t find_words(const RowBlock& block);
+    void hash_keys(const RowBlock& block, uint64_t* hashes) const;
+    uint64_t find_first_hashed(const RowBlock& block, const uint32_t* tags, uint32_t* groups) const;
+    void note_stored();
+    // Where keys are not packed, of one of their texts.
+    uint64_t* stored_words(uint32_t text) const {
+        return store_.values<uint64_t>(store_.columns() - static_cast<uint32_t>(texts_.size()) + text);
+    }
     bool has_key(const RowBlock& block, uint32_t lane, uint32_t group, const uint32_t* new_lanes) const;
 
     const SinkPlan& plan_;
@@ -72,8 +90,13 @@ class GroupIndex {
     Ledger* const ledger_;
     cpu::HostArray slots_;
     uint64_t slot_count_ = 0;
-    // The key columns as they are stored, of the current block.
+    // Of the current block: the key columns as they are stored, and the texts among the keys.
     std::vector<cpu::ColumnSource> stored_;
+    struct Text {
+        uint64_t words[RowBlock::kMostLanes];
+        uint64_t are_long;
+    };
+    std::vector<Text> texts_;
 };
 
 }  // namespace gpujoin

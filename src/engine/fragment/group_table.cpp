@@ -14,9 +14,7 @@ constexpr uint64_t kMostData = 64u << 20;
 
 std::vector<ColumnSpec> stored_columns(const SinkPlan& plan, const GroupKeyLayout& layout) {
     std::vector<ColumnSpec> columns = stored_group_columns(plan);
-    if (layout.bytes > 0)
-        columns.push_back(
-            {layout.bytes == 8 ? ColumnType::Fixed8 : ColumnType::Fixed16, ValueOrder::Unsigned, 0, 0});
+    for (const ColumnSpec& column : layout.columns()) columns.push_back(column);
     return columns;
 }
 

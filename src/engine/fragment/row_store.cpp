@@ -120,6 +120,7 @@ cpu::ColumnSource RowStore::source(uint32_t column) const {
     if (source.spec.type == ColumnType::Bytes) {
         source.offsets64 = offsets(column);
         source.data = columns_[column].data.as<std::byte>();
+        source.data_bytes = data_bytes(column);
     } else {
         source.values = values<std::byte>(column);
     }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "engine/cpu/columns/copy_value.h"
 #include "engine/kept/kept_conditions.h"
 #include "engine/mapping.h"
 
@@ -61,9 +62,15 @@ void gather_same(const KeptValues& values, const uint32_t* rows, uint32_t count,
     }
 }
 
+// is_run: the rows lie one behind the other.
 void gather_fixed(const KeptValues& values, const ColumnSpec& wanted, const uint32_t* rows, uint32_t count,
-                  std::byte* to) {
-    if (values.column.spec.type == wanted.type) return gather_same(values, rows, count, to);
+                  bool is_run, std::byte* to) {
+    const uint32_t width = fixed_width(wanted.type);
+    if (values.column.spec.type == wanted.type) {
+        if (!is_run) return gather_same(values, rows, count, to);
+        memcpy(to, values.values.as<std::byte>() + uint64_t{rows[0]} * width, uint64_t{count} * width);
+        return;
+    }
     with_integer(values.column.spec, [&](auto from) {
         with_integer(wanted, [&](auto into) {
             gather_as(values.values.as<decltype(from)>(), rows, count, reinterpret_cast<decltype(into)*>(to));
@@ -181,7 +188,8 @@ Status KeptRows::set_aside(size_t column) {
         return output.values.allocate(ledger_, uint64_t{capacity_} * width);
     uint64_t bytes = 0;
     for (const KeptPart& part : scan_.parts) bytes += part.view.columns[column]->data.bytes();
-    GPUJOIN_RETURN_IF_FAILED(output.data.reserve(ledger_, std::min<uint64_t>(bytes, UINT32_MAX)));
+    GPUJOIN_RETURN_IF_FAILED(
+        output.data.reserve(ledger_, std::min<uint64_t>(bytes, UINT32_MAX) + cpu::kCopiedAtOnce));
     return output.values.allocate(ledger_, (uint64_t{capacity_} + 1) * sizeof(uint32_t));
 }
 
@@ -223,20 +231,38 @@ void KeptRows::gather_validity(Output& output, const KeptValues& values, uint32_
     }
 }
 
+// Whether so many rows that are selected lie one behind the other.
+bool KeptRows::are_run(uint32_t count) const {
+    return selected_[count - 1] - selected_[0] == count - 1;
+}
+
 Status KeptRows::gather_bytes(Output& output, const KeptValues& values, uint32_t count) {
     const auto* ends = values.values.as<uint32_t>();
     auto start = [ends](uint32_t row) { return row > 0 ? ends[row - 1] : 0; };
     auto* offsets = output.values.as<uint32_t>();
-    uint64_t bytes = offsets[rows_];
-    for (uint32_t i = 0; i < count; i++) bytes += ends[selected_[i]] - start(selected_[i]);
-    if (!output.data.grow(bytes).ok()) return out_of_memory_for_scan();
+    const uint32_t base = offsets[rows_];
+    const bool is_run = are_run(count);
+    uint64_t bytes = base;
+    if (is_run)
+        bytes += ends[selected_[count - 1]] - start(selected_[0]);
+    else
+        for (uint32_t i = 0; i < count; i++) bytes += ends[selected_[i]] - start(selected_[i]);
+    // Where no value of a column has any bytes, it has no memory for them.
+    if (!output.data.grow(bytes + cpu::kCopiedAtOnce).ok()) return out_of_memory_for_scan();
     auto* data = output.data.as<std::byte>();
-    uint32_t at = offsets[rows_];
+    const auto* from = values.data.as<std::byte>();
+    if (is_run) {
+        const uint32_t first = start(selected_[0]);
+        if (bytes > base) memcpy(data + base, from + first, bytes - base);
+        for (uint32_t i = 0; i < count; i++) offsets[rows_ + i + 1] = base + ends[selected_[0] + i] - first;
+        return {};
+    }
+    uint32_t at = base;
     for (uint32_t i = 0; i < count; i++) {
-        const uint32_t from = start(selected_[i]);
-        const uint32_t length = ends[selected_[i]] - from;
-        // Where no value of a column has any bytes, it has no memory for them.
-        if (length > 0) memcpy(data + at, values.data.as<std::byte>() + from, length);
+        const uint32_t first = start(selected_[i]);
+        const uint32_t length = ends[selected_[i]] - first;
+        cpu::copy_value(from + first, length, static_cast<int64_t>(values.data.bytes() - first),
+                        cpu::kCopiedAtOnce, data + at);
         offsets[rows_ + i + 1] = at += length;
     }
     return {};
@@ -248,7 +274,7 @@ Status KeptRows::gather(const KeptPart& part, uint32_t count) {
         const KeptValues& values = *part.view.columns[i];
         gather_validity(output, values, count);
         if (uint32_t width = fixed_width(output.spec.type))
-            gather_fixed(values, output.spec, selected_.data(), count,
+            gather_fixed(values, output.spec, selected_.data(), count, are_run(count),
                          output.values.as<std::byte>() + uint64_t{rows_} * width);
         else
             GPUJOIN_RETURN_IF_FAILED(gather_bytes(output, values, count));

@@ -122,6 +122,7 @@ class KeptRows final : public KeptBuildReader {
     uint32_t select_wanted(const KeptPart& part, uint64_t first, uint64_t end);
     Status gather(const KeptPart& part, uint32_t count);
     void gather_validity(Output& output, const KeptValues& values, uint32_t count) const;
+    bool are_run(uint32_t count) const;
     Status gather_bytes(Output& output, const KeptValues& values, uint32_t count);
 
     const KeptScan& scan_;

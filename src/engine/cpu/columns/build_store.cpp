@@ -112,6 +112,7 @@ ColumnSource BuildStore::source(uint32_t number) const {
     if (column.spec.type == ColumnType::Bytes) {
         source.offsets64 = column.values.as<uint64_t>();
         source.data = column.data.as<std::byte>();
+        source.data_bytes = column.data_bytes;
     } else {
         source.values = column.values.as<std::byte>();
     }

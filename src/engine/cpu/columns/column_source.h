@@ -17,6 +17,7 @@ struct ColumnSource {
     const uint32_t* offsets32 = nullptr;  // Bytes, probe side
     const uint64_t* offsets64 = nullptr;  // Bytes, build side
     const std::byte* data = nullptr;      // Bytes
+    uint64_t data_bytes = 0;              // of all values, as far as that is known
     const uint8_t* validity = nullptr;    // probe side: a bit a row, 1 = not NULL; or nullptr
     const uint8_t* null_flags = nullptr;  // build side: a byte a row, 1 = NULL; or nullptr
 
@@ -42,6 +43,7 @@ inline ColumnSource probe_source(const ColumnSpec& spec, const ColumnView& view)
     source.values = view.values;
     source.offsets32 = view.offsets;
     source.data = view.data;
+    source.data_bytes = view.data_bytes;
     source.validity = view.validity;
     return source;
 }

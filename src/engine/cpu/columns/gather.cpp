@@ -3,7 +3,8 @@
 #include "engine/cpu/columns/gather.h"
 
 #include <algorithm>
-#include <cstring>
+
+#include "engine/cpu/columns/copy_value.h"
 
 namespace gpujoin::cpu {
 
@@ -31,10 +32,10 @@ void gather_bytes(const ColumnSource& source, const uint32_t* rows, uint64_t cou
             offsets[group + i + 1] = static_cast<uint32_t>(next);
         }
         starts[group_rows] = next;
-        for (uint32_t i = 0; i < group_rows; i++) {
-            uint64_t bytes = starts[i + 1] - starts[i];
-            if (bytes > 0) std::memcpy(data + starts[i], from[i], bytes);
-        }
+        const std::byte* const end = source.data + source.data_bytes;
+        for (uint32_t i = 0; i < group_rows; i++)
+            copy_value(from[i], starts[i + 1] - starts[i], end - from[i],
+                       static_cast<int64_t>(next - starts[i]), data + starts[i]);
     }
 }
 
