@@ -46,7 +46,7 @@ SELECT why('WITH s AS MATERIALIZED (SELECT m.i FROM m JOIN o USING (i)) SELECT *
 SELECT why('UPDATE m SET t = o.t FROM o WHERE m.i = o.i');
 SELECT why('SELECT * FROM m');
 SELECT why('VALUES (1)');
--- What is made distinct is no aggregate.
+-- SELECT DISTINCT is an aggregate without functions, UNION is none.
 SELECT why('SELECT DISTINCT m.t FROM m JOIN o USING (i) UNION SELECT t FROM o');
 
 -- Conditions.

@@ -645,4 +645,13 @@ inline List* group_clause(const PlannerInfo* root) {
 #endif
 }
 
+// The same of SELECT DISTINCT.
+inline List* distinct_clause(const PlannerInfo* root) {
+#if PG_VERSION_NUM >= 160000
+    return root->processed_distinctClause;
+#else
+    return root->parse->distinctClause;
+#endif
+}
+
 }  // namespace gpujoin

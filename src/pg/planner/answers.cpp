@@ -118,8 +118,9 @@ const PlannedQuery* find_join(const Planned& planned, const PlannedJoin& join, V
 }
 
 int keys_of(const Plan* plan) {
-    return IsA(plan, Group) ? reinterpret_cast<const Group*>(plan)->numCols
-                            : reinterpret_cast<const Agg*>(plan)->numCols;
+    if (IsA(plan, Group)) return reinterpret_cast<const Group*>(plan)->numCols;
+    if (IsA(plan, Unique)) return reinterpret_cast<const Unique*>(plan)->numCols;
+    return reinterpret_cast<const Agg*>(plan)->numCols;
 }
 
 bool has_aggregates(const Plan* plan) {
@@ -214,7 +215,7 @@ Answer answer_of_unasked(const Planned& planned, const PlannedJoin& join) {
     return {reason_text(refusal, condition), advice_text(refusal, condition)};
 }
 
-// False for nodes that are no aggregates of the statement: DISTINCT, UNION, rows of an IN made unique.
+// False for nodes that are no aggregates of the statement: UNION, rows of an IN made unique.
 bool find_answer(const Planned& planned, const PlannedJoin& join, Answer* answer) {
     if (join.is_taken) return true;
     const Reason state = !setting_enabled    ? Reason::Disabled

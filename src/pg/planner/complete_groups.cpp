@@ -77,11 +77,11 @@ Path* make_complete_groups_path(PlannerInfo* root, Path* input, const FinalGroup
         create_agg_path(root, groups.grouped, input, groups.target, AGG_HASHED, AGGSPLIT_FINAL_DESERIAL,
                         groups.clause, groups.having, groups.costs, groups.count);
     CustomPath* path = make_path_above(list_make1(combining), &path_methods);
-    path->path.pathtarget = groups.grouped->reltarget;
+    path->path.pathtarget = groups.given;
 
     QualCost having;
     cost_qual_eval(&having, groups.having, root);
-    const QualCost& computed = groups.grouped->reltarget->cost;
+    const QualCost& computed = groups.given->cost;
     const Cost of_group =
         kGroupCost + groups.costs->finalCost.per_tuple + having.per_tuple + computed.per_tuple;
     path->path.rows = groups.count;

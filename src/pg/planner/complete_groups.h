@@ -16,6 +16,7 @@ namespace gpujoin {
 // What the groups are of core's.
 struct FinalGroups {
     RelOptInfo* grouped;
+    PathTarget* given;            // what comes of them
     PathTarget* target;           // their columns and aggregates, in the order of the partial groups' target
     List* clause;                 // of SortGroupClause
     List* having;                 // conditions, implicitly ANDed

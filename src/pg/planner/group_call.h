@@ -11,11 +11,24 @@ extern "C" {
 
 namespace gpujoin {
 
+// What rows are grouped by: GROUP BY, with what is computed of the groups; or all columns of SELECT DISTINCT.
+struct Grouping {
+    List* clause;        // of SortGroupClause; from 16 on without what is redundant
+    bool has_keys;       // of which none may be left: groups of no rows are none
+    List* entries;       // of TargetEntry, the keys among them
+    List* having;        // conditions, implicitly ANDed
+    PathTarget* target;  // what groups give
+    List* pathkeys;      // of rows that are sorted by the keys
+    bool can_hash;
+    bool can_sort;
+    UpperRelationKind partial;  // whose relation partial groups are of
+};
+
 struct GroupCall {
     PlannerInfo* root;
     RelOptInfo* grouped;
-    const GroupPathExtraData* extra;
-    List* clause;        // of SortGroupClause, that of the distinct count too
+    Grouping by;
+    List* clause;        // the same, and that of the distinct count
     PathTarget* target;  // of partial groups
     PathTarget* final;   // the same, with what comes of them
     double groups;

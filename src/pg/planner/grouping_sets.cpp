@@ -82,7 +82,7 @@ const GroupingSetsPath* cheapest_sets_path(const RelOptInfo* grouped) {
 Path* make_sets_path(PlannerInfo* root, const GroupingSetsPath* model, Path* partial,
                      const AggClauseCosts* costs) {
     RelOptInfo* grouped = model->path.parent;
-    if (needs_order(model)) partial = sort_groups(root, partial);
+    if (needs_order(model)) partial = sort_groups(root, root->group_pathkeys, partial);
     Path* combining = group_by_sets(root, grouped, partial, model, costs);
     return &make_path_above(list_make1(combining), &path_methods)->path;
 }

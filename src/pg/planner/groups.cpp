@@ -5,10 +5,11 @@
 //
 // Taken are count, sum, avg, min and max of integers, floats and numerics of a known scale, and min and max
 // of dates and times, with FILTER, over expressions that the filter machine computes (filters.h); GROUP BY
-// whatever has an equality that can be encoded. A row of which an argument cannot be computed (because
-// PostgreSQL would raise an error, or for NaN, or too many digits) comes back, and PostgreSQL computes it.
-// Everything else is left to core: DISTINCT and ORDER BY within aggregates, aggregates without partial
-// states. Of grouping sets and of complete groups: grouping_sets.h, complete_groups.h.
+// whatever has an equality that can be encoded. SELECT DISTINCT without groups, aggregates and window
+// functions groups by all that it gives. A row of which an argument cannot be computed (because PostgreSQL
+// would raise an error, or for NaN, or too many digits) comes back, and PostgreSQL computes it. Everything
+// else is left to core: DISTINCT and ORDER BY within aggregates, aggregates without partial states. Of
+// grouping sets and of complete groups: grouping_sets.h, complete_groups.h.
 //
 // The hook comes when core has made its own paths for the grouping; ours compete with them.
 #include <algorithm>
@@ -69,7 +70,7 @@ const SortGroupClause* clause_of(const List* clauses, Index reference) {
 }
 
 List* keys_of(const GroupCall& call) {
-    List* keys = get_sortgrouplist_exprs(group_clause(call.root), call.extra->targetList);
+    List* keys = get_sortgrouplist_exprs(call.by.clause, call.by.entries);
     return call.distinct ? lappend(keys, call.distinct->value) : keys;
 }
 
@@ -81,7 +82,7 @@ double estimate_groups_of(const GroupCall& call, double rows) {
 // What groups have: the expressions that are grouped by, the columns that are used otherwise, and the
 // aggregates.
 PathTarget* final_target(const GroupCall& call) {
-    PathTarget* grouping = call.grouped->reltarget;
+    PathTarget* grouping = call.by.target;
     PathTarget* target = create_empty_pathtarget();
     List* others = NIL;
     ListCell* cell;
@@ -95,7 +96,7 @@ PathTarget* final_target(const GroupCall& call) {
     }
     if (call.distinct)
         add_column_to_pathtarget(target, call.distinct->value, call.distinct->clause->tleSortGroupRef);
-    others = list_concat(others, castNode(List, call.extra->havingQual));
+    others = list_concat(others, call.by.having);
     List* found =
         pull_var_clause(reinterpret_cast<Node*>(others),
                         PVC_INCLUDE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS);
@@ -201,7 +202,7 @@ Path* make_partial_path(const GroupCall& call, const Chain* chain, RelOptInfo* p
 
 // The relation that partial groups are of; core may have one already.
 RelOptInfo* partial_relation(const GroupCall& call) {
-    RelOptInfo* rel = fetch_upper_rel(call.root, UPPERREL_PARTIAL_GROUP_AGG, call.grouped->relids);
+    RelOptInfo* rel = fetch_upper_rel(call.root, call.by.partial, call.grouped->relids);
     if (rel->pathlist == NIL && rel->partial_pathlist == NIL) {
         rel->consider_parallel = call.grouped->consider_parallel;
         rel->reltarget = call.target;
@@ -221,14 +222,17 @@ void add_final_paths(const GroupCall& call, Path* partial, bool wins) {
     };
     if (call.sets) return add_made(make_sets_path(call.root, call.sets, partial, &costs));
     auto add = [&](Path* input, AggStrategy strategy) {
-        add_made(reinterpret_cast<Path*>(create_agg_path(
-            call.root, call.grouped, input, call.grouped->reltarget, strategy, AGGSPLIT_FINAL_DESERIAL,
-            call.clause, castNode(List, call.extra->havingQual), &costs, call.groups)));
+        auto* path = reinterpret_cast<Path*>(create_agg_path(call.root, call.grouped, input, call.by.target,
+                                                             strategy, AGGSPLIT_FINAL_DESERIAL, call.clause,
+                                                             call.by.having, &costs, call.groups));
+        // From 16 on core knows of the order that GROUP BY needs, not DISTINCT.
+        if (strategy == AGG_SORTED && call.by.partial == UPPERREL_PARTIAL_DISTINCT)
+            path->pathkeys = input->pathkeys;
+        add_made(path);
     };
-    // Not by call.clause, of which nothing may be left: groups of no rows are none.
-    if (call.root->parse->groupClause == NIL) return add(partial, AGG_PLAIN);
-    if (call.extra->flags & GROUPING_CAN_USE_HASH) add(partial, AGG_HASHED);
-    if (call.extra->flags & GROUPING_CAN_USE_SORT) add(sort_groups(call.root, partial), AGG_SORTED);
+    if (!call.by.has_keys) return add(partial, AGG_PLAIN);
+    if (call.by.can_hash) add(partial, AGG_HASHED);
+    if (call.by.can_sort) add(sort_groups(call.root, call.by.pathkeys, partial), AGG_SORTED);
 }
 
 // Of how many rows there are groups if no join and no condition leaves any out.
@@ -244,8 +248,8 @@ bool may_be_many_groups(const GroupCall& call, const Chain* chain) {
 
 // Many groups that one process gives, and core's node could hash.
 bool comes_complete(const GroupCall& call, const Chain* chain) {
-    return !call.sets && call.root->parse->groupClause != NIL &&
-           (call.extra->flags & GROUPING_CAN_USE_HASH) && enable_hashagg && may_be_many_groups(call, chain);
+    return !call.sets && call.by.has_keys && call.by.can_hash && enable_hashagg &&
+           may_be_many_groups(call, chain);
 }
 
 // A copy, for a node that asks for complete groups.
@@ -262,8 +266,8 @@ Path* completing(const GpuJoinPath* partial) {
 void add_complete_path(const GroupCall& call, const GpuJoinPath* partial) {
     AggClauseCosts costs = {};
     get_agg_clause_costs(call.root, AGGSPLIT_FINAL_DESERIAL, &costs);
-    const FinalGroups groups = {call.grouped, call.final, call.clause, castNode(List, call.extra->havingQual),
-                                &costs,       call.groups};
+    const FinalGroups groups = {call.grouped,   call.by.target, call.final, call.clause,
+                                call.by.having, &costs,         call.groups};
     Path* path = make_complete_groups_path(call.root, completing(partial), groups);
     if (call.verdict) note_cost(call.verdict, false, path->startup_cost, path->total_cost);
     add_our_path(call.grouped, path);
@@ -275,14 +279,12 @@ void add_distinct_path(const GroupCall& call, const GpuJoinPath* partial) {
     if (!core) return;
     AggClauseCosts costs = {};
     get_agg_clause_costs(call.root, AGGSPLIT_FINAL_DESERIAL, &costs);
-    List* clause = group_clause(call.root);
-    // Not by what is left of the clause: groups of no rows are none.
-    const AggStrategy strategy = call.root->parse->groupClause == NIL ? AGG_PLAIN
-                                 : clause == NIL                      ? AGG_SORTED
-                                                                      : AGG_HASHED;
-    AggPath* combining = create_agg_path(call.root, call.grouped, completing(partial),
-                                         call.grouped->reltarget, strategy, AGGSPLIT_FINAL_DESERIAL, clause,
-                                         castNode(List, call.extra->havingQual), &costs, core->numGroups);
+    const AggStrategy strategy = !call.by.has_keys       ? AGG_PLAIN
+                                 : call.by.clause == NIL ? AGG_SORTED
+                                                         : AGG_HASHED;
+    AggPath* combining =
+        create_agg_path(call.root, call.grouped, completing(partial), call.by.target, strategy,
+                        AGGSPLIT_FINAL_DESERIAL, call.by.clause, call.by.having, &costs, core->numGroups);
     Path* path = make_distinct_path(combining, core);
     if (call.verdict) note_cost(call.verdict, false, path->startup_cost, path->total_cost);
     if (setting_force) call.grouped->pathlist = NIL;
@@ -392,7 +394,7 @@ void add_parallel(const GroupCall& call, RelOptInfo* input, RelOptInfo* partial_
     const bool wins = is_worthwhile_in_parallel(call, chain, gather);
     if (wins) make_way(call, input, chain, gather, has_made_way);
     add_final_paths(call, gather, wins);
-    Path* merge = wins ? merge_sorted_groups(call.root, path, rows) : nullptr;
+    Path* merge = wins ? merge_sorted_groups(call.root, call.by.pathkeys, path, rows) : nullptr;
     if (merge) add_final_paths(call, merge, wins);
 }
 
@@ -410,6 +412,14 @@ bool counts_distinct(const PlannerInfo* root, const RelOptInfo* input, const Gro
            grouping_is_hashable(group_clause(root)) && can_be_planned_twice(root, input);
 }
 
+// Asked before anything is computed, as most groupings are small.
+Reason reason_against_input(PlannerInfo* root, RelOptInfo* input) {
+    const bool is_large = setting_force || input->cheapest_total_path->rows >= kFewestSourceRows ||
+                          cheapest_chain(input, false) || cheapest_chain(input, true) ||
+                          has_many_kept_rows(root, input);
+    return is_large ? Reason::None : Reason::FewRows;
+}
+
 // What keeps us out of a grouping, whatever it computes.
 Reason reason_against(PlannerInfo* root, RelOptInfo* input, const RelOptInfo* output,
                       const GroupPathExtraData* extra) {
@@ -425,29 +435,57 @@ Reason reason_against(PlannerInfo* root, RelOptInfo* input, const RelOptInfo* ou
     const bool is_partial = may_be_partial && !root->hasNonPartialAggs && !root->hasNonSerialAggs;
     if (!is_partial && (has_sets || !counts_distinct(root, input, extra))) return Reason::NoPartialStates;
     if (extra->patype != PARTITIONWISE_AGGREGATE_NONE) return Reason::Partitionwise;
-    // Asked before anything is computed, as most groupings are small.
-    const bool is_large = setting_force || input->cheapest_total_path->rows >= kFewestSourceRows ||
-                          cheapest_chain(input, false) || cheapest_chain(input, true) ||
-                          has_many_kept_rows(root, input);
-    return is_large ? Reason::None : Reason::FewRows;
+    return reason_against_input(root, input);
 }
 
-void refuse_whole(const GroupPathExtraData* grouping, Verdict* verdict) {
-    if (verdict) refuse_aggregates(verdict, grouping->targetList, grouping->havingQual);
+// The same of SELECT DISTINCT.
+Reason reason_against(PlannerInfo* root, RelOptInfo* input) {
+    if (!setting_aggregate) return Reason::AggregatesOff;
+    if (root->parse->hasTargetSRFs) return Reason::SetReturning;
+    return reason_against_input(root, input);
 }
 
-void propose_groups(PlannerInfo* root, RelOptInfo* input, RelOptInfo* output,
-                    const GroupPathExtraData* grouping, Verdict* verdict) {
+Grouping grouping_of(const PlannerInfo* root, const RelOptInfo* output, const GroupPathExtraData* extra) {
+    return {group_clause(root),
+            root->parse->groupClause != NIL,
+            extra->targetList,
+            castNode(List, extra->havingQual),
+            output->reltarget,
+            root->group_pathkeys,
+            (extra->flags & GROUPING_CAN_USE_HASH) != 0,
+            (extra->flags & GROUPING_CAN_USE_SORT) != 0,
+            UPPERREL_PARTIAL_GROUP_AGG};
+}
+
+Grouping grouping_of_distinct(const PlannerInfo* root, const RelOptInfo* input) {
+    List* clause = distinct_clause(root);
+    return {clause,
+            true,
+            root->processed_tlist,
+            NIL,
+            input->reltarget,
+            root->distinct_pathkeys,
+            grouping_is_hashable(clause),
+            grouping_is_sortable(clause),
+            UPPERREL_PARTIAL_DISTINCT};
+}
+
+void refuse_whole(const Grouping& by, Verdict* verdict) {
+    if (verdict) refuse_aggregates(verdict, by.entries, reinterpret_cast<Node*>(by.having));
+}
+
+void propose_groups(PlannerInfo* root, RelOptInfo* input, RelOptInfo* output, const Grouping& by,
+                    Verdict* verdict) {
     PlanningFacts server;
     read_planning_facts(&server);
     if (setting_force) server.rates = {};
     GroupCall call = {};
     call.root = root;
     call.grouped = output;
-    call.extra = grouping;
+    call.by = by;
     call.verdict = verdict;
-    call.clause = group_clause(root);
-    call.distinct = find_distinct_count(root, grouping->targetList, grouping->havingQual);
+    call.clause = by.clause;
+    call.distinct = find_distinct_count(root, by.entries, reinterpret_cast<Node*>(by.having));
     if (call.distinct)
         call.clause = lappend(list_copy(call.clause), const_cast<SortGroupClause*>(call.distinct->clause));
     if (root->parse->groupingSets != NIL) call.sets = cheapest_sets_path(output);
@@ -456,33 +494,53 @@ void propose_groups(PlannerInfo* root, RelOptInfo* input, RelOptInfo* output,
     call.groups = estimate_groups_of(call, input->rows);
     call.may_repeat = call.groups * kBytesOfGroup > static_cast<double>(server.engine_memory) / 2;
     call.engine = engine_costs(server.rates);
-    if (call.distinct && call.may_repeat && !setting_force) return refuse_whole(grouping, verdict);
+    if (call.distinct && call.may_repeat && !setting_force) return refuse_whole(by, verdict);
     add_grouped_paths(call, input);
 }
 
-void add_gpu_aggregates(PlannerInfo* root, UpperRelationKind stage, RelOptInfo* input, RelOptInfo* output,
-                        void* extra) {
-    if (previous_hook) previous_hook(root, stage, input, output, extra);
-    if (stage != UPPERREL_GROUP_AGG || !setting_enabled || !server_is_ready()) return;
-    if (left_out() != LeftOut::Nothing) return;
-    if (IS_OTHER_REL(input) || (!root->parse->hasAggs && root->parse->groupClause == NIL)) return;
-    if (!setting_force) charge_for_comparing(root, input, output);
-    const auto* grouping = static_cast<const GroupPathExtraData*>(extra);
+void propose_or_refuse(PlannerInfo* root, RelOptInfo* input, RelOptInfo* output, const Grouping& by,
+                       Reason against) {
     Verdict* verdict = is_recording(root) ? zeroed<Verdict>() : nullptr;
-    const Reason against = reason_against(root, input, output, grouping);
-    if (against == Reason::None) propose_groups(root, input, output, grouping, verdict);
+    if (against == Reason::None) propose_groups(root, input, output, by, verdict);
     if (!verdict) return;
     if (against == Reason::FewRows) refuse_few_rows(verdict, input->cheapest_total_path->rows);
-    if (against == Reason::NoPartialStates) refuse_whole(grouping, verdict);
+    if (against == Reason::NoPartialStates) refuse_whole(by, verdict);
     note_refusal(verdict, {against});
-    record_groups(root, input, list_length(group_clause(root)), *verdict);
+    record_groups(root, input, list_length(by.clause), *verdict);
+}
+
+void add_gpu_aggregates(PlannerInfo* root, RelOptInfo* input, RelOptInfo* output,
+                        const GroupPathExtraData* extra) {
+    if (IS_OTHER_REL(input) || (!root->parse->hasAggs && root->parse->groupClause == NIL)) return;
+    if (!setting_force) charge_for_comparing(root, input, output);
+    propose_or_refuse(root, input, output, grouping_of(root, output, extra),
+                      reason_against(root, input, output, extra));
+}
+
+// Core makes do with a row where all columns are the same in all of them.
+void add_gpu_distinct(PlannerInfo* root, RelOptInfo* input, RelOptInfo* output) {
+    const Query* query = root->parse;
+    const bool is_plain = !query->hasDistinctOn && !query->hasAggs && !query->hasWindowFuncs &&
+                          query->groupClause == NIL && query->groupingSets == NIL && !query->havingQual;
+    if (!is_plain || distinct_clause(root) == NIL) return;
+    propose_or_refuse(root, input, output, grouping_of_distinct(root, input), reason_against(root, input));
+}
+
+void add_gpu_groups(PlannerInfo* root, UpperRelationKind stage, RelOptInfo* input, RelOptInfo* output,
+                    void* extra) {
+    if (previous_hook) previous_hook(root, stage, input, output, extra);
+    if (!setting_enabled || !server_is_ready() || left_out() != LeftOut::Nothing) return;
+    if (stage == UPPERREL_GROUP_AGG)
+        add_gpu_aggregates(root, input, output, static_cast<const GroupPathExtraData*>(extra));
+    else if (stage == UPPERREL_DISTINCT)
+        add_gpu_distinct(root, input, output);
 }
 
 }  // namespace
 
 void install_groups_hook() {
     previous_hook = create_upper_paths_hook;
-    create_upper_paths_hook = add_gpu_aggregates;
+    create_upper_paths_hook = add_gpu_groups;
 }
 
 }  // namespace gpujoin

@@ -16,8 +16,9 @@ namespace {
 
 struct Walk {
     PlannedJoins found;
-    List* ours;        // of CustomScan, in the order of their numbers
-    const Plan* gate;  // a Result with a condition on no table, if the node below it is next
+    List* ours;                    // of CustomScan, in the order of their numbers
+    const Plan* gate;              // a Result with a condition on no table, if the node below it is next
+    const Plan* partial_distinct;  // a part of the last aggregate
 };
 
 // Of a node that reads a relation: its entry in the range table; else 0.
@@ -104,6 +105,8 @@ const char* name_of_node(const Plan* plan) {
             return "Hash Join";
         case T_Group:
             return "Group";
+        case T_Unique:
+            return "Unique";
         default:
             break;
     }
@@ -188,8 +191,20 @@ const Plan* partial_groups_below(const Plan* plan) {
 }
 
 bool finishes_groups(const Plan* plan) {
-    return IsA(plan, Group) ||
+    return IsA(plan, Group) || IsA(plan, Unique) ||
            (IsA(plan, Agg) && !DO_AGGSPLIT_SKIPFINAL(reinterpret_cast<const Agg*>(plan)->aggsplit));
+}
+
+// The node of each process that leaves out what its rows have twice, below the one that does it for all.
+const Plan* partial_distinct_below(const Plan* plan) {
+    bool is_gathered = false;
+    for (plan = plan->lefttree; plan; plan = plan->lefttree) {
+        if (IsA(plan, Gather) || IsA(plan, GatherMerge))
+            is_gathered = true;
+        else if (!IsA(plan, Sort) && !IsA(plan, IncrementalSort))
+            return is_gathered && finishes_groups(plan) ? plan : nullptr;
+    }
+    return nullptr;
 }
 
 void add_aggregate(Walk* walk, const Plan* plan, bool is_partial) {
@@ -204,6 +219,7 @@ void add_aggregate(Walk* walk, const Plan* plan, bool is_partial) {
     groups.is_taken = ours != nullptr;
     groups.node = ours ? our_name(walk, ours) : name_of_node(plan);
     add(walk, groups);
+    walk->partial_distinct = partial_distinct_below(plan);
 }
 
 bool is_above_groups(const Plan* plan) {
@@ -222,7 +238,7 @@ void walk_plan(Walk* walk, const Plan* plan, bool is_partial) {
     if (IsA(plan, NestLoop) || IsA(plan, MergeJoin) || IsA(plan, HashJoin))
         add_core_join(walk, plan, is_partial);
     if (is_ours(plan)) add_our_joins(walk, plan, is_partial);
-    if (finishes_groups(plan)) add_aggregate(walk, plan, is_partial);
+    if (finishes_groups(plan) && plan != walk->partial_distinct) add_aggregate(walk, plan, is_partial);
     walk->found.has_limit |= IsA(plan, Limit);
     if (IsA(plan, Result) && reinterpret_cast<const Result*>(plan)->resconstantqual) walk->gate = plan;
     is_partial |= IsA(plan, Gather) || IsA(plan, GatherMerge);

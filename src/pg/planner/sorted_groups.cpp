@@ -30,8 +30,8 @@ int count_collated(const List* pathkeys) {
     return count;
 }
 
-Cost comparing_cost(const PlannerInfo* root, double rows) {
-    return kComparingTexts * count_collated(root->group_pathkeys) * sorting_cost(rows);
+Cost comparing_cost(const List* pathkeys, double rows) {
+    return kComparingTexts * count_collated(pathkeys) * sorting_cost(rows);
 }
 
 template <typename Groups>
@@ -77,7 +77,7 @@ bool sorts_rows_of_gpu_join(const Path* path) {
 Path* over_merged(const PlannerInfo* root, const Path* path, Path* merged) {
     Path* copy = copy_over_input(path, merged);
     const int workers = reinterpret_cast<const GatherMergePath*>(merged)->num_workers;
-    const Cost comparing = comparing_cost(root, merged->rows / parallel_shares(workers));
+    const Cost comparing = comparing_cost(root->group_pathkeys, merged->rows / parallel_shares(workers));
     copy->startup_cost += comparing;
     copy->total_cost += comparing;
     return copy;
@@ -93,7 +93,7 @@ void charge_for_comparing(PlannerInfo* root, const RelOptInfo* input, RelOptInfo
     foreach (cell, grouped->pathlist) {
         auto* path = static_cast<Path*>(lfirst(cell));
         if (!sorts_rows_of_gpu_join(path)) continue;
-        const Cost comparing = comparing_cost(root, input_of_groups(path)->rows);
+        const Cost comparing = comparing_cost(root->group_pathkeys, input_of_groups(path)->rows);
         if (Path* merged = find_merged(input, path))
             charged = lappend(charged, over_merged(root, path, merged));
         path->startup_cost += comparing;
@@ -104,21 +104,20 @@ void charge_for_comparing(PlannerInfo* root, const RelOptInfo* input, RelOptInfo
     foreach (cell, charged) add_path(grouped, static_cast<Path*>(lfirst(cell)));
 }
 
-Path* sort_groups(PlannerInfo* root, Path* partial) {
-    List* keys = root->group_pathkeys;
-    if (keys == NIL || pathkeys_contained_in(keys, partial->pathkeys)) return partial;
-    auto* sorted = reinterpret_cast<Path*>(create_sort_path(root, partial->parent, partial, keys, -1.0));
-    const Cost comparing = comparing_cost(root, partial->rows);
+Path* sort_groups(PlannerInfo* root, List* pathkeys, Path* partial) {
+    if (pathkeys == NIL || pathkeys_contained_in(pathkeys, partial->pathkeys)) return partial;
+    auto* sorted = reinterpret_cast<Path*>(create_sort_path(root, partial->parent, partial, pathkeys, -1.0));
+    const Cost comparing = comparing_cost(pathkeys, partial->rows);
     sorted->startup_cost += comparing;
     sorted->total_cost += comparing;
     return sorted;
 }
 
-Path* merge_sorted_groups(PlannerInfo* root, Path* partial, double rows) {
-    List* keys = root->group_pathkeys;
-    if (keys == NIL) return nullptr;
-    return reinterpret_cast<Path*>(create_gather_merge_path(root, partial->parent, sort_groups(root, partial),
-                                                            partial->pathtarget, keys, nullptr, &rows));
+Path* merge_sorted_groups(PlannerInfo* root, List* pathkeys, Path* partial, double rows) {
+    if (pathkeys == NIL) return nullptr;
+    return reinterpret_cast<Path*>(create_gather_merge_path(root, partial->parent,
+                                                            sort_groups(root, pathkeys, partial),
+                                                            partial->pathtarget, pathkeys, nullptr, &rows));
 }
 
 }  // namespace gpujoin
