@@ -45,6 +45,16 @@ SELECT * FROM compare_all(ARRAY[
     'SELECT DISTINCT a / (b + 4) FROM fact WHERE b <> -4',
     'SELECT DISTINCT f.a, f.b FROM fact AS f WHERE f.t LIKE ''t1%'' OR f.b IS NULL',
     'SELECT DISTINCT a, a, b AS x, b AS y FROM fact',
+    'SELECT DISTINCT a + b, a + b FROM fact',
+    'SELECT DISTINCT upper(t), upper(t), a FROM fact WHERE a % 7 = 3',
+    'SELECT DISTINCT v, k % 7 FROM part WHERE k % 7 = 3',
+    'SELECT DISTINCT k + v, k + v FROM part',
+    'SELECT DISTINCT k % 7, v, v + 0 FROM part WHERE k % 7 = 3 AND v + 0 = v',
+    'SELECT DISTINCT upper(x), upper(x) FROM (SELECT t AS x FROM fact UNION ALL SELECT name FROM dim) AS s',
+    'SELECT DISTINCT upper(x), upper(x) FROM (VALUES (''a'', 1), (''A'', 2)) AS v(x, y)',
+    'WITH s AS MATERIALIZED (SELECT t, a FROM fact) SELECT DISTINCT length(t), length(t), a % 3 FROM s WHERE a % 3 = 1',
+    'SELECT DISTINCT a + g, a + g, name FROM fact JOIN dim ON a = k WHERE a + g = 8',
+    'SELECT DISTINCT f.b + y.v, f.b + y.v FROM fact AS f FULL JOIN part AS y ON f.id = y.k',
     'SELECT DISTINCT g FROM fact JOIN dim ON a = k',
     'SELECT DISTINCT name, g, t FROM fact LEFT JOIN dim ON a = k AND g < 4',
     'SELECT DISTINCT g, name FROM dim WHERE EXISTS (SELECT FROM fact WHERE a = k AND b > 2)',
@@ -124,10 +134,18 @@ RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
 
 -- Why not, and that a DISTINCT is told of once.
-SET max_parallel_workers_per_gather = 2;
 SELECT kind, taken, node, reason FROM gpujoin_why('SELECT DISTINCT a FROM fact');
 SET gpujoin.aggregate = off;
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SELECT line FROM plan_of('SELECT DISTINCT a, b FROM large') AS line WHERE line ~ 'HashAggregate|Unique|Gather|Scan';
 SELECT kind, taken, reason FROM gpujoin_why('SELECT DISTINCT a, b FROM large');
+SET enable_hashagg = off;
+SELECT kind, taken, node, reason FROM gpujoin_why('SELECT DISTINCT b, b, 1 FROM large');
+RESET enable_hashagg;
 RESET gpujoin.aggregate;
 RESET max_parallel_workers_per_gather;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
 DROP TABLE fact, dim, part, nothing, large, written;

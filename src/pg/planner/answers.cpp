@@ -119,8 +119,12 @@ const PlannedQuery* find_join(const Planned& planned, const PlannedJoin& join, V
 
 int keys_of(const Plan* plan) {
     if (IsA(plan, Group)) return reinterpret_cast<const Group*>(plan)->numCols;
-    if (IsA(plan, Unique)) return reinterpret_cast<const Unique*>(plan)->numCols;
     return reinterpret_cast<const Agg*>(plan)->numCols;
+}
+
+bool has_keys(const Plan* plan, const GroupsRecord* record) {
+    return IsA(plan, Unique) ? record->sorted_keys == reinterpret_cast<const Unique*>(plan)->numCols
+                             : record->keys == keys_of(plan);
 }
 
 bool has_aggregates(const Plan* plan) {
@@ -135,7 +139,7 @@ const PlannedQuery* find_groups(const Planned& planned, const PlannedJoin& group
     foreach (cell, planned.record->groups) {
         const auto* record = static_cast<const GroupsRecord*>(lfirst(cell));
         const bool has_sets = record->verdict.refusal.reason == Reason::GroupingSets;
-        if (!has_sets && record->keys != keys_of(groups.plan)) continue;
+        if (!has_sets && !has_keys(groups.plan, record)) continue;
         if (record->has_aggregates != has_aggregates(groups.plan)) continue;
         int worse_by = mismatch(planned, groups.outer, record->query, record->relids);
         if (worse_by < 0 || worse_by >= best) continue;

@@ -6,6 +6,7 @@
 
 #include "pg/compat.h"
 #include "pg/keep_requests.h"
+#include "pg/planner/grouped_query.h"
 #include "pg/planner/planned_joins.h"
 
 extern "C" {
@@ -107,8 +108,7 @@ bool ask(Asking* asking) {
 
 // A statement that may be planned again costs more to plan: not one that looks up a row of a table or a view.
 bool may_read_much(const Query* query) {
-    if (query->hasAggs || query->groupClause || query->hasSubLinks || query->cteList != NIL ||
-        list_length(query->rtable) > 1)
+    if (has_groups(query) || query->hasSubLinks || query->cteList != NIL || list_length(query->rtable) > 1)
         return true;
     if (query->rtable == NIL) return false;
     const auto* only = linitial_node(RangeTblEntry, query->rtable);

@@ -2,6 +2,7 @@
 #include "pg/planner/core_alone.h"
 
 #include "pg/compat.h"
+#include "pg/planner/grouped_query.h"
 #include "pg/planner/planned_joins.h"
 #include "pg/planner/search_bounds.h"
 
@@ -84,8 +85,8 @@ void add_our_partial_path(RelOptInfo* rel, Path* path) {
 
 bool may_be_influenced(const Query* query) {
     if (inserts_values(query)) return false;
-    return list_length(query->rtable) > 1 || reads_query(query) || query->hasAggs ||
-           query->groupClause != NIL || query->hasSubLinks || query->cteList != NIL;
+    return list_length(query->rtable) > 1 || reads_query(query) || has_groups(query) || query->hasSubLinks ||
+           query->cteList != NIL;
 }
 
 bool may_be_worse(const PlannedStmt* statement) {

@@ -58,6 +58,7 @@
 #include <numeric>
 
 #include "pg/planner/core_calls.h"
+#include "pg/planner/grouped_query.h"
 #include "pg/planner/kept.h"
 #include "pg/planner/path_facts.h"
 #include "pg/planner/relation_notes.h"
@@ -354,7 +355,7 @@ Path* kept_scan(PlannerInfo* root, RelOptInfo* rel) {
 }
 
 bool uses_kept_sources(const PlannerInfo* root) {
-    return setting_aggregate && (root->parse->hasAggs || root->parse->groupClause != NIL);
+    return setting_aggregate && has_groups(root->parse);
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ namespace gpujoin {
 
 // What rows are grouped by: GROUP BY, with what is computed of the groups; or all columns of SELECT DISTINCT.
 struct Grouping {
-    List* clause;        // of SortGroupClause; from 16 on without what is redundant
+    List* clause;        // of SortGroupClause
+    int named_keys;      // in core's nodes: from 16 on without what is redundant
     bool has_keys;       // of which none may be left: groups of no rows are none
     List* entries;       // of TargetEntry, the keys among them
     List* having;        // conditions, implicitly ANDed

@@ -229,6 +229,11 @@ bool GroupCollector::is_given(const Node* expression) const {
     return chain_->length == 0 && list_member(chain_->probe->pathtarget->exprs, expression);
 }
 
+// A column that an input without a join does not give cannot be had of it.
+bool GroupCollector::may_be_given(const Node* expression) const {
+    return chain_->length > 0 || !IsA(expression, Var) || is_given(expression);
+}
+
 bool GroupCollector::add_state(StateForm form, int column, int count_column) {
     if (plan_->states == kMaxGroupStates) return false;
     plan_->state[plan_->states++] = {0, form, column,     count_column, count_column,
@@ -267,7 +272,7 @@ bool GroupCollector::add_any(Node* expression) {
             return add_state(StateForm::Column, key);
         key++;
     }
-    if (!is_of_one_child(expression) || !has_columns(expression)) return false;
+    if (!is_of_one_child(expression) || !has_columns(expression) || !may_be_given(expression)) return false;
     int column;
     if (!add_part(AggregateFunction::Any, plan_->any_count, kNoNumber, &column)) return false;
     exprs_[kAnyExprs] = lappend(exprs_[kAnyExprs], expression);

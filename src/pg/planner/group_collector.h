@@ -33,6 +33,7 @@ class GroupCollector {
   private:
     bool is_of_one_child(Node* expression);
     bool is_given(const Node* expression) const;
+    bool may_be_given(const Node* expression) const;
     // Or is a constant: what else has no columns could not be told from the value that groups have.
     bool has_columns(Node* expression);
     bool note_arguments(Expr* condition, Expr* argument);

@@ -447,6 +447,7 @@ Reason reason_against(PlannerInfo* root, RelOptInfo* input) {
 
 Grouping grouping_of(const PlannerInfo* root, const RelOptInfo* output, const GroupPathExtraData* extra) {
     return {group_clause(root),
+            list_length(group_clause(root)),
             root->parse->groupClause != NIL,
             extra->targetList,
             castNode(List, extra->havingQual),
@@ -457,9 +458,12 @@ Grouping grouping_of(const PlannerInfo* root, const RelOptInfo* output, const Gr
             UPPERREL_PARTIAL_GROUP_AGG};
 }
 
+// By all columns, also by those that core leaves out from 16 on, as the same as others: what these are
+// computed of is nothing that the input gives.
 Grouping grouping_of_distinct(const PlannerInfo* root, const RelOptInfo* input) {
-    List* clause = distinct_clause(root);
+    List* clause = root->parse->distinctClause;
     return {clause,
+            list_length(distinct_clause(root)),
             true,
             root->processed_tlist,
             NIL,
@@ -500,19 +504,19 @@ void propose_groups(PlannerInfo* root, RelOptInfo* input, RelOptInfo* output, co
 
 void propose_or_refuse(PlannerInfo* root, RelOptInfo* input, RelOptInfo* output, const Grouping& by,
                        Reason against) {
+    if (!setting_force) charge_for_comparing(by.pathkeys, input, output);
     Verdict* verdict = is_recording(root) ? zeroed<Verdict>() : nullptr;
     if (against == Reason::None) propose_groups(root, input, output, by, verdict);
     if (!verdict) return;
     if (against == Reason::FewRows) refuse_few_rows(verdict, input->cheapest_total_path->rows);
     if (against == Reason::NoPartialStates) refuse_whole(by, verdict);
     note_refusal(verdict, {against});
-    record_groups(root, input, list_length(by.clause), *verdict);
+    record_groups(root, input, by.named_keys, list_length(by.pathkeys), *verdict);
 }
 
 void add_gpu_aggregates(PlannerInfo* root, RelOptInfo* input, RelOptInfo* output,
                         const GroupPathExtraData* extra) {
     if (IS_OTHER_REL(input) || (!root->parse->hasAggs && root->parse->groupClause == NIL)) return;
-    if (!setting_force) charge_for_comparing(root, input, output);
     propose_or_refuse(root, input, output, grouping_of(root, output, extra),
                       reason_against(root, input, output, extra));
 }
@@ -521,7 +525,7 @@ void add_gpu_aggregates(PlannerInfo* root, RelOptInfo* input, RelOptInfo* output
 void add_gpu_distinct(PlannerInfo* root, RelOptInfo* input, RelOptInfo* output) {
     const Query* query = root->parse;
     const bool is_plain = !query->hasDistinctOn && !query->hasAggs && !query->hasWindowFuncs &&
-                          query->groupClause == NIL && query->groupingSets == NIL && !query->havingQual;
+                          query->groupClause == NIL && query->groupingSets == NIL && !root->hasHavingQual;
     if (!is_plain || distinct_clause(root) == NIL) return;
     propose_or_refuse(root, input, output, grouping_of_distinct(root, input), reason_against(root, input));
 }

@@ -22,6 +22,7 @@
 #include "pg/planner/core_calls.h"
 #include "pg/planner/core_paths.h"
 #include "pg/planner/cost.h"
+#include "pg/planner/grouped_query.h"
 #include "pg/planner/kept_facts.h"
 #include "pg/planner/path_facts.h"
 #include "pg/planner/search_bounds.h"
@@ -56,10 +57,6 @@ constexpr double kMuchMore = 20;
 constexpr double kMoreOfKept = 2;
 
 join_search_hook_type next_search;
-
-bool has_groups(const Query* query) {
-    return query->hasAggs || query->groupClause != NIL || query->distinctClause != NIL;
-}
 
 // What core takes to sort and group so many rows.
 Cost cost_above(PlannerInfo* root, double rows) {

@@ -107,6 +107,8 @@ const Path* input_of_groups(const Path* path) {
             return reinterpret_cast<const GroupPath*>(path)->subpath;
         case T_GroupingSetsPath:
             return reinterpret_cast<const GroupingSetsPath*>(path)->subpath;
+        case T_UpperUniquePath:
+            return reinterpret_cast<const UpperUniquePath*>(path)->subpath;
         default:
             return nullptr;
     }

@@ -45,6 +45,8 @@ void visit_inputs(const Path* path, Visit visit) {
             return visit(reinterpret_cast<const AggPath*>(path)->subpath);
         case T_GroupPath:
             return visit(reinterpret_cast<const GroupPath*>(path)->subpath);
+        case T_UpperUniquePath:
+            return visit(reinterpret_cast<const UpperUniquePath*>(path)->subpath);
         case T_ProjectionPath:
             return visit(reinterpret_cast<const ProjectionPath*>(path)->subpath);
         default:

@@ -15,6 +15,7 @@
 #include "pg/planner/asked_plans.h"
 #include "pg/planner/core_alone.h"
 #include "pg/planner/decorrelation.h"
+#include "pg/planner/grouped_query.h"
 #include "pg/planner/kept_facts.h"
 #include "pg/planner/looping_subplans.h"
 #include "pg/planner/planned_loops.h"
@@ -143,8 +144,7 @@ void add_table(PlannerInfo* root, RelOptInfo* rel, Prospect* prospect) {
 }
 
 bool joins_or_groups(const PlannerInfo* root) {
-    const Query* query = root->parse;
-    return query->hasAggs || query->groupClause != NIL || bms_membership(root->all_baserels) == BMS_MULTIPLE;
+    return has_groups(root->parse) || bms_membership(root->all_baserels) == BMS_MULTIPLE;
 }
 
 // There is room for what was kept.

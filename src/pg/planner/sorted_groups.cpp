@@ -45,9 +45,10 @@ Path* copy_over(const Path* path, Path* input) {
 // A path of groups over another input of the same rows.
 Path* copy_over_input(const Path* path, Path* input) {
     const Path* before = input_of_groups(path);
-    Path* copy = IsA(path, AggPath)     ? copy_over<AggPath>(path, input)
-                 : IsA(path, GroupPath) ? copy_over<GroupPath>(path, input)
-                                        : copy_over<GroupingSetsPath>(path, input);
+    Path* copy = IsA(path, AggPath)           ? copy_over<AggPath>(path, input)
+                 : IsA(path, GroupPath)       ? copy_over<GroupPath>(path, input)
+                 : IsA(path, UpperUniquePath) ? copy_over<UpperUniquePath>(path, input)
+                                              : copy_over<GroupingSetsPath>(path, input);
     copy->parallel_safe = copy->parallel_safe && input->parallel_safe;
     copy->startup_cost += input->startup_cost - before->startup_cost;
     copy->total_cost += input->total_cost - before->total_cost;
@@ -74,10 +75,10 @@ bool sorts_rows_of_gpu_join(const Path* path) {
     return facts.has_gpu_join && !facts.gathers;
 }
 
-Path* over_merged(const PlannerInfo* root, const Path* path, Path* merged) {
+Path* over_merged(const List* pathkeys, const Path* path, Path* merged) {
     Path* copy = copy_over_input(path, merged);
     const int workers = reinterpret_cast<const GatherMergePath*>(merged)->num_workers;
-    const Cost comparing = comparing_cost(root->group_pathkeys, merged->rows / parallel_shares(workers));
+    const Cost comparing = comparing_cost(pathkeys, merged->rows / parallel_shares(workers));
     copy->startup_cost += comparing;
     copy->total_cost += comparing;
     return copy;
@@ -86,16 +87,16 @@ Path* over_merged(const PlannerInfo* root, const Path* path, Path* merged) {
 }  // namespace
 
 // Put in again, as their list is in the order of costs. What is merged may have been left out, as dearer.
-void charge_for_comparing(PlannerInfo* root, const RelOptInfo* input, RelOptInfo* grouped) {
-    if (count_collated(root->group_pathkeys) == 0) return;
+void charge_for_comparing(const List* pathkeys, const RelOptInfo* input, RelOptInfo* grouped) {
+    if (count_collated(pathkeys) == 0) return;
     List* charged = NIL;
     ListCell* cell;
     foreach (cell, grouped->pathlist) {
         auto* path = static_cast<Path*>(lfirst(cell));
         if (!sorts_rows_of_gpu_join(path)) continue;
-        const Cost comparing = comparing_cost(root->group_pathkeys, input_of_groups(path)->rows);
+        const Cost comparing = comparing_cost(pathkeys, input_of_groups(path)->rows);
         if (Path* merged = find_merged(input, path))
-            charged = lappend(charged, over_merged(root, path, merged));
+            charged = lappend(charged, over_merged(pathkeys, path, merged));
         path->startup_cost += comparing;
         path->total_cost += comparing;
         charged = lappend(charged, path);

@@ -13,8 +13,8 @@ namespace gpujoin {
 // The path itself where it is in that order, that of these pathkeys. All keys may be constants: then any is.
 Path* sort_groups(PlannerInfo* root, List* pathkeys, Path* partial);
 
-// Charges core's paths, too, that sort rows of a GPU Join in one process to group them.
-void charge_for_comparing(PlannerInfo* root, const RelOptInfo* input, RelOptInfo* grouped);
+// Charges core's paths, too, that sort rows of a GPU Join in one process to group them, by these pathkeys.
+void charge_for_comparing(const List* pathkeys, const RelOptInfo* input, RelOptInfo* grouped);
 
 // Of a path of several processes, each of which sorts its own; nullptr where that needs no order.
 Path* merge_sorted_groups(PlannerInfo* root, List* pathkeys, Path* partial, double rows);

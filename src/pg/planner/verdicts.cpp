@@ -112,11 +112,16 @@ void record_join(PlannerInfo* root, const RelOptInfo* joinrel, const Verdict& ve
     MemoryContextSwitchTo(before);
 }
 
-void record_groups(PlannerInfo* root, const RelOptInfo* input, int keys, const Verdict& verdict) {
+void record_groups(PlannerInfo* root, const RelOptInfo* input, int keys, int sorted_keys,
+                   const Verdict& verdict) {
     MemoryContext before = MemoryContextSwitchTo(recorder->context);
     auto* record = unset<GroupsRecord>();
-    *record = {find_or_add_query(root), without_outer_joins(root, bms_copy(input->relids)), keys,
-               root->parse->hasAggs, kept(verdict)};
+    *record = {find_or_add_query(root),
+               without_outer_joins(root, bms_copy(input->relids)),
+               keys,
+               sorted_keys,
+               root->parse->hasAggs,
+               kept(verdict)};
     recorder->groups = lappend(recorder->groups, record);
     MemoryContextSwitchTo(before);
 }

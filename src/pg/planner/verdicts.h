@@ -54,6 +54,7 @@ struct GroupsRecord {
     const PlannedQuery* query;
     Relids relids;
     int keys;
+    int sorted_keys;  // where they are sorted: without what is redundant
     bool has_aggregates;
     Verdict verdict;
 };
@@ -79,6 +80,7 @@ inline bool is_recording(const PlannerInfo* root) {
 }
 
 void record_join(PlannerInfo* root, const RelOptInfo* joinrel, const Verdict& verdict);
-void record_groups(PlannerInfo* root, const RelOptInfo* input, int keys, const Verdict& verdict);
+void record_groups(PlannerInfo* root, const RelOptInfo* input, int keys, int sorted_keys,
+                   const Verdict& verdict);
 
 }  // namespace gpujoin
