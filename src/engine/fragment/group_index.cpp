@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <type_traits>
 
-#include "engine/cpu/columns/key_reader.h"
 #include "engine/cpu/work/simd.h"
 #include "engine/fragment/text_word.h"
 
@@ -284,7 +284,7 @@ uint32_t GroupIndex::find_packed(const RowBlock& block, uint64_t rows, uint32_t*
     make_tags(keys, tags);
     prefetch(tags);
     Key* const stored = store_.values<Key>(store_.columns() - 1);
-    note_stored();
+    if (have_long != 0) note_stored();
     const uint64_t found = without_others(block, find_first(keys, tags, stored, groups), groups);
     return find(
         tags, rows & ~found, groups, new_lanes,

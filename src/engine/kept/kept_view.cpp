@@ -248,10 +248,9 @@ Status KeptRows::gather_bytes(Output& output, const KeptValues& values, uint32_t
     else
         for (uint32_t i = 0; i < count; i++) bytes += ends[selected_[i]] - start(selected_[i]);
     if (bytes > UINT32_MAX) return out_of_memory_for_scan();
-    // Where no value of a column has any bytes, it has no memory for them.
     if (!output.data.grow(bytes + cpu::kCopiedAtOnce).ok()) return out_of_memory_for_scan();
     auto* data = output.data.as<std::byte>();
-    const auto* from = values.data.as<std::byte>();
+    const auto* from = values.data.as<std::byte>();  // nullptr where no value has any bytes
     if (is_run) {
         const uint32_t first = start(selected_[0]);
         if (bytes > base) memcpy(data + base, from + first, bytes - base);
