@@ -5,8 +5,14 @@
 
 #include "cuda/work/work.h"
 #include "engine/fragment/fragment_plan.h"
+#include "engine/host_device.h"
 
 namespace gpujoin::cuda {
+
+// Whether a program gives an input as it is.
+GPUJOIN_HD inline bool is_column(const FilterProgram& program) {
+    return program.steps == 1 && program.step[0].source == FilterSource::Probe;
+}
 
 class DeviceSink {
   public:

@@ -64,7 +64,7 @@ Status GroupConsumer::start(std::span<const PickedColumn> inputs, const uint32_t
     inputs_.clear();
     for (const PickedColumn& input : inputs) inputs_.push_back(picked_view(input));
     rows_ = piece_rows_ = rows;
-    added_ = known_begin_ = known_end_ = 0;
+    added_ = pass_begin_ = pass_end_ = 0;
     GPUJOIN_RETURN_IF_FAILED(work_.use());
     return mail_vector(work_.context(), inputs_, &device_inputs_);
 }
@@ -93,21 +93,21 @@ Status GroupConsumer::next(bool, const Sink& sink, ResultBatch* result) {
 
 uint32_t GroupConsumer::next_rows() const {
     const uint32_t rows = std::min(rows_ - added_, piece_rows_);
-    if (added_ < known_end_) return std::min(rows, known_end_ - added_);
+    if (added_ < pass_end_) return std::min(rows, pass_end_ - added_);
     return table_->rows_at_once(rows);
 }
 
-// The rows of the piece that are of groups that there are, in one pass. Done: these were all.
-Status GroupConsumer::add_known(uint32_t rows, bool* is_done) {
+// The rows of the piece that can be added in one pass. Done: these were all.
+Status GroupConsumer::add_in_one_pass(uint32_t rows, bool* is_done) {
     const RowPiece piece{device_inputs_.data(), added_, rows};
     const Status status =
-        table_->add_known(work_.context_of(tables_.account()), piece, inputs_, &left_, &left_rows_);
+        table_->add_in_one_pass(work_.context_of(tables_.account()), piece, inputs_, &left_, &left_rows_);
     if (status.fault == Fault::DeviceMemory) return {};  // then as ever
     GPUJOIN_RETURN_IF_FAILED(status);
-    known_begin_ = added_;
-    known_end_ = added_ + rows;
+    pass_begin_ = added_;
+    pass_end_ = added_ + rows;
     *is_done = left_rows_ == 0;
-    if (*is_done) added_ = known_end_;
+    if (*is_done) added_ = pass_end_;
     return {};
 }
 
@@ -117,9 +117,9 @@ Status GroupConsumer::add_known(uint32_t rows, bool* is_done) {
 Status GroupConsumer::add() {
     escaped_count_ = escaped_written_ = 0;
     const uint32_t rows = next_rows();
-    if (added_ >= known_end_ && table_->expects_known_groups()) {
+    if (added_ >= pass_end_ && table_->takes_one_pass()) {
         bool is_done = false;
-        GPUJOIN_RETURN_IF_FAILED(add_known(rows, &is_done));
+        GPUJOIN_RETURN_IF_FAILED(add_in_one_pass(rows, &is_done));
         if (is_done) return {};
     }
     bool is_full = false;
@@ -141,7 +141,7 @@ Status GroupConsumer::add() {
         tables_.note_given_out();
         return group_writer_.start(work_.context(), table_);
     }
-    if (rows == 1 || (added_ < known_end_ && rows <= Warp::kThreads)) return status;
+    if (rows == 1 || (added_ < pass_end_ && rows <= Warp::kThreads)) return status;
     piece_rows_ = half_of(rows);
     return {};
 }
@@ -149,8 +149,8 @@ Status GroupConsumer::add() {
 Status GroupConsumer::add_piece(uint32_t rows, bool* is_full) {
     const WorkContext context = work_.context();
     RowPiece piece{device_inputs_.data(), added_, rows};
-    if (added_ < known_end_) {
-        piece.wanted = left_.data() + (added_ - known_begin_) / Warp::kThreads;
+    if (added_ < pass_end_) {
+        piece.wanted = left_.data() + (added_ - pass_begin_) / Warp::kThreads;
         piece.wanted_rows = left_rows_;
     }
     GPUJOIN_RETURN_IF_FAILED(values_.run(context, piece));

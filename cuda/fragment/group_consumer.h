@@ -22,7 +22,7 @@ class GroupConsumer final : public RowConsumer {
   private:
     Status add();
     uint32_t next_rows() const;
-    Status add_known(uint32_t rows, bool* is_done);
+    Status add_in_one_pass(uint32_t rows, bool* is_done);
     Status add_piece(uint32_t rows, bool* is_full);
     void release();
     Status write_escaped(const Sink& sink, ResultBatch* result);
@@ -40,10 +40,10 @@ class GroupConsumer final : public RowConsumer {
     uint32_t rows_ = 0;
     uint32_t added_ = 0;
     uint32_t piece_rows_ = 0;
-    // Of the rows up to known_end_ those of groups that there were have been added, from known_begin_ on.
+    // Of the rows from pass_begin_ to pass_end_ those that could be were added in one pass.
     DeviceArray<uint32_t> left_;
-    uint32_t known_begin_ = 0;
-    uint32_t known_end_ = 0;
+    uint32_t pass_begin_ = 0;
+    uint32_t pass_end_ = 0;
     uint32_t left_rows_ = 0;
 
     // The rows that escaped when rows were added last.

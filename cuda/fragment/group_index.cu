@@ -13,7 +13,7 @@ namespace gpujoin::cuda {
 
 namespace {
 
-constexpr uint64_t kFewestSlots = 256;
+constexpr uint64_t kFewestSlots = 256, kFewSlots = 8192;
 
 // A warp has 32 rows. Those with the same key are looked up by one of them, so that not all rows of few
 // groups ask for the same few slots.
@@ -74,9 +74,11 @@ struct FindGroups {
     }
 };
 
-// So many slots that three quarters are taken at most.
+// So many slots that three quarters are taken at most; and an eighth, while they stay few, so that nearly all
+// groups are found where they are looked for first.
 uint64_t slots_for(uint64_t groups) {
-    return std::max(std::bit_ceil(groups + groups / 3 + 1), kFewestSlots);
+    return std::max({std::bit_ceil(groups + groups / 3 + 1), std::min(std::bit_ceil(8 * groups), kFewSlots),
+                     kFewestSlots});
 }
 
 Status move_slots(const WorkContext& context, const uint64_t* from, uint64_t count, uint64_t* slots,
@@ -133,7 +135,8 @@ Status GroupIndex::move(const WorkContext& context, uint64_t count) {
 }
 
 Status GroupIndex::find_slots(const WorkContext& context, uint64_t groups, GroupSlots* slots) {
-    constexpr uint64_t kTooMany = 8;
+    constexpr uint64_t kTooMany = 4;
+    GPUJOIN_RETURN_IF_FAILED(make_room(context, groups));
     const uint64_t count = slots_for(groups);
     if (slots_.size() >= kTooMany * count) {
         const Status status = move(context, count);

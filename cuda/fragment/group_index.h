@@ -27,9 +27,11 @@ class GroupIndex {
                 uint32_t new_groups);
     Status forget(const WorkContext& context, const RowPiece& piece, uint32_t new_groups);
 
-    // Where groups can be looked up while none is added. If there is room for many more rows, and memory to
-    // move them, they move closer together first, so that caches hold more of them.
+    // Where so many groups can be looked up, those begun that are not there yet. If there is room for many
+    // more, and memory to move them, they move closer together first, so that caches hold more of them. What
+    // is refused changes nothing.
     Status find_slots(const WorkContext& context, uint64_t groups, GroupSlots* slots);
+    uint64_t* slots() const { return slots_.data(); }
     const uint32_t* new_rows() const { return new_rows_.data(); }
     // By row of the piece, once they are kept; of others than live ones anything.
     const uint32_t* groups_of_rows() const { return places_.data(); }

@@ -136,19 +136,29 @@ struct SingleKey {
     }
     // Whether a slot is that of the group with this tag, and no other group can have the tag.
     __device__ bool tells_owner(uint64_t slot, uint32_t tag) const {
-        return has_own_tags() && tag_of(slot) == tag && owner_of(slot) != 0 && tag != kTagOfNull;
+        return tag_of(slot) == tag && owner_of(slot) != 0 && is_own_tag(tag);
     }
     // Whether a group has the key whose tag that is.
     __device__ bool is_of(uint32_t group, uint32_t tag, uint64_t bits, bool is_null) const {
-        if (has_own_tags() && tag != kTagOfNull) return true;
+        if (is_own_tag(tag)) return true;
         if (stored.is_null(group) != is_null) return false;
         return is_null || load_unsigned(stored.values + uint64_t{group} * stored.width, stored.width) == bits;
     }
+
+    // Whether no other key can have this tag.
+    __device__ bool is_own_tag(uint32_t tag) const { return has_own_tags() && tag != kTagOfNull; }
 
   private:
     static constexpr uint32_t kTagOfNull = tag_of(GroupKeys::kHashOfNull);
 
     __device__ bool has_own_tags() const { return input.width <= GroupKeys::kMostBytesOfTag; }
+};
+
+// The keys of a piece's rows, and of groups.
+struct RowKeys {
+    GroupKeys all;
+    SingleKey single;  // if there is but one, of these widths
+    bool is_single;
 };
 
 }  // namespace gpujoin::cuda

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "cuda/fragment/one_pass.h"
 #include "cuda/fragment/renew_vector.h"
 #include "cuda/work/launch.cuh"
 #include "cuda/work/primitives.h"
@@ -24,13 +23,37 @@ constexpr uint32_t kManyGroups = 1u << 20;
 constexpr uint32_t kFewGroups = 1u << 15;
 
 // Rows of which it is found out whether their groups are known: so many first, then so many times as many.
-constexpr uint64_t kFirstSample = 512;
+constexpr uint64_t kFirstSample = 512, kFirstSampleOfPass = 65536;
 constexpr uint64_t kSampleGrowth = 8;
+// Where a row in so many at least begins a group, each row has room for one, and pieces have as many rows as
+// there are groups, or these if those are fewer; else as many rows as may double the groups.
+constexpr double kManyNew = 0.25;
+constexpr uint64_t kRowsAtOnce = 4u << 20;
 // One pass pays where a row in so many at most is of a group that is not known, which a piece with fewer new
 // groups than that may promise; and for all rows at once where it is one in so many.
 constexpr uint64_t kFewUnknown = 4;
 constexpr uint64_t kHardlyAnyUnknown = 256;
 constexpr uint32_t kMostPatience = 63;
+
+// Whether a column of groups is of some row's values: a key, or any value of theirs.
+bool copies_value(const SinkPlan& plan, size_t column) {
+    return column < plan.keys.size() ||
+           plan.aggregates[column - plan.keys.size()].function == AggregateFunction::Any;
+}
+
+// Whether threads can write all that groups have of rows.
+bool can_grow_in_pass(const DeviceSink& sink) {
+    const SinkPlan& plan = sink.plan();
+    if (!goes_in_one_pass(sink) || plan.keys.empty()) return false;
+    size_t copied = 0;
+    for (size_t i = 0; i < plan.group_columns.size(); i++) {
+        if (!copies_value(plan, i)) continue;
+        const uint32_t width = fixed_width(plan.group_columns[i].type);
+        if (width == 0 || width > sizeof(uint64_t)) return false;
+        copied++;
+    }
+    return copied <= GrowingGroups::kMostColumns;
+}
 
 // A bit for each row, in words.
 Status set_bits(const WorkContext& context, uint64_t rows, uint32_t* bits) {
@@ -45,7 +68,8 @@ GroupTable::GroupTable(const DeviceSink& sink)
     : sink_(sink),
       most_groups_(sink.plan().completes_groups ? kMostGroupsToMerge : kMostGroups),
       goes_in_one_pass_(goes_in_one_pass(sink)),
-      sample_rows_(kFirstSample),
+      grows_in_pass_(can_grow_in_pass(sink)),
+      sample_rows_(grows_in_pass_ ? kFirstSampleOfPass : kFirstSample),
       store_(stored_group_columns(sink.plan())),
       index_(sink),
       totals_(sink, &store_),
@@ -96,51 +120,126 @@ Status GroupTable::add(const WorkContext& context, const RowPiece& piece, std::s
                        const SinkValues& values, bool* is_full) {
     *is_full = !totals_.has_range(values.sizes(), piece.rows);
     if (*is_full) return {};
-    const SinkPlan& plan = sink_.plan();
-    for (size_t i = 0; i < plan.keys.size(); i++) from_[i] = inputs[plan.keys[i]];
-    for (size_t i = 0; i < plan.aggregates.size(); i++)
-        if (plan.aggregates[i].function == AggregateFunction::Any)
-            from_[plan.keys.size() + i] = inputs[plan.aggregates[i].value];
+    note_inputs(inputs);
+    totals_.note_values(inputs);
     GPUJOIN_RETURN_IF_FAILED(find_groups(context, piece, sink_.keys(), values.view().live, is_full));
     if (*is_full || store_.groups() == 0) return {};
     totals_.take_range(values.sizes());
     return totals_.add(context, values.view(), index_.groups_of_rows());
 }
 
+// What groups that are new have of rows.
+void GroupTable::note_inputs(std::span<const PickedView> inputs) {
+    const SinkPlan& plan = sink_.plan();
+    for (size_t i = 0; i < plan.keys.size(); i++) from_[i] = inputs[plan.keys[i]];
+    for (size_t i = 0; i < plan.aggregates.size(); i++)
+        if (plan.aggregates[i].function == AggregateFunction::Any)
+            from_[plan.keys.size() + i] = inputs[plan.aggregates[i].value];
+}
+
 uint32_t GroupTable::rows_at_once(uint32_t rows) const {
-    const bool takes_all = !goes_in_one_pass_ || (expects_known_groups() && knows_nearly_all_);
+    const bool takes_all = !goes_in_one_pass_ || (takes_one_pass() && knows_nearly_all_);
     return takes_all || rows / 2 <= sample_rows_ ? rows : static_cast<uint32_t>(sample_rows_);
 }
 
-Status GroupTable::add_known(const WorkContext& context, const RowPiece& piece,
-                             std::span<const PickedView> inputs, DeviceArray<uint32_t>* left,
-                             uint32_t* left_count) {
-    const uint64_t words = piece.words();
-    GPUJOIN_RETURN_IF_FAILED(left->reserve(context.account, words + 1, context.handle()));
-    GPUJOIN_RETURN_IF_FAILED(refresh(context));
-    KnownGroups known{};
-    known.keys = {piece.inputs, stored_.data(), sink_.keys(),
-                  static_cast<uint32_t>(sink_.plan().keys.size())};
-    known.groups = groups();
-    GPUJOIN_RETURN_IF_FAILED(index_.find_slots(context, known.groups, &known.slots));
-    if (known.keys.count == 1) {
-        known.single_key = {inputs[sink_.plan().keys[0]], store_.views()[0]};
-        const uint32_t width = known.single_key.input.width;
-        known.is_single = width > 0 && width <= sizeof(uint64_t);
+RowKeys GroupTable::row_keys(const RowPiece& piece, std::span<const PickedView> inputs) const {
+    const SinkPlan& plan = sink_.plan();
+    RowKeys keys{};
+    keys.all = {piece.inputs, stored_.data(), sink_.keys(), static_cast<uint32_t>(plan.keys.size())};
+    if (plan.keys.size() == 1) {
+        keys.single = {inputs[plan.keys[0]], store_.views()[0]};
+        const uint32_t width = keys.single.input.width;
+        keys.is_single = width > 0 && width <= sizeof(uint64_t);
     }
+    return keys;
+}
+
+Status GroupTable::find_totals(const WorkContext& context, KnownTotals* totals) {
+    return totals_.views(context, &totals->on_device, &totals->on_host, &totals->count);
+}
+
+// Where all groups are nearly sure to be known, and so few that threads add them up apart, none are begun on
+// the way: that takes less.
+Status GroupTable::add_in_one_pass(const WorkContext& context, const RowPiece& piece,
+                                   std::span<const PickedView> inputs, DeviceArray<uint32_t>* left,
+                                   uint32_t* left_count) {
+    GPUJOIN_RETURN_IF_FAILED(left->reserve(context.account, piece.words(), context.handle()));
+    GPUJOIN_RETURN_IF_FAILED(counts_.reserve(context.account, 1, context.handle()));
+    GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), left->data(), 0, piece.words()));
+    GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), counts_.data(), 0, 1));
+    totals_.note_values(inputs);
+    bool are_known = !grows_in_pass_;
+    if (grows_in_pass_ && knows_nearly_all_)
+        GPUJOIN_RETURN_IF_FAILED(have_own_totals(groups(), totals_.count(), &are_known));
+    GPUJOIN_RETURN_IF_FAILED(are_known ? run_known(context, piece, inputs, left->data())
+                                       : run_growing(context, piece, inputs, left->data()));
+    PassCounts counts;
+    GPUJOIN_RETURN_IF_FAILED(read_back(context, counts_.data(), &counts));
+    store_.add(counts.begun);
+    *left_count = counts.left;
+    note_pass(piece.rows, counts);
+    if (!are_known) note_growth(piece.rows, counts.begun);
+    return {};
+}
+
+Status GroupTable::run_known(const WorkContext& context, const RowPiece& piece,
+                             std::span<const PickedView> inputs, uint32_t* left) {
+    GPUJOIN_RETURN_IF_FAILED(refresh(context));
+    KnownGroups known{row_keys(piece, inputs), {}, groups()};
+    GPUJOIN_RETURN_IF_FAILED(index_.find_slots(context, known.count, &known.slots));
     KnownTotals totals{};
-    GPUJOIN_RETURN_IF_FAILED(totals_.views(context, &totals.on_device, &totals.on_host, &known.total_count));
-    GPUJOIN_RETURN_IF_FAILED(fill_bytes(context.handle(), left->data(), 0, words + 1));
-    GPUJOIN_RETURN_IF_FAILED(
-        add_in_one_pass(context, sink_, piece, inputs, known, totals, left->data(), left->data() + words));
-    GPUJOIN_RETURN_IF_FAILED(read_back(context, left->data() + words, left_count));
-    // Few groups are new where keys come in order, and yet all rows are of these.
-    expects_known_ = kFewUnknown * *left_count <= piece.rows;
+    GPUJOIN_RETURN_IF_FAILED(find_totals(context, &totals));
+    return cuda::add_in_one_pass(context, sink_, piece, inputs, known, totals, left, &counts_.data()->left);
+}
+
+Status GroupTable::run_growing(const WorkContext& context, const RowPiece& piece,
+                               std::span<const PickedView> inputs, uint32_t* left) {
+    const uint64_t room = room_for(piece.rows);
+    GPUJOIN_RETURN_IF_FAILED(store_.make_room(context, store_.groups() + room));
+    GPUJOIN_RETURN_IF_FAILED(refresh(context));
+    GPUJOIN_RETURN_IF_FAILED(totals_.begin(context, room));
+    GroupSlots slots{};
+    GPUJOIN_RETURN_IF_FAILED(index_.find_slots(context, store_.groups() + room, &slots));
+    GrowingGroups growing{};
+    growing.keys = row_keys(piece, inputs);
+    growing.slots = reinterpret_cast<unsigned long long*>(index_.slots());
+    growing.mask = slots.mask;
+    growing.count = groups();
+    growing.begun = &counts_.data()->begun;
+    growing.promised = &counts_.data()->promised;
+    growing.room = static_cast<uint32_t>(room);
+    growing.has_room = room >= piece.rows;
+    note_inputs(inputs);
+    for (size_t i = 0; i < from_.size(); i++)
+        if (from_[i].is_there())
+            growing.columns[growing.column_count++] = {from_[i], store_.values(i), store_.null_flags(i)};
+    KnownTotals totals{};
+    GPUJOIN_RETURN_IF_FAILED(find_totals(context, &totals));
+    return cuda::add_in_one_pass(context, sink_, piece, inputs, growing, totals, left, &counts_.data()->left);
+}
+
+// As many groups as rows of a piece may begin.
+uint64_t GroupTable::room_for(uint64_t rows) const {
+    const uint64_t numbers = most_groups_ - std::min<uint64_t>(most_groups_, groups());
+    const uint64_t wanted = new_share_ >= kManyNew ? rows : std::max<uint64_t>(groups(), kFirstSampleOfPass);
+    return std::min({rows, wanted, numbers});
+}
+
+// Few groups are new where keys come in order, and yet all rows are of these.
+void GroupTable::note_pass(uint64_t rows, const PassCounts& counts) {
+    const uint64_t unknown = uint64_t{counts.left} + counts.begun;
+    expects_known_ = kFewUnknown * unknown <= rows;
     patience_ = expects_known_ ? 0 : std::min(2 * patience_ + 1, kMostPatience);
     pieces_to_wait_ = patience_;
-    knows_nearly_all_ = kHardlyAnyUnknown * *left_count <= piece.rows;
-    sample_rows_ = std::max(sample_rows_, kSampleGrowth * piece.rows);
-    return {};
+    knows_nearly_all_ = kHardlyAnyUnknown * unknown <= rows;
+    sample_rows_ = std::max(sample_rows_, kSampleGrowth * rows);
+}
+
+void GroupTable::note_growth(uint64_t rows, uint64_t begun) {
+    new_share_ = static_cast<double>(begun) / static_cast<double>(rows);
+    double most = groups();
+    if (new_share_ < kManyNew) most = std::min(most / std::max(new_share_, 1e-9), 1e9);
+    sample_rows_ = std::max(std::min(kSampleGrowth * rows, kRowsAtOnce), static_cast<uint64_t>(most));
 }
 
 Status GroupTable::merge_piece(const WorkContext& context, GroupTable* other, uint32_t rows) {
@@ -160,19 +259,13 @@ std::vector<PickedView> GroupTable::columns() const {
     return columns;
 }
 
-// Whether a column of groups is of any row's values.
-bool GroupTable::keeps_any_value(size_t column) const {
-    const SinkPlan& plan = sink_.plan();
-    return column < plan.group_columns.size() &&
-           plan.aggregates[column - plan.keys.size()].function == AggregateFunction::Any;
-}
-
 Status GroupTable::merge(const WorkContext& context, GroupTable* other) {
     if (!totals_.has_range(other->totals_.sizes(), other->groups())) return {};
     from_ = other->store_.views();
     for (size_t i = sink_.plan().keys.size(); i < from_.size(); i++)
-        if (!keeps_any_value(i)) from_[i] = {};
+        if (i >= sink_.plan().group_columns.size() || !copies_value(sink_.plan(), i)) from_[i] = {};
     totals_.take_range(other->totals_.sizes());
+    totals_.note_values(other->totals_);
     uint32_t at_once = kManyGroups;
     while (other->merged_ < other->groups()) {
         const uint32_t rows = std::min(other->groups() - other->merged_, at_once);
@@ -191,13 +284,14 @@ Status GroupTable::merge(const WorkContext& context, GroupTable* other) {
 
 void GroupTable::forget() {
     clear();
-    sample_rows_ = kFirstSample;
+    sample_rows_ = grows_in_pass_ ? kFirstSampleOfPass : kFirstSample;
     patience_ = pieces_to_wait_ = 0;
 }
 
 void GroupTable::clear() {
     merged_ = 0;
     expects_known_ = knows_nearly_all_ = false;
+    new_share_ = 1;
     store_.clear();
     index_.clear();
     totals_.clear();

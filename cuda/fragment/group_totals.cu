@@ -1,6 +1,7 @@
 // Accumulating, an aggregate apart from the other.
 #include "cuda/fragment/group_totals.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "cuda/fragment/renew_vector.h"
@@ -56,6 +57,7 @@ struct AddRowsOfFewGroups {
         auto* shared_lost = reinterpret_cast<double*>(shared_values) + kFewGroups;
         own.place = {reinterpret_cast<std::byte*>(shared_values), total.place.lost ? shared_lost : nullptr};
         own.null_flags = shared_flags;
+        own.has_always_value = false;
         for (uint32_t group = threadIdx.x; group < groups; group += kBlockThreads) begin_total(own, group);
         __syncthreads();
         const uint64_t begin = unit % stretches * kWords;
@@ -102,7 +104,7 @@ GroupTotals::GroupTotals(const DeviceSink& sink, GroupStore* store)
     auto lost = static_cast<uint32_t>(plan.group_columns.size());
     for (const AggregateSpec& aggregate : plan.aggregates) {
         if (aggregate.function != AggregateFunction::Any) {
-            totals_.push_back({aggregate, is_of_floats(plan, aggregate), {}, nullptr});
+            totals_.push_back({aggregate, is_of_floats(plan, aggregate), {}, nullptr, true});
             columns_.push_back({column, is_sum_of_floats(plan, aggregate) ? lost++ : 0});
         }
         column++;
@@ -118,6 +120,29 @@ bool GroupTotals::has_range(const std::vector<double>& sizes, uint64_t rows) con
 
 void GroupTotals::take_range(const std::vector<double>& sizes) {
     for (size_t i = 0; i < sizes.size(); i++) sizes_[i] += sizes[i];
+}
+
+// An input that is added as it is has a value in each row if it has no NULLs.
+void GroupTotals::note_values(std::span<const PickedView> inputs) {
+    const SinkPlan& plan = sink_.plan();
+    for (TotalView& total : totals_) {
+        const AggregateSpec& spec = total.spec;
+        if (!total.has_always_value || spec.value == kNoNumber) continue;
+        const FilterProgram& program = plan.values[spec.value];
+        const bool is_input = spec.filter == kNoNumber && is_column(program);
+        const PickedView* input = is_input ? &inputs[program.step[0].operand] : nullptr;
+        if (input && !input->validity && !input->null_flags) continue;
+        total.has_always_value = false;
+        version_ = 0;
+    }
+}
+
+void GroupTotals::note_values(const GroupTotals& other) {
+    for (size_t i = 0; i < totals_.size(); i++) {
+        if (!totals_[i].has_always_value || other.totals_[i].has_always_value) continue;
+        totals_[i].has_always_value = false;
+        version_ = 0;
+    }
 }
 
 Status GroupTotals::refresh(const WorkContext& context) {
@@ -165,12 +190,16 @@ Status GroupTotals::merge(const WorkContext& context, GroupTotals* other, uint64
 }
 
 Status GroupTotals::close(const WorkContext& context) {
+    if (std::none_of(totals_.begin(), totals_.end(), [](const TotalView& total) { return total.is_float; }))
+        return {};
     GPUJOIN_RETURN_IF_FAILED(refresh(context));
     return finish_floats(context, device_totals_.data(), totals_.size(), store_.groups());
 }
 
 void GroupTotals::clear() {
     std::fill(sizes_.begin(), sizes_.end(), 0.0);
+    for (TotalView& total : totals_) total.has_always_value = true;
+    version_ = 0;
 }
 
 }  // namespace gpujoin::cuda

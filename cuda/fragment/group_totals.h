@@ -20,9 +20,14 @@ class GroupTotals {
     // the range of floats, which is PostgreSQL's to report. take_range(): they will be added.
     bool has_range(const std::vector<double>& sizes, uint64_t rows) const;
     void take_range(const std::vector<double>& sizes);
+    size_t count() const { return totals_.size(); }
     // What was added amounts to.
     const std::vector<double>& sizes() const { return sizes_; }
 
+    // Before groups are begun for rows of these inputs (in host memory), or of another table, and before
+    // these are added: whether all have values.
+    void note_values(std::span<const PickedView> inputs);
+    void note_values(const GroupTotals& other);
     // Begins groups, the next ones of the store, which has room for them.
     Status begin(const WorkContext& context, uint64_t groups);
     // Adds the live rows to their groups.

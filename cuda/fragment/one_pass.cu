@@ -1,4 +1,4 @@
-// Adding rows to groups that there are, in one pass.
+// Adding rows to their groups in one pass.
 #include "cuda/fragment/one_pass.h"
 
 #include <algorithm>
@@ -23,18 +23,20 @@ constexpr uint32_t kAllRows = (1u << kRows) - 1;
 // Where rows are added up first.
 enum class Place { OfThreads, OfBlock, OfAll };
 
-// Values: ProgramValues or ColumnValues (row_values.cuh).
-template <Place kPlace, typename Values>
-struct AddKnownRows {
-    KnownGroups known;
+// Groups: KnownGroups, or GrowingGroups at the place of all. Values: ProgramValues or ColumnValues
+// (row_values.cuh).
+template <Place kPlace, typename Groups, typename Values>
+struct AddInOnePass {
+    Groups all_groups;
     RowPiece piece;
     Values values;
+    uint32_t total_count;
     uint64_t rows_of_block;
     uint32_t* left;
     uint32_t* left_count;
 
     __device__ void operator()(uint64_t block, std::byte* shared) const {
-        const OwnTotals own{shared, known.groups};
+        const OwnTotals own{shared, all_groups.count};
         begin(own);
         __syncthreads();
         const uint64_t begin_row = block * rows_of_block;
@@ -56,12 +58,12 @@ struct AddKnownRows {
         const uint32_t wanted = number_rows(first, numbers);
         uint32_t groups[kRows];
         typename Values::OfRows of_rows;
-        uint32_t live = wanted & find_groups(numbers, wanted, groups);
-        live &= ~values.find_escaped(numbers, known.total_count, &of_rows);
+        uint32_t live = wanted & ~values.find_escaped(numbers, total_count, &of_rows);
+        live = all_groups.find(numbers, live, groups);
         bool is_one_group = live == kAllRows;
         GPUJOIN_UNROLL
         for (uint32_t i = 1; i < kRows; i++) is_one_group &= groups[i] == groups[0];
-        for (uint32_t i = 0; i < known.total_count; i++) {
+        for (uint32_t i = 0; i < total_count; i++) {
             int64_t loaded[kRows];
             const uint32_t added = live & values.find(i, numbers, of_rows, loaded);
             add_total_of_rows(i, own, added, groups, is_one_group && added == kAllRows, loaded);
@@ -82,64 +84,6 @@ struct AddKnownRows {
             numbers[i] = min(numbers[i], piece.first + piece.rows - 1);
         }
         return wanted;
-    }
-
-    __device__ uint32_t find_groups(const uint64_t (&numbers)[kRows], uint32_t wanted,
-                                    uint32_t (&groups)[kRows]) const {
-        GPUJOIN_UNROLL
-        for (uint32_t i = 0; i < kRows; i++) groups[i] = 0;
-        if (known.keys.count == 0) return wanted;
-        return known.is_single ? find_by_single_key(numbers, wanted, groups)
-                               : find_by_keys(numbers, wanted, groups);
-    }
-
-    __device__ uint32_t find_by_single_key(const uint64_t (&numbers)[kRows], uint32_t wanted,
-                                           uint32_t (&groups)[kRows]) const {
-        uint64_t bits[kRows], slots[kRows];
-        uint32_t null = 0, tags[kRows], found = 0;
-        known.single_key.load(numbers, bits, &null);
-        known.single_key.find_tags(bits, null, tags);
-        GPUJOIN_UNROLL
-        for (uint32_t i = 0; i < kRows; i++) slots[i] = known.slots.first(tags[i]);
-        GPUJOIN_UNROLL
-        for (uint32_t i = 0; i < kRows; i++) {
-            const bool is_found = known.single_key.tells_owner(slots[i], tags[i]);
-            if (is_found) groups[i] = owner_of(slots[i]) - 1;
-            found |= static_cast<uint32_t>(is_found) << i;
-        }
-        if ((wanted & ~found) == 0) return found;
-        return find_others(wanted, tags, slots, found, groups, [&](uint32_t i, uint32_t group) {
-            return known.single_key.is_of(group, tags[i], bits[i], null >> i & 1);
-        });
-    }
-
-    __device__ uint32_t find_by_keys(const uint64_t (&numbers)[kRows], uint32_t wanted,
-                                     uint32_t (&groups)[kRows]) const {
-        uint64_t slots[kRows];
-        uint32_t tags[kRows];
-        known.keys.find_tags(numbers, tags);
-        GPUJOIN_UNROLL
-        for (uint32_t i = 0; i < kRows; i++) slots[i] = known.slots.first(tags[i]);
-        return find_others(wanted, tags, slots, 0, groups, [&](uint32_t i, uint32_t group) {
-            return known.keys.is_owner(numbers[i], group + 1);
-        });
-    }
-
-    // Of the rows whose groups are not found yet, from their first slots on. Returns which are found.
-    template <typename IsOf>
-    __device__ uint32_t find_others(uint32_t wanted, const uint32_t (&tags)[kRows],
-                                    const uint64_t (&slots)[kRows], uint32_t found, uint32_t (&groups)[kRows],
-                                    const IsOf& is_of) const {
-        GPUJOIN_UNROLL
-        for (uint32_t i = 0; i < kRows; i++) {
-            if (!((wanted & ~found) >> i & 1)) continue;
-            const uint32_t group =
-                known.slots.find(tags[i], slots[i], [&](uint32_t other) { return is_of(i, other); });
-            if (group == GroupSlots::kNoGroup) continue;
-            groups[i] = group;
-            found |= 1u << i;
-        }
-        return found;
     }
 
     // The words are zero before.
@@ -173,7 +117,7 @@ struct AddKnownRows {
             for (uint32_t i = 0; i < kRows; i++) loaded[i] = to.added(loaded[i]);
         }
         with_kind_here(to, [&](auto kind) { add_own(kind, number, own, added, groups, are_one, loaded); });
-        if (!to.null_flags) return;
+        if (!to.notes_values()) return;
         if (are_one) return set_flag(own, number, groups[0]);
         GPUJOIN_UNROLL
         for (uint32_t i = 0; i < kRows; i++)
@@ -203,26 +147,26 @@ struct AddKnownRows {
 
     __device__ void set_flag(const OwnTotals& own, uint32_t number, uint32_t group) const {
         if constexpr (kPlace == Place::OfThreads)
-            own.has_value(known.total_count, number, group) = 1;
+            own.has_value(total_count, number, group) = 1;
         else
             own.part(number, 3, group) = 1;
     }
     __device__ bool flag(const OwnTotals& own, uint32_t number, uint32_t group) const {
-        if constexpr (kPlace == Place::OfThreads) return own.has_value(known.total_count, number, group);
+        if constexpr (kPlace == Place::OfThreads) return own.has_value(total_count, number, group);
         return own.part(number, 3, group);
     }
 
     __device__ void begin(const OwnTotals& own) const {
         if constexpr (kPlace == Place::OfAll) return;
-        const uint32_t count = known.total_count * known.groups;
+        const uint32_t count = total_count * all_groups.count;
         if constexpr (kPlace == Place::OfThreads) {
             for (uint32_t i = 0; i < count; i++)
-                own.word(i / known.groups, i % known.groups) = total(i / known.groups).nothing();
+                own.word(i / all_groups.count, i % all_groups.count) = total(i / all_groups.count).nothing();
             for (uint32_t i = threadIdx.x; i < count; i += kBlockThreads)
-                own.has_value(known.total_count, i / known.groups, i % known.groups) = 0;
+                own.has_value(total_count, i / all_groups.count, i % all_groups.count) = 0;
         } else {
             for (uint32_t i = threadIdx.x; i < count; i += kBlockThreads) {
-                const uint32_t number = i / known.groups, group = i % known.groups;
+                const uint32_t number = i / all_groups.count, group = i % all_groups.count;
                 for (uint32_t j = total(number).is_extreme() ? 3 : 0; j < 4; j++)
                     own.part(number, j, group) = 0;
                 if (total(number).is_extreme()) own.extreme(number, group) = total(number).nothing();
@@ -232,11 +176,11 @@ struct AddKnownRows {
 
     __device__ void end(const OwnTotals& own) const {
         if constexpr (kPlace == Place::OfAll) return;
-        const uint32_t count = known.total_count * known.groups;
+        const uint32_t count = total_count * all_groups.count;
         constexpr bool is_of_threads = kPlace == Place::OfThreads;
         constexpr uint32_t kTogether = is_of_threads ? Warp::kThreads : 1;
         for (uint32_t i = threadIdx.x / kTogether; i < count; i += kBlockThreads / kTogether) {
-            const uint32_t number = i / known.groups, group = i % known.groups;
+            const uint32_t number = i / all_groups.count, group = i % all_groups.count;
             const TotalView& to = total(number);
             with_kind_here(to, [&](auto kind) {
                 using Kind = decltype(kind);
@@ -247,43 +191,62 @@ struct AddKnownRows {
                     part = own_part(kind, own, number, group);
                 if (threadIdx.x % kTogether == 0) Kind::add(to.place, group, part);
             });
-            if (threadIdx.x % kTogether == 0 && to.null_flags && flag(own, number, group))
+            if (threadIdx.x % kTogether == 0 && to.notes_values() && flag(own, number, group))
                 to.null_flags[group] = 0;
         }
     }
 };
 
 // So many that what is the block's own is begun and ended seldom: as many as leave enough blocks, but not
-// much fewer than it has groups, nor so few that blocks are small.
-uint64_t rows_of_block(uint64_t rows, uint64_t groups) {
-    const uint64_t fewest = std::min(std::max(4 * groups, kFewestRowsOfBlock), 4 * kFewestRowsOfBlock);
+// much fewer than it has groups, nor so few that blocks are small. Blocks without anything of their own may
+// be as small as they can.
+uint64_t rows_of_block(uint64_t rows, Place place, uint64_t groups) {
+    uint64_t fewest = kFewestRowsOfBlock;
+    if (place == Place::OfBlock) fewest = std::min(std::max(4 * groups, fewest), 4 * kFewestRowsOfBlock);
+    if (place == Place::OfAll) fewest = kRowsOfStep;
     const uint64_t wanted = std::clamp(rows / kEnoughBlocks, fewest, kMostRowsOfBlock);
     return (wanted + kRowsOfStep - 1) / kRowsOfStep * kRowsOfStep;
 }
 
-template <Place kPlace, typename Values>
-Status launch(const WorkContext& context, AddKnownRows<kPlace, Values> body, uint64_t shared_bytes) {
-    body.rows_of_block = rows_of_block(body.piece.rows, kPlace == Place::OfBlock ? body.known.groups : 0);
+template <Place kPlace, typename Groups, typename Values>
+Status launch(const WorkContext& context, AddInOnePass<kPlace, Groups, Values> body, uint64_t shared_bytes) {
+    body.rows_of_block = rows_of_block(body.piece.rows, kPlace, body.all_groups.count);
     const uint64_t blocks = (body.piece.rows + body.rows_of_block - 1) / body.rows_of_block;
     return for_each_block_with_memory(context.handle(), blocks, shared_bytes, body);
 }
 
+Status find_own_memory(uint64_t* bytes) {
+    GPUJOIN_RETURN_IF_FAILED(find_shared_memory(bytes));
+    *bytes = std::min(*bytes, kMostSharedBytes);
+    return {};
+}
+
 template <typename Values>
-Status add_values(const WorkContext& context, const RowPiece& piece, const KnownGroups& known,
-                  const Values& values, uint32_t* left, uint32_t* left_count) {
+Status add_values(const WorkContext& context, const RowPiece& piece, const KnownGroups& groups,
+                  const Values& values, uint32_t total_count, uint32_t* left, uint32_t* left_count) {
     uint64_t bytes = 0;
-    GPUJOIN_RETURN_IF_FAILED(find_shared_memory(&bytes));
-    bytes = std::min(bytes, kMostSharedBytes);
-    const uint64_t totals = uint64_t{known.total_count} * known.groups;
+    GPUJOIN_RETURN_IF_FAILED(find_own_memory(&bytes));
+    const uint64_t totals = uint64_t{total_count} * groups.count;
     const uint64_t of_threads = totals * OwnTotals::kBytesOfThreads,
                    of_block = totals * OwnTotals::kBytesOfBlock;
     auto add_at = [&]<Place kPlace>(uint64_t shared_bytes) {
-        return launch(context, AddKnownRows<kPlace, Values>{known, piece, values, 0, left, left_count},
+        return launch(context,
+                      AddInOnePass<kPlace, KnownGroups, Values>{groups, piece, values, total_count, 0, left,
+                                                                left_count},
                       shared_bytes);
     };
     if (of_threads <= bytes) return add_at.template operator()<Place::OfThreads>(of_threads);
     if (of_block <= bytes) return add_at.template operator()<Place::OfBlock>(of_block);
     return add_at.template operator()<Place::OfAll>(0);
+}
+
+template <typename Values>
+Status add_values(const WorkContext& context, const RowPiece& piece, const GrowingGroups& groups,
+                  const Values& values, uint32_t total_count, uint32_t* left, uint32_t* left_count) {
+    return launch(context,
+                  AddInOnePass<Place::OfAll, GrowingGroups, Values>{groups, piece, values, total_count, 0,
+                                                                    left, left_count},
+                  0);
 }
 
 // Whether the totals are of columns as they are; these, if so.
@@ -302,22 +265,42 @@ bool find_columns(const SinkPlan& plan, std::span<const PickedView> inputs, std:
     return true;
 }
 
+template <typename Groups>
+Status add_to(const WorkContext& context, const DeviceSink& sink, const RowPiece& piece,
+              std::span<const PickedView> inputs, const Groups& groups, const KnownTotals& totals,
+              uint32_t* left, uint32_t* left_count) {
+    ColumnValues<kRows> columns{};
+    if (find_columns(sink.plan(), inputs, {totals.on_host, totals.count}, &columns))
+        return add_values(context, piece, groups, columns, totals.count, left, left_count);
+    const ProgramValues<kRows> programs{piece.inputs,       sink.programs(),
+                                        sink.truth_flags(), static_cast<uint32_t>(sink.plan().values.size()),
+                                        sink.may_escape(),  totals.on_device};
+    return add_values(context, piece, groups, programs, totals.count, left, left_count);
+}
+
 }  // namespace
 
 bool goes_in_one_pass(const DeviceSink& sink) {
     return sink.summed_floats().empty() && sink.plan().values.size() <= ProgramValues<kRows>::kMostPrograms;
 }
 
+Status have_own_totals(uint64_t groups, uint64_t totals, bool* do_so) {
+    uint64_t bytes = 0;
+    GPUJOIN_RETURN_IF_FAILED(find_own_memory(&bytes));
+    *do_so = groups * totals * OwnTotals::kBytesOfBlock <= bytes;
+    return {};
+}
+
 Status add_in_one_pass(const WorkContext& context, const DeviceSink& sink, const RowPiece& piece,
-                       std::span<const PickedView> inputs, const KnownGroups& known,
+                       std::span<const PickedView> inputs, const KnownGroups& groups,
                        const KnownTotals& totals, uint32_t* left, uint32_t* left_count) {
-    ColumnValues<kRows> columns{};
-    if (find_columns(sink.plan(), inputs, {totals.on_host, known.total_count}, &columns))
-        return add_values(context, piece, known, columns, left, left_count);
-    const ProgramValues<kRows> programs{piece.inputs,       sink.programs(),
-                                        sink.truth_flags(), static_cast<uint32_t>(sink.plan().values.size()),
-                                        sink.may_escape(),  totals.on_device};
-    return add_values(context, piece, known, programs, left, left_count);
+    return add_to(context, sink, piece, inputs, groups, totals, left, left_count);
+}
+
+Status add_in_one_pass(const WorkContext& context, const DeviceSink& sink, const RowPiece& piece,
+                       std::span<const PickedView> inputs, const GrowingGroups& groups,
+                       const KnownTotals& totals, uint32_t* left, uint32_t* left_count) {
+    return add_to(context, sink, piece, inputs, groups, totals, left, left_count);
 }
 
 }  // namespace gpujoin::cuda

@@ -14,11 +14,6 @@ namespace gpujoin::cuda {
 // total(number): an aggregate. find_escaped(numbers, totals, &of_rows): which rows escape, and what has to be
 // known of all values. find(number, numbers, of_rows, to): which rows an aggregate is of, and their values.
 
-// Whether a program gives a column as it is.
-GPUJOIN_HD inline bool is_column(const FilterProgram& program) {
-    return program.steps == 1 && program.step[0].source == FilterSource::Probe;
-}
-
 // Any programs. Pointers are device memory, not owned.
 template <uint32_t kRows>
 struct ProgramValues {

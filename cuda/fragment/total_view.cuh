@@ -15,8 +15,11 @@ struct TotalView {
     AggregateSpec spec;
     bool is_float;
     TotalPlace place;
-    uint8_t* null_flags;  // nullptr: never NULL
+    uint8_t* null_flags;    // nullptr: never NULL
+    bool has_always_value;  // each row so far had one: a group is not NULL from the beginning
 
+    // Whether a row that is added has to tell that the group has a value now.
+    GPUJOIN_HD bool notes_values() const { return null_flags && !has_always_value; }
     GPUJOIN_HD bool is_extreme() const {
         return spec.function == AggregateFunction::Minimum || spec.function == AggregateFunction::Maximum;
     }
@@ -61,7 +64,7 @@ __device__ void with_kind(const TotalView& total, const Body& body) {
 // What a group has before any row is added.
 __device__ inline void begin_total(const TotalView& total, uint64_t group) {
     auto* words = reinterpret_cast<int64_t*>(total.place.values);
-    if (total.null_flags) total.null_flags[group] = 1;
+    if (total.null_flags) total.null_flags[group] = !total.has_always_value;
     if (total.spec.function == AggregateFunction::Sum && !total.is_float)
         words[2 * group] = words[2 * group + 1] = 0;
     else
@@ -73,7 +76,7 @@ __device__ inline void begin_total(const TotalView& total, uint64_t group) {
 __device__ inline void add_total(const TotalView& from, uint32_t number, const TotalView& to,
                                  uint32_t group) {
     if (from.null_flags && from.null_flags[number]) return;
-    if (to.null_flags) to.null_flags[group] = 0;
+    if (to.notes_values()) to.null_flags[group] = 0;
     with_kind(from, [&](auto kind) {
         using Kind = decltype(kind);
         Kind::add(to.place, group, Kind::read(from.place, number));
@@ -85,7 +88,7 @@ __device__ inline void add_total(const TotalView& from, uint32_t number, const T
 __device__ inline void add_rows(const TotalView& total, uint32_t added, uint32_t group, int64_t value) {
     if (added == 0) return;
     const bool is_added = added >> (threadIdx.x & 31) & 1;
-    if (is_added && total.null_flags) total.null_flags[group] = 0;
+    if (is_added && total.notes_values()) total.null_flags[group] = 0;
     const int64_t own = is_added ? total.added(value) : 0;
     with_kind(total, [&](auto kind) { add_lanes<decltype(kind)>(added, group, own, total.place); });
 }

@@ -1,6 +1,8 @@
 // The pool of streams.
 #include "cuda/work/stream.h"
 
+#include <thread>
+
 #include "cuda/work/timer.h"
 
 namespace gpujoin::cuda {
@@ -9,17 +11,21 @@ namespace {
 
 constexpr size_t kStreamsAtOnce = 16;
 constexpr double kAwakeMilliseconds = 1;
+constexpr double kYieldingMilliseconds = 10;
 
 }  // namespace
 
-// A batch is done before a thread could fall asleep and be woken, which takes as long as a twentieth of it.
-// Beyond that others want the processor.
+// A batch is done before a thread could fall asleep and be woken, which takes up to a fifth of a millisecond.
+// Beyond that others want the processor: they get it while something is on its way that is still worth
+// waiting for awake, and have it all after that.
 cudaError_t Stream::synchronize() {
     Timer timer;
     cudaError_t error;
-    do {
-        error = cudaStreamQuery(handle);
-    } while (error == cudaErrorNotReady && timer.milliseconds() < kAwakeMilliseconds);
+    while ((error = cudaStreamQuery(handle)) == cudaErrorNotReady) {
+        const double waited = timer.milliseconds();
+        if (waited >= kYieldingMilliseconds) break;
+        if (waited >= kAwakeMilliseconds) std::this_thread::yield();
+    }
     if (error != cudaErrorNotReady) return error;
     error = cudaEventRecord(reached, handle);
     return error == cudaSuccess ? cudaEventSynchronize(reached) : error;

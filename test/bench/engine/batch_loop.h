@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <latch>
 #include <mutex>
 #include <thread>
@@ -11,12 +12,13 @@
 
 namespace gpujoin::bench {
 
-// Calls task(thread, batch number) for every batch from `threads` threads; stops at the first failure. Before
-// that, when the threads are there, calls begin().
-template <typename Task, typename Begin>
-Status for_batches(uint32_t threads, uint64_t batches, const Task& task, const Begin& begin) {
+// Calls task(thread, batch number) for every batch from `threads` threads; stops at the first failure. With
+// `begin`, calls that when the threads are there, and they wait for it; without, each begins as it starts.
+template <typename Task>
+Status for_batches(uint32_t threads, uint64_t batches, const Task& task,
+                   const std::function<void()>& begin = nullptr) {
     if (threads == 1) {
-        begin();
+        if (begin) begin();
         for (uint64_t batch = 0; batch < batches; batch++) GPUJOIN_RETURN_IF_FAILED(task(0, batch));
         return {};
     }
@@ -25,7 +27,7 @@ Status for_batches(uint32_t threads, uint64_t batches, const Task& task, const B
     Status first_failure;
     std::latch has_begun{1};
     auto work = [&](uint32_t thread) {
-        has_begun.wait();
+        if (begin) has_begun.wait();
         for (uint64_t batch; (batch = next.fetch_add(1)) < batches;) {
             Status status = task(thread, batch);
             if (status.ok()) continue;
@@ -36,15 +38,10 @@ Status for_batches(uint32_t threads, uint64_t batches, const Task& task, const B
     };
     std::vector<std::thread> workers;
     for (uint32_t thread = 0; thread < threads; thread++) workers.emplace_back(work, thread);
-    begin();
+    if (begin) begin();
     has_begun.count_down();
     for (std::thread& worker : workers) worker.join();
     return first_failure;
-}
-
-template <typename Task>
-Status for_batches(uint32_t threads, uint64_t batches, const Task& task) {
-    return for_batches(threads, batches, task, [] {});
 }
 
 // Calls take(result) for every result of a cursor, which it finds in the sink.
