@@ -17,7 +17,8 @@ std::vector<ResultColumn> result_columns(const SinkPlan& plan) {
 
 class DeviceRows final : public RowConsumer {
   public:
-    DeviceRows(const SinkPlan& plan, BatchWork* work) : work_(*work), writer_(result_columns(plan), true) {}
+    DeviceRows(const SinkPlan& plan, BatchWork* work)
+        : work_(*work), writer_(result_columns(plan), plan.names_source_rows) {}
     ~DeviceRows() override { (void)work_.use(); }
 
     Status begin() override {

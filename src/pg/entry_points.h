@@ -15,6 +15,8 @@ void install_join_hook();
 void install_join_search();
 // The same for the grouping of a chain's rows.
 void install_groups_hook();
+// The same for tables whose rows are wanted as they are; and around the planner.
+void install_kept_scan_hook();
 
 // EXPLAIN (VERBOSE) tells of joins that are left to core though they are forced.
 void install_explain_hook();
@@ -29,9 +31,11 @@ void install_top_rows();
 // executor/: callbacks that make a node from a plan, whose rows are those of joins, or groups. Registered
 // with RegisterCustomScanMethods under their names.
 extern const CustomScanMethods scan_methods;
+extern const CustomScanMethods kept_scan_methods;
 extern const CustomScanMethods group_methods;
 extern const CustomScanMethods complete_groups_methods;
 inline constexpr const char* kNodeName = "GPU Join";
+inline constexpr const char* kScanNodeName = "GPU Scan";
 inline constexpr const char* kGroupNodeName = "GPU Aggregate";
 inline constexpr const char* kCompleteGroupsNodeName = "GPU Finalize Aggregate";
 

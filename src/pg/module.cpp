@@ -35,12 +35,14 @@ static void register_node(const CustomScanMethods* methods) {
 void _PG_init(void) {
     using namespace gpujoin;
     register_node(&scan_methods);
+    register_node(&kept_scan_methods);
     register_node(&group_methods);
     register_node(&complete_groups_methods);
     define_settings();
     install_noted_join_hook();
     install_join_search();
     install_groups_hook();
+    install_kept_scan_hook();
     install_top_rows();
     install_explain_hook();
     install_query_end_hook();

@@ -306,7 +306,7 @@ List* plan_data_to_list(const PlanData* data) {
 }
 
 void plan_data_from_list(const List* list, PlanData* data) {
-    if (!IsA(list, List) || list_length(list) < 2) elog(ERROR, "GPU Join plan of an unknown layout");
+    if (!list || !IsA(list, List)) elog(ERROR, "GPU Join plan of an unknown layout");
     node_from_list(static_cast<const List*>(linitial(list)), data);
     int others = list_length(list) - 1;
     if (data->stage_count < 0 || data->stage_count > others || others > data->stage_count + 1)

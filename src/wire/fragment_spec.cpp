@@ -26,9 +26,9 @@ Status validate_counts(const FragmentView& fragment) {
     const uint64_t stages = fragment.stages.size();
     GPUJOIN_RETURN_IF_FAILED(fragment_has_at_most("The sink", static_cast<uint64_t>(spec.sink),
                                                   static_cast<uint64_t>(SinkKind::Groups)));
-    const bool may_have_none = spec.sink == SinkKind::Groups;
-    if (stages > kMaxStages || (stages == 0 && !may_have_none))
-        return malformed_fragment("The number of stages", stages);
+    if (stages > kMaxStages) return malformed_fragment("The number of stages", stages);
+    if (stages == 0 && spec.sink == SinkKind::Rows && !spec.source_is_unnamed)
+        return malformed_fragment("The source_is_unnamed flag of rows that no stage gives", 0);
     GPUJOIN_RETURN_IF_FAILED(
         fragment_has_at_most("The number of source columns", spec.source_columns, kMaxColumns));
     const bool has_groups = spec.sink == SinkKind::Groups;

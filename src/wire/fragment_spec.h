@@ -88,12 +88,12 @@ struct FragmentSpec {
     SinkKind sink;
     uint8_t completes_groups;  // 1: complete groups are asked for
     uint16_t source_columns;
-    uint16_t inputs;      // columns that the sink reads
-    uint16_t keys;        // the rest is for a sink of groups
-    uint16_t values;      // programs
-    uint16_t aggregates;  // at most as many as fit with the keys into kMaxColumns
-    uint8_t
-        source_is_unnamed;   // Rows of a chain, 1: the client takes nothing of their source rows but inputs
+    uint16_t inputs;            // columns that the sink reads
+    uint16_t keys;              // the rest is for a sink of groups
+    uint16_t values;            // programs
+    uint16_t aggregates;        // at most as many as fit with the keys into kMaxColumns
+    uint8_t source_is_unnamed;  // Rows of a chain, 1: the client takes nothing of their source rows but
+                                // inputs; so it is where there is no stage, and results do not name them then
     uint8_t source_is_kept;  // 1: most source rows are expected to be kept
     uint8_t reserved[2];
     uint64_t estimated_groups;       // 0: not known

@@ -84,6 +84,9 @@ QUERIES = [
     "SELECT t, count(*), sum(CASE WHEN p > 50 THEN w ELSE 0 END) FROM {0} WHERE p < {2}.5 GROUP BY t",
     "SELECT extract(month FROM d), count(*), max(v) FROM {0} WHERE coalesce(t, 'none') <> 't3' GROUP BY extract(month FROM d)",
     "SELECT v, count(*), max(id) FROM {0} WHERE id BETWEEN {3} AND {4} GROUP BY v",
+    # Rows as they are: a subquery that stays one.
+    "SELECT id, k, v, t FROM {0} WHERE k = {2} OFFSET 0",
+    "SELECT id, w, d, p, e FROM {0} WHERE v > {1} AND d < '2024-02-20' OFFSET 0",
 ]
 # Of sessions whose plans are parallel.
 PARALLEL = ("SET min_parallel_table_scan_size = 0; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; "

@@ -175,11 +175,16 @@ inline std::vector<TestFragment::Row> TestFragment::rows() const {
     return rows;
 }
 
+// The source row that results name: none where there is no stage.
+inline int64_t named_row(const TestFragment& fragment, const TestFragment::Row& row) {
+    return fragment.view().stages.empty() ? -1 : row[0];
+}
+
 // The rows of a sink of rows, sorted.
 inline std::vector<ResultRow> expected_rows(const TestFragment& fragment) {
     std::vector<ResultRow> rows;
     for (const TestFragment::Row& row : fragment.rows()) {
-        ResultRow& result = rows.emplace_back(ResultRow{row[0], {}});
+        ResultRow& result = rows.emplace_back(ResultRow{named_row(fragment, row), {}});
         for (uint32_t i = 0; i < fragment.view().spec->inputs; i++)
             result.values.push_back(fragment.value_at(row, fragment.view().spec->input[i]));
     }

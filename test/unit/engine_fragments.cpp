@@ -119,6 +119,17 @@ TEST_P(Fragments, SourcesOfEverySize) {
     }
 }
 
+// Rows that no stage gives are the source's.
+TEST_P(Fragments, RowsOfTheSourceItself) {
+    for (uint64_t rows : {0, 1, 31, 32, 33, 1000, 70'000}) {
+        TestFragment fragment(make_table({integers(1000), texts(50), integers(30)}, rows, rows));
+        fragment.spec().source_is_unnamed = 1;
+        fragment.input(source_column(1)).input(source_column(0));
+        expect_rows(fragment, {.probe_batch = 9000, .sink_bytes = 30'000}, std::to_string(rows) + " rows");
+        if (HasFatalFailure()) return;
+    }
+}
+
 // More rows out of a stage than its scratch memory holds, many times over.
 TEST_P(Fragments, RowsThatMultiply) {
     TestFragment fragment(make_table({integers(3, 0)}, 400, 18));

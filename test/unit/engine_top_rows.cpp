@@ -64,7 +64,8 @@ std::vector<KeyedRow> keyed_rows(const TestFragment& fragment) {
     std::vector<KeyedRow> rows;
     const FragmentSpec& spec = *fragment.view().spec;
     for (const TestFragment::Row& row : fragment.rows()) {
-        KeyedRow& keyed = rows.emplace_back(KeyedRow{fragment.value_at(row, spec.top.key), {row[0], {}}});
+        KeyedRow& keyed =
+            rows.emplace_back(KeyedRow{fragment.value_at(row, spec.top.key), {named_row(fragment, row), {}}});
         for (uint32_t i = 0; i < spec.inputs; i++)
             keyed.row.values.push_back(fragment.value_at(row, spec.input[i]));
     }
@@ -109,6 +110,18 @@ Table numbered(const std::vector<ColumnPlan>& plans, uint64_t rows, uint64_t see
 }
 
 constexpr uint64_t kRows = 12'000;
+
+// Without any stage.
+TEST_P(TopRows, OfTheSourceItself) {
+    for (bool is_descending : {false, true}) {
+        TestFragment fragment(numbered({keys_of(700, 0.02), keys_of(5000, 0.0005)}, kRows, 1));
+        fragment.input({kFromSource, 2}).input({kFromSource, 1});
+        fragment.spec().source_is_unnamed = 1;
+        fragment.spec().top = top_spec(7, {kFromSource, 1}, ValueOrder::Unsigned, is_descending, false);
+        expect_rows(fragment, 3000, kRows / 4, "source");
+        if (HasFatalFailure()) return;
+    }
+}
 
 // A lone stage and a chain, keys of the source and of a build side.
 TEST_P(TopRows, OfEveryKind) {

@@ -139,7 +139,9 @@ TEST(FragmentSpec, GoodOnesPass) {
     total.stages.clear();
     EXPECT_TRUE(validate(total.view()).ok()) << validate(total.view()).detail;
     total.spec->sink = SinkKind::Rows;
-    EXPECT_STREQ(validate(total.view()).sqlstate, "08P01") << "rows that no stage gives";
+    EXPECT_STREQ(validate(total.view()).sqlstate, "08P01") << "rows that no stage gives are named";
+    total.spec->source_is_unnamed = 1;
+    EXPECT_TRUE(validate(total.view()).ok()) << validate(total.view()).detail;
 }
 
 TEST(FragmentSpec, SpoiledChainsAreRefused) {

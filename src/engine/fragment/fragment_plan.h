@@ -33,6 +33,7 @@ struct TopPlan {
 
 struct SinkPlan {
     SinkKind kind;
+    bool names_source_rows;  // Rows: so do results
     bool completes_groups;
     uint64_t estimated_groups;
     TopPlan top;

@@ -26,7 +26,7 @@ std::vector<ResultColumn> result_columns(const SinkPlan& plan) {
 }  // namespace
 
 HostRows::HostRows(const SinkPlan& plan, Ledger* ledger)
-    : kept_(ledger, kept_columns(plan)), writer_(result_columns(plan), true) {}
+    : kept_(ledger, kept_columns(plan)), writer_(result_columns(plan), plan.names_source_rows) {}
 
 Status HostRows::begin() {
     kept_.clear();
@@ -66,10 +66,12 @@ bool HostRows::keep() {
         for (uint32_t row = 0; row < rows_; row++) bytes += cpu::length_at(column.source, column.row(row));
         if (!kept_.make_data_room(i + 1, bytes).ok()) return false;
     }
-    cpu::ColumnSource numbers;
-    numbers.spec = kept_.spec(0);
-    numbers.values = reinterpret_cast<const std::byte*>(source_rows_);
-    kept_.write(0, numbers, nullptr, rows_);
+    if (source_rows_) {
+        cpu::ColumnSource numbers;
+        numbers.spec = kept_.spec(0);
+        numbers.values = reinterpret_cast<const std::byte*>(source_rows_);
+        kept_.write(0, numbers, nullptr, rows_);
+    }
     for (uint32_t i = 0; i < columns_.size(); i++)
         kept_.write(i + 1, columns_[i].source, columns_[i].rows, rows_);
     kept_.add(rows_);

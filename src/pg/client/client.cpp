@@ -86,7 +86,7 @@ void remember_fragment(Client* client, const FragmentView* fragment) {
         return;
     }
     client->results = client->escaped_rows = shape_of_inputs(client);
-    client->names_probe_rows = fragment->spec->sink == SinkKind::Rows;
+    client->names_probe_rows = fragment->spec->sink == SinkKind::Rows && !fragment->stages.empty();
     if (fragment->spec->sink == SinkKind::Groups) client->results = shape_of_groups(client);
 }
 

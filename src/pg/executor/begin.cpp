@@ -30,7 +30,8 @@ Bitmapset* scan_entries(Node* expressions) {
 
 // Whether the join's rows have the columns of a child; where they do not, entries from it are NULL.
 bool gives_columns(const GpuJoinState* state, int child) {
-    if (child == kProbeChild) return rows_of(last_stage(state)->plan->kind).has_probe_columns();
+    if (child == kProbeChild)
+        return is_scan(state) || rows_of(last_stage(state)->plan->kind).has_probe_columns();
     return rows_of(state->stages[child].plan->kind).has_build_columns();
 }
 
@@ -122,6 +123,7 @@ void add_emitter_column(GpuJoinState* state, int entry, int target) {
     TupleDesc desc = ExecGetResultType(of_probe ? probe->side.plan : stage->build.plan);
     int result = of_probe ? probe->result_of[attribute] : stage->result_of[attribute];
     OutputForm form = output_form(TupleDescAttr(desc, attribute));
+    state->scanned.attributes[emitter->result_count] = attribute;
     emitter->result[emitter->result_count++] = {target, result, form, nullptr, nullptr, nullptr};
 }
 
@@ -177,6 +179,7 @@ void init_emitter(GpuJoinState* state) {
     Emitter* emitter = &state->emitter;
     emitter->slot = returned ? ps->ps_ResultTupleSlot : scan_slot;
     int columns = emitter->slot->tts_tupleDescriptor->natts;
+    state->scanned.attributes = zeroed<int>(columns + 1);
     emitter->probe = zeroed<EmitProbeColumn>(columns + 1);
     emitter->result = zeroed<EmitResultColumn>(columns + 1);
     memset(emitter->slot->tts_isnull, true, columns);

@@ -7,6 +7,7 @@
 #include "pg/client/client.h"
 #include "pg/executor/output_column.h"
 #include "pg/executor/probe_batch.h"
+#include "pg/executor/row_set.h"
 
 namespace gpujoin {
 
@@ -93,6 +94,15 @@ inline void emit_result(Emitter* emitter, uint32_t result_row) {
         bool isnull = is_null_at(column, result_row);
         nulls[column->target] = isnull;
         values[column->target] = isnull ? Datum{0} : datum_at(column, result_row);
+    }
+}
+
+// A row that is read here, of which a column of results would be this attribute, from 0.
+inline void emit_set(Emitter* emitter, const RowSet* set, uint32_t row, const int* attributes) {
+    for (int i = 0; i < emitter->result_count; i++) {
+        const int target = emitter->result[i].target;
+        emitter->slot->tts_values[target] = set->values[attributes[i]][row];
+        emitter->slot->tts_isnull[target] = set->nulls[attributes[i]][row];
     }
 }
 

@@ -102,6 +102,7 @@ bool send_read_batch(GpuJoinState* state) {
 }
 
 // Sends one more probe batch. False when the probe side has no more rows, or results must be received first.
+// Rows of a scan that are read need not go through the engine.
 bool send_probe_batch(GpuJoinState* state) {
     ProbeInput* probe = &state->probe;
     Side* side = probing_side(state);
@@ -110,6 +111,7 @@ bool send_probe_batch(GpuJoinState* state) {
             KeptProbe sent = send_kept_chunk(state);
             if (sent != KeptProbe::None) return sent == KeptProbe::Sent;
         }
+        if (is_scan(state)) return false;
         if (!side_is_empty(side)) return send_read_batch(state);
         if (side_may_keep_next(side) && probe->in_flight > 0) return false;
         if (!side_next_part(side)) return false;
@@ -203,7 +205,7 @@ bool leave_kept_rows(GpuJoinState* state) {
 // to be joined next.
 void begin_again(GpuJoinState* state) {
     Status refusal = *client_refusal(state->client);
-    const bool reads_more = leave_kept_rows(state);
+    const bool reads_more = leave_kept_rows(state) || is_scan(state);
     give_up_attempt(state);
     if (!is_partitioned(state)) side_rescan(&state->probe.side);
     if (reads_more)
@@ -265,7 +267,17 @@ void append_kept_rows(GpuJoinState* state, JoinStage* stage) {
     }
 }
 
+// All rows are read here where none are kept, or there is no session to ask for them.
+void enter_scan(GpuJoinState* state) {
+    Status refusal;
+    state->scanned.set = nullptr;
+    state->sealed = may_have_kept_rows(state, &state->probe.side) && build_join(state, &refusal);
+    if (state->sealed) count_time(state);
+    state->phase = state->sealed ? Phase::Probing : Phase::Scanning;
+}
+
 void enter_and_seal(GpuJoinState* state) {
+    if (is_scan(state)) return enter_scan(state);
     bool entered = runs_together(state) ? enter_parallel_join(state) : enter_join(state);
     if (!entered) return finish_join(state);
     for (int i = first_stage(state); i < end_of_stages(state); i++)
@@ -315,6 +327,11 @@ bool take_next_result(GpuJoinState* state) {
 }
 
 void leave_probing(GpuJoinState* state) {
+    if (is_scan(state)) {
+        state->scanned.set = nullptr;
+        state->phase = Phase::Scanning;
+        return;
+    }
     if (state->partitions.lone.runs) return finish_join(state);
     if (!state->plan.groups) {
         if (!rows_of(last_stage(state)->kind).scans_build()) return finish_join(state);

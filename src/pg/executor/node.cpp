@@ -55,6 +55,21 @@ void emit_result_row(GpuJoinState* state) {
     emitter_store(emitter);
 }
 
+// The next row of a scan that is read here.
+bool next_read_row(GpuJoinState* state) {
+    ScannedRows* scanned = &state->scanned;
+    if (!scanned->set || scanned->next == scanned->set->rows) {
+        scanned->set = side_next_set(&state->probe.side);
+        scanned->next = 0;
+    }
+    if (!scanned->set) return false;
+    Emitter* emitter = &state->emitter;
+    emitter_clear(emitter);
+    emit_set(emitter, scanned->set, scanned->next++, scanned->attributes);
+    emitter_store(emitter);
+    return true;
+}
+
 bool next_server_row(GpuJoinState* state) {
     while (!has_result_row(state))
         if (!next_result(state)) return false;
@@ -112,7 +127,7 @@ bool next_row(GpuJoinState* state) {
                 if (state->phase == Phase::Probing) finish_probing(state);
                 break;
             case Phase::Scanning:
-                if (next_server_row(state)) return true;
+                if (is_scan(state) ? next_read_row(state) : next_server_row(state)) return true;
                 if (state->phase == Phase::Scanning) finish_scanning(state);
                 break;
             case Phase::Done:
@@ -226,11 +241,17 @@ constexpr CustomExecMethods methods_named(const char* name) {
 
 const CustomExecMethods join_methods = methods_named(kNodeName);
 const CustomExecMethods aggregate_methods = methods_named(kGroupNodeName);
+const CustomExecMethods kept_methods = methods_named(kScanNodeName);
+
+const CustomExecMethods* exec_methods_of(const CustomScan* plan) {
+    if (plan->methods == &group_methods) return &aggregate_methods;
+    return plan->methods == &kept_scan_methods ? &kept_methods : &join_methods;
+}
 
 Node* create_state(CustomScan* plan) {
     auto* state = zeroed<GpuJoinState>();
     NodeSetTag(state, T_CustomScanState);
-    state->css.methods = plan->methods == &group_methods ? &aggregate_methods : &join_methods;
+    state->css.methods = exec_methods_of(plan);
     plan_data_from_list(plan->custom_private, &state->plan);
     state->stages = zeroed<JoinStage>(state->plan.stage_count);
     for (int i = 0; i < state->plan.stage_count; i++) {
@@ -246,6 +267,10 @@ Node* create_state(CustomScan* plan) {
 
 const CustomScanMethods scan_methods = {
     .CustomName = kNodeName,
+    .CreateCustomScanState = create_state,
+};
+const CustomScanMethods kept_scan_methods = {
+    .CustomName = kScanNodeName,
     .CreateCustomScanState = create_state,
 };
 const CustomScanMethods group_methods = {

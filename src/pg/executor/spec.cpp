@@ -259,9 +259,10 @@ uint16_t sink_input(FragmentParts* parts, ColumnRef ref) {
 }
 
 bool carries(const GpuJoinState* state) {
-    if (!state->plan.may_carry) return false;
-    const JoinStage* last = &state->stages[state->plan.stage_count - 1];
-    if (rows_of(last->plan->kind).scans_build() || must_decide(last)) return false;
+    if (state->plan.groups || !state->plan.may_carry) return false;
+    if (!is_scan(state) &&
+        (rows_of(last_stage(state)->plan->kind).scans_build() || must_decide(last_stage(state))))
+        return false;
     int inputs = bms_num_members(state->probe.emitted);
     int outputs = inputs;
     for (int i = 0; i < state->plan.stage_count; i++) {

@@ -131,6 +131,13 @@ struct LoneStage {
     StageSpec* spec;
 };
 
+// Rows of a scan that are read here.
+struct ScannedRows {
+    int* attributes;    // by column of results: which of the child's slot it is, from 0
+    const RowSet* set;  // nullptr: there is none (yet)
+    uint32_t next;      // of the set
+};
+
 // What partitions came to, for EXPLAIN, in all runs and of all participants that have told.
 struct PartitionFigures {
     uint64 count;
@@ -182,6 +189,7 @@ struct GpuJoinState {
     bool has_view;
     ResultView view;
     uint32_t next_row;  // of the view
+    ScannedRows scanned;
     ParallelPart parallel;
     Partitions partitions;  // of a join for which memory is short
 
@@ -290,6 +298,12 @@ void abandon_join(GpuJoinState* state);
 // Makes ready to probe again with the build side as it is.
 void rewind_join(GpuJoinState* state);
 
+// The node gives the rows of its probe input that meet its conditions. What is kept of them comes from the
+// server, and all others from the scan.
+inline bool is_scan(const GpuJoinState* state) {
+    return state->plan.stage_count == 0 && !state->plan.groups;
+}
+
 inline bool has_result_row(const GpuJoinState* state) {
     return state->has_view && state->next_row < state->view.rows;
 }
@@ -301,10 +315,11 @@ inline ProbeBatch* oldest_batch(GpuJoinState* state) {
 
 // The server gives candidates, and which of them are matches is decided here.
 inline bool client_decides(const GpuJoinState* state) {
-    return !state->plan.groups && !state->partitions.lone.runs && state->stages->spec->client_decides;
+    return state->plan.stage_count > 0 && !state->plan.groups && !state->partitions.lone.runs &&
+           state->stages->spec->client_decides;
 }
 
-// The last stage, whose kind says what rows come out. There is one where rows do.
+// The last stage, whose kind says what rows come out.
 inline JoinStage* last_stage(const GpuJoinState* state) {
     Assert(state->plan.stage_count > 0);
     return &state->stages[state->plan.stage_count - 1];

@@ -152,7 +152,7 @@ void use_top_rows(GpuJoinState* state, const TopSpec& top) {
     state->top_fragment = copy_of(state->fragment);
     state->top_fragment->top = top;
     state->top_stages = state->stage_specs;
-    if (state->plan.stage_count > 1) return;
+    if (state->plan.stage_count != 1) return;
     state->top_stages = unset<StageSpec>();
     *state->top_stages = *state->stage_specs;
     make_chain_of(state, state->top_fragment, state->top_stages);

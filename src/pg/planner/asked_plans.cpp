@@ -8,6 +8,7 @@
 #include "pg/keep_requests.h"
 #include "pg/planner/grouped_query.h"
 #include "pg/planner/planned_joins.h"
+#include "pg/planner/scanned_table.h"
 
 extern "C" {
 #include "executor/executor.h"
@@ -112,7 +113,7 @@ bool may_read_much(const Query* query) {
         return true;
     if (query->rtable == NIL) return false;
     const auto* only = linitial_node(RangeTblEntry, query->rtable);
-    return only->rtekind == RTE_SUBQUERY && may_read_much(only->subquery);
+    return only->rtekind == RTE_SUBQUERY ? may_read_much(only->subquery) : may_scan_table(query);
 }
 
 bool has_subquery(const Query* query) {

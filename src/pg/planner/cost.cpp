@@ -597,6 +597,22 @@ JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const Jo
     return estimate;
 }
 
+// What is read of them does not go through the engine.
+JoinEstimate estimate_rows(const Chain* chain, const PathTarget* target, const EngineCosts& engine) {
+    JoinEstimate estimate = {};
+    estimate.terms = chain->costs.terms;
+    double* terms = estimate.terms.cost;
+    spare_kept_source(chain->probe, chain->costs.kept, &estimate.terms);
+    const double rows = chain->costs.rows * chain->costs.kept;
+    terms[kSetUpTerm] += target->cost.startup;
+    terms[kTransferProbeTerm] += rows * wanted_shape(target).bytes / kMegabyte * engine.megabyte;
+    terms[kExpansionTerm] = rows * engine.match;
+    terms[kEmissionTerm] = rows * setting_emit_cost + chain->costs.rows * target->cost.per_tuple;
+    estimate.total_cost = sum_of(estimate.terms);
+    estimate.startup_cost = estimate.total_cost - terms[kEmissionTerm];
+    return estimate;
+}
+
 JoinEstimate estimate_groups(const Chain* chain, const GroupsShape& shape, const EngineCosts& engine) {
     double shares = parallel_shares(chain->workers);
     JoinEstimate estimate = {};

@@ -92,6 +92,9 @@ struct GroupsShape {
     bool may_be_kept;  // of the probe input, whose rows may be kept then
 };
 
+// The rows of a chain without a stage, as they are wanted above it.
+JoinEstimate estimate_rows(const Chain* chain, const PathTarget* target, const EngineCosts& engine);
+
 // A chain whose rows are aggregated.
 JoinEstimate estimate_groups(const Chain* chain, const GroupsShape& shape, const EngineCosts& engine);
 

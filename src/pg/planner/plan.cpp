@@ -176,6 +176,7 @@ void add_groups(const GroupsInput* groups, PlanData* data, PlanParts* parts) {
 }
 
 bool takes_kept_rows(PlannerInfo* root, const Chain* chain) {
+    if (chain->length == 0) return true;
     return can_carry_kept_rows(root, chain->kind, chain->clauses, chain->sharing) &&
            kept_share_of_source(root, chain->probe) > 0;
 }
@@ -232,7 +233,9 @@ Plan* make_join_plan(PlannerInfo* root, RelOptInfo*, CustomPath* best_path, List
     scan->custom_exprs = with_nulling_of(parts.exprs, entries);
     scan->custom_private = plan_data_to_list(&data);
     scan->custom_scan_tlist = entries;
-    scan->methods = path->groups ? &group_methods : &scan_methods;
+    scan->methods = path->groups               ? &group_methods
+                    : path->chain->length == 0 ? &kept_scan_methods
+                                               : &scan_methods;
     return &scan->scan.plan;
 }
 

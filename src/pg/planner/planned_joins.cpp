@@ -279,7 +279,9 @@ bool has_node(const PlannedStmt* statement, bool (*is_so)(const Plan*)) {
 }
 
 bool is_node_of_ours(const Plan* plan) {
-    return is_ours(plan) || is_above_groups(plan);
+    const bool is_kept_scan =
+        IsA(plan, CustomScan) && reinterpret_cast<const CustomScan*>(plan)->methods == &kept_scan_methods;
+    return is_ours(plan) || is_above_groups(plan) || is_kept_scan;
 }
 
 PlannedJoins joins_of(const PlannedStmt* statement) {

@@ -15,7 +15,6 @@
 #include "pg/planner/asked_plans.h"
 #include "pg/planner/core_alone.h"
 #include "pg/planner/decorrelation.h"
-#include "pg/planner/grouped_query.h"
 #include "pg/planner/kept_facts.h"
 #include "pg/planner/looping_subplans.h"
 #include "pg/planner/planned_loops.h"
@@ -143,10 +142,6 @@ void add_table(PlannerInfo* root, RelOptInfo* rel, Prospect* prospect) {
     prospect->tables = bms_add_member(prospect->tables, static_cast<int>(rel->relid));
 }
 
-bool joins_or_groups(const PlannerInfo* root) {
-    return has_groups(root->parse) || bms_membership(root->all_baserels) == BMS_MULTIPLE;
-}
-
 // There is room for what was kept.
 bool is_worthwhile(const Prospect* prospect) {
     const double room = kMostMemory * static_cast<double>(server_keep_memory());
@@ -188,7 +183,7 @@ void look_at(PlannerInfo* root, Prospect* prospect) {
 
 const Prospect* find_prospect(PlannerInfo* root) {
     auto* prospect = zeroed<Prospect>();
-    if (!joins_or_groups(root) || RecoveryInProgress() || IsolationIsSerializable()) return prospect;
+    if (RecoveryInProgress() || IsolationIsSerializable()) return prospect;
     visit_base_relations(root, [&](RelOptInfo* rel) { add_table(root, rel, prospect); });
     look_at(root, prospect);
     return prospect;

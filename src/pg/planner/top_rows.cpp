@@ -53,7 +53,7 @@ AttrNumber column_below(const Plan* plan, int below, AttrNumber column) {
 
 void note(CustomScan* scan, const TopRowsPlan& top) {
     if (scan->scan.plan.plan_rows < kLeastShare * top.count) return;
-    if (scan->methods == &scan_methods)
+    if (scan->methods == &scan_methods || scan->methods == &kept_scan_methods)
         plan_data_note_top_rows(scan->custom_private, top);
     else if (scan->methods == &complete_groups_methods &&
              list_length(scan->custom_private) == kIntegersOfNodeAbove)
