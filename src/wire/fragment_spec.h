@@ -94,7 +94,7 @@ struct FragmentSpec {
     uint16_t aggregates;        // at most as many as fit with the keys into kMaxColumns
     uint8_t source_is_unnamed;  // Rows of a chain, 1: the client takes nothing of their source rows but
                                 // inputs; so it is where there is no stage, and results do not name them then
-    uint8_t source_is_kept;  // 1: most source rows are expected to be kept
+    uint8_t source_is_kept;     // 1: most source rows are expected to be kept
     uint8_t reserved[2];
     uint64_t estimated_groups;       // 0: not known
     uint64_t estimated_source_rows;  // 0: not known

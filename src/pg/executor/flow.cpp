@@ -272,7 +272,10 @@ void enter_scan(GpuJoinState* state) {
     Status refusal;
     state->scanned.set = nullptr;
     state->sealed = may_have_kept_rows(state, &state->probe.side) && build_join(state, &refusal);
-    if (state->sealed) count_time(state);
+    if (state->sealed)
+        count_time(state);
+    else
+        let_server_go(state);
     state->phase = state->sealed ? Phase::Probing : Phase::Scanning;
 }
 
