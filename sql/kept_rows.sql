@@ -37,7 +37,8 @@ BEGIN
 END $$;
 SELECT q, is_scanned(q) FROM unnest(ARRAY['SELECT id FROM kept_row WHERE k = 5 FOR UPDATE', 'SELECT ctid FROM kept_row WHERE k = 5', 'SELECT kept_row FROM kept_row WHERE k = 5',
     'SELECT id FROM kept_row TABLESAMPLE SYSTEM (50) WHERE k = 5', 'SELECT id FROM kept_row WHERE k = 5', 'UPDATE kept_row SET e = 1 WHERE k = 5',
-    'INSERT INTO kept_row (id) SELECT id FROM kept_row WHERE k = 5', 'SELECT count(*) FROM kept_row WHERE k = 5', 'SELECT id FROM kept_row WHERE k = 5 AND random() < 2']) AS q;
+    'INSERT INTO kept_row (id) SELECT id FROM kept_row WHERE k = 5', 'SELECT count(*) FROM kept_row WHERE k = 5', 'SELECT id FROM kept_row WHERE k = 5 AND random() < 2', 'SELECT id FROM kept_row WHERE k = 5 AND current_user <> ''x''',
+    'SELECT id FROM kept_row WHERE k = (SELECT 5) AND id > 3']) AS q;
 RESET gpujoin.force;
 
 -- All types, expressions, orders and conditions. (OFFSET 0: the subquery of the comparison stays one.)

@@ -267,7 +267,7 @@ void append_kept_rows(GpuJoinState* state, JoinStage* stage) {
     }
 }
 
-// All rows are read here where none are kept, or there is no session to ask for them.
+// All rows are read here where none are kept, or the server refuses memory for a session.
 void enter_scan(GpuJoinState* state) {
     Status refusal;
     state->scanned.set = nullptr;

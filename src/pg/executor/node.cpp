@@ -187,7 +187,8 @@ bool is_unchanged(const JoinStage* stage, const Bitmapset* changed) {
 }
 
 // Build sides are used again when they were read to their end and nothing that they depend on has changed;
-// one that had no row still has none.
+// one that had no row still has none. A scan has none: it begins anew, and so can begin again if memory is
+// refused.
 void rescan_node(CustomScanState* node) {
     GpuJoinState* state = state_of(node);
     Bitmapset* changed = node->ss.ps.chgParam;
@@ -200,7 +201,7 @@ void rescan_node(CustomScanState* node) {
     ExecClearTuple(node->ss.ss_ScanTupleSlot);
     if (same && state->build_is_empty) {
         state->phase = Phase::Done;
-    } else if (same && state->client && state->sealed && !is_partitioned(state)) {
+    } else if (same && state->client && state->sealed && !is_partitioned(state) && !is_scan(state)) {
         rewind_join(state);
     } else {
         close_join(state);

@@ -37,7 +37,8 @@ bool is_influence_felt();
 void add_our_path(RelOptInfo* rel, Path* path);
 void add_our_partial_path(RelOptInfo* rel, Path* path);
 
-// Whether there may be anything in a statement that we have to do with: more than one table, or groups.
+// Whether core's own plan of a statement may be another one than the plan without our nodes: of more than one
+// table, or of groups.
 bool may_be_influenced(const Query* query);
 // Whether it is worth knowing core's own plan of a statement that has been planned with us. Not where others'
 // nodes are in the plan; to plan foreign scans again may take asking a foreign server.

@@ -2,11 +2,12 @@
 // most of what is wanted and tested is kept. The engine tests the conditions; rows of blocks that are not
 // kept come from the scan below (executor/state.h, is_scan()).
 //
-// The hook comes when core has made its own paths for the table; ours competes with them. Cursors keep the
-// scan of the table: UPDATE ... WHERE CURRENT OF finds rows by it.
+// The hook comes when core has made its own paths for the table; ours competes with them. Cursors of DECLARE
+// and of PL/pgSQL keep the scan of the table: UPDATE ... WHERE CURRENT OF finds rows by it.
 #include <utility>
 
 #include "pg/allocate.h"
+#include "pg/compat.h"
 #include "pg/entry_points.h"
 #include "pg/planner/core_alone.h"
 #include "pg/planner/cost.h"
@@ -42,6 +43,23 @@ bool is_plain(const PlannerInfo* root) {
     const Query* query = root->parse;
     return query->commandType == CMD_SELECT && !has_groups(query) && query->groupingSets == NIL &&
            query->rowMarks == NIL && root->rowMarks == NIL;
+}
+
+bool has_result_of_subplan(Node* node, void* context) {
+    if (!node) return false;
+    if (IsA(node, Param) && reinterpret_cast<Param*>(node)->paramkind == PARAM_EXEC) return true;
+    return walk_expression(node, has_result_of_subplan, context);
+}
+
+// Core tests a condition on no table in a node of its own above the scan, which then is none that can be read
+// from kept columns; and results of subqueries are asked for when the conditions before have left a row.
+bool has_conditions_for_others(const PlannerInfo* root, const RelOptInfo* rel) {
+    if (root->hasPseudoConstantQuals) return true;
+    ListCell* cell;
+    foreach (cell, rel->baserestrictinfo)
+        if (has_result_of_subplan(reinterpret_cast<Node*>(lfirst_node(RestrictInfo, cell)->clause), nullptr))
+            return true;
+    return false;
 }
 
 bool may_be_taken(const PlannerInfo* root, RelOptInfo* rel, const RangeTblEntry* entry) {
@@ -96,6 +114,7 @@ void add_kept_scan(PlannerInfo* root, RelOptInfo* rel, Index number, RangeTblEnt
     if (!setting_enabled || !server_is_ready() || left_out() != LeftOut::Nothing) return;
     if (!may_be_taken(root, rel, entry)) return;
     if (!setting_force && !may_pay(rel)) return;
+    if (has_conditions_for_others(root, rel)) return;
     const double kept = kept_share_of_rel(root, rel);
     if (kept < kLeastKept) return;
     Path* path = make_path(root, rel, kept);
@@ -103,7 +122,7 @@ void add_kept_scan(PlannerInfo* root, RelOptInfo* rel, Index number, RangeTblEnt
         rel->pathlist = rel->partial_pathlist = NIL;
     else if (path->total_cost > kClearlyCheaper * least_cost_of(rel->pathlist))
         return;
-    add_path(rel, path);
+    add_our_path(rel, path);
 }
 
 PlannedStmt* plan(Query* query, const char* text, int options, ParamListInfo parameters) {

@@ -17,6 +17,13 @@ extern "C" {
 namespace gpujoin {
 namespace {
 
+// As a char(n) or varchar is for operators of text, too.
+const Node* strip_relabelling(const Node* node) {
+    while (IsA(node, RelabelType))
+        node = reinterpret_cast<const Node*>(reinterpret_cast<const RelabelType*>(node)->arg);
+    return node;
+}
+
 bool is_column(const Node* node) {
     return IsA(node, Var) && reinterpret_cast<const Var*>(node)->varlevelsup == 0;
 }
@@ -26,8 +33,8 @@ Bitmapset* add_set_column(const Node* condition, Bitmapset* columns) {
     if (!IsA(condition, OpExpr)) return columns;
     const auto* comparison = reinterpret_cast<const OpExpr*>(condition);
     if (list_length(comparison->args) != 2) return columns;
-    const auto* left = static_cast<const Node*>(linitial(comparison->args));
-    const auto* right = static_cast<const Node*>(lsecond(comparison->args));
+    const Node* left = strip_relabelling(static_cast<const Node*>(linitial(comparison->args)));
+    const Node* right = strip_relabelling(static_cast<const Node*>(lsecond(comparison->args)));
     if (is_column(left) == is_column(right) || get_oprrest(comparison->opno) != F_EQSEL) return columns;
     const auto* column = reinterpret_cast<const Var*>(is_column(left) ? left : right);
     return bms_add_member(columns, column->varattno - FirstLowInvalidHeapAttributeNumber);
@@ -72,7 +79,9 @@ bool may_scan_table(const Query* query) {
     if (table->rtekind != RTE_RELATION || query->rowMarks != NIL || !query->jointree->quals) return false;
     Relation relation = RelationIdGetRelation(table->relid);
     if (!RelationIsValid(relation)) return false;
-    const bool is_large = static_cast<BlockNumber>(relation->rd_rel->relpages) >= kFewestScannedPages;
+    const FormData_pg_class* facts = relation->rd_rel;
+    const bool is_large =
+        facts->relkind == RELKIND_RELATION && facts->relpages >= static_cast<int32>(kFewestScannedPages);
     const bool may_scan = is_large && !picks_a_row(relation, query);
     RelationClose(relation);
     return may_scan;
