@@ -34,7 +34,7 @@ bool is_of_cursor;  // what is planned
 constexpr double kLeastKept = 0.5;
 // Rows that come out cost more than core's: they are to be few of those that there are.
 constexpr double kMostRows = 0.25;
-// So much less than core's it has to cost: a scan may be sped up by what is not seen in costs.
+// Ours has to cost so much less than core's, which may be quicker than its costs tell.
 constexpr double kClearlyCheaper = 0.5;
 constexpr Cost kLeastWork = 100;
 
