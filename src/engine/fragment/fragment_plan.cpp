@@ -64,10 +64,11 @@ TopPlan make_top_plan(const FragmentView& fragment, const LiveColumns& live) {
 
 SinkPlan make_sink_plan(const FragmentView& fragment, const LiveColumns& live) {
     const FragmentSpec& spec = *fragment.spec;
-    const bool names_source_rows = spec.sink == SinkKind::Rows && !fragment.stages.empty();
-    SinkPlan sink{
-        spec.sink, names_source_rows, spec.completes_groups != 0, spec.estimated_groups, {}, {}, {}, {}, {},
-        {}};
+    SinkPlan sink{};
+    sink.kind = spec.sink;
+    sink.names_source_rows = spec.sink == SinkKind::Rows && !fragment.stages.empty();
+    sink.completes_groups = spec.completes_groups != 0;
+    sink.estimated_groups = spec.estimated_groups;
     for (uint32_t i = 0; i < spec.inputs; i++) sink.inputs.push_back(live.find(spec.input[i]));
     sink.keys.assign(spec.key, spec.key + spec.keys);
     sink.values.assign(spec.value, spec.value + spec.values);

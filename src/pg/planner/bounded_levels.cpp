@@ -7,6 +7,7 @@
 #include "pg/compat.h"
 #include "pg/planner/chains.h"
 #include "pg/planner/cost.h"
+#include "pg/planner/path_facts.h"
 #include "pg/planner/search_bounds.h"
 
 extern "C" {
@@ -16,17 +17,11 @@ extern "C" {
 namespace gpujoin {
 namespace {
 
-Cost least_cost_of(const List* paths, Cost least) {
-    ListCell* cell;
-    foreach (cell, paths) least = std::min(least, static_cast<const Path*>(lfirst(cell))->total_cost);
-    return least;
-}
-
 // What any plan costs at least that has this in it: also a path that is looked up by, or of which each
 // process runs a part, or a chain that goes on above it.
 Cost least_cost_of(const RelOptInfo* rel) {
-    Cost least = least_cost_of(rel->pathlist, rel->cheapest_total_path->total_cost);
-    least = least_cost_of(rel->partial_pathlist, least);
+    Cost least = least_total_cost(rel->pathlist, rel->cheapest_total_path->total_cost);
+    least = least_total_cost(rel->partial_pathlist, least);
     for (bool is_partial : {false, true})
         if (const Chain* chain = cheapest_chain(rel, is_partial))
             least = std::min(least, least_cost(chain->probe, chain->costs));

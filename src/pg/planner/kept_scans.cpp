@@ -4,6 +4,7 @@
 //
 // The hook comes when core has made its own paths for the table; ours competes with them. Cursors of DECLARE
 // and of PL/pgSQL keep the scan of the table: UPDATE ... WHERE CURRENT OF finds rows by it.
+#include <limits>
 #include <utility>
 
 #include "pg/allocate.h"
@@ -13,6 +14,7 @@
 #include "pg/planner/cost.h"
 #include "pg/planner/grouped_query.h"
 #include "pg/planner/kept.h"
+#include "pg/planner/path_facts.h"
 #include "pg/planner/scanned_table.h"
 #include "pg/server_state.h"
 #include "pg/settings.h"
@@ -69,20 +71,15 @@ bool may_be_taken(const PlannerInfo* root, RelOptInfo* rel, const RangeTblEntry*
            list_length(rel->reltarget->exprs) <= int{kMaxColumns};
 }
 
-Cost least_cost_of(const List* paths) {
-    Cost least = -1;
-    ListCell* cell;
-    foreach (cell, paths) {
-        const Cost cost = static_cast<const Path*>(lfirst(cell))->total_cost;
-        if (least < 0 || cost < least) least = cost;
-    }
-    return least;
+// What would be clearly cheaper than core's paths, which there are.
+Cost most_cost(const RelOptInfo* rel) {
+    return kClearlyCheaper * least_total_cost(rel->pathlist, std::numeric_limits<Cost>::max());
 }
 
 // Asked first of all: most tables are small, and most rows are found by an index.
 bool may_pay(const RelOptInfo* rel) {
     return rel->pages >= kFewestScannedPages && rel->rows <= kMostRows * rel->tuples &&
-           kClearlyCheaper * least_cost_of(rel->pathlist) > setting_startup_cost + kLeastWork;
+           most_cost(rel) > setting_startup_cost + kLeastWork;
 }
 
 Path* make_path(PlannerInfo* root, RelOptInfo* rel, double kept) {
@@ -120,7 +117,7 @@ void add_kept_scan(PlannerInfo* root, RelOptInfo* rel, Index number, RangeTblEnt
     Path* path = make_path(root, rel, kept);
     if (setting_force)
         rel->pathlist = rel->partial_pathlist = NIL;
-    else if (path->total_cost > kClearlyCheaper * least_cost_of(rel->pathlist))
+    else if (path->total_cost > most_cost(rel))
         return;
     add_our_path(rel, path);
 }

@@ -131,6 +131,12 @@ bool has_gpu_join(const Path* path) {
     return has_any;
 }
 
+Cost least_total_cost(const List* paths, Cost least) {
+    ListCell* cell;
+    foreach (cell, paths) least = std::min(least, static_cast<const Path*>(lfirst(cell))->total_cost);
+    return least;
+}
+
 PathFacts facts_of(const Path* path) {
     return find_facts(path, add_facts);
 }

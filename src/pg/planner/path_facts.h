@@ -19,6 +19,9 @@ const Path* strip_projection(const Path* path);
 // The input of one of core's paths that make groups; nullptr: it is another one.
 const Path* input_of_groups(const Path* path);
 
+// Of the cheapest of some paths, at most `least`.
+Cost least_total_cost(const List* paths, Cost least);
+
 // As of a path with both inputs.
 void add_facts(PathFacts* facts, const PathFacts& more);
 
