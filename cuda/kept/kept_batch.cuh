@@ -95,9 +95,15 @@ struct KeptBatch {
     uint32_t condition_count;
 
     GPUJOIN_HD uint32_t stretch_of(uint32_t row) const {
-        uint32_t stretch = 0;
-        while (row >= stretches[stretch].end) stretch++;
-        return stretch;
+        uint32_t first = 0;
+        for (uint32_t last = stretch_count - 1; first < last;) {
+            const uint32_t middle = (first + last) / 2;
+            if (row >= stretches[middle].end)
+                first = middle + 1;
+            else
+                last = middle;
+        }
+        return first;
     }
     GPUJOIN_HD const KeptColumn& column(uint32_t stretch, uint32_t number) const {
         return columns[stretch * column_count + number];

@@ -26,6 +26,11 @@ const std::shared_ptr<const KeptChunk>& chunk_of(const KeptView& view, const Kep
     });
 }
 
+// Parts of one chunk come one behind the other.
+bool is_of_same_chunk(const KeptPart& part, const KeptPart& before) {
+    return part.number == before.number && part.view == before.view;
+}
+
 KeptColumn column_of(const ResidentColumn& resident, const ColumnSpec& spec) {
     return {resident.values, resident.data, resident.validity, spec.type, spec.order};
 }
@@ -195,10 +200,14 @@ Status ResidentReader::take_columns() {
     for (uint64_t row = first_; row < end_;) {
         const KeptPart& part = scan_.part_of(row);
         const uint64_t stop = std::min(end_, part.end_row());
+        const bool is_held = !parts_.empty() && is_of_same_chunk(part, *parts_.back());
         parts_.push_back(&part);
         stretches_.push_back({static_cast<uint32_t>(stop - first_), static_cast<uint32_t>(row - first_),
-                              row - part.first_row, nullptr, nullptr});
-        GPUJOIN_RETURN_IF_FAILED(hold(part.view));
+                              part.row_of_chunk(row), nullptr, nullptr});
+        if (is_held)
+            columns_.insert(columns_.end(), columns_.end() - part.view.columns.size(), columns_.end());
+        else
+            GPUJOIN_RETURN_IF_FAILED(hold(part.view));
         row = stop;
     }
     return {};
@@ -219,19 +228,24 @@ Status ResidentReader::hold(const KeptView& view) {
 Status ResidentReader::upload_maps() {
     std::vector<uint32_t> first_rows;
     std::vector<ChunkMap> maps;
-    for (const KeptPart* part : parts_) {
-        if (part->wants_all) continue;
-        const std::span<const uint32_t> rows = part->view.rows_of().first_rows();
-        first_rows.insert(first_rows.end(), rows.begin(), rows.end());
-        maps.push_back(part->map);
+    std::vector<size_t> numbers(parts_.size());  // of the maps, by part
+    for (size_t i = 0; i < parts_.size(); i++) {
+        const KeptPart& part = *parts_[i];
+        if (part.wants_all) continue;
+        if (i == 0 || !is_of_same_chunk(part, *parts_[i - 1])) {
+            const std::span<const uint32_t> rows = part.view.rows_of().first_rows();
+            first_rows.insert(first_rows.end(), rows.begin(), rows.end());
+            maps.push_back(part.map);
+        }
+        numbers[i] = maps.size() - 1;
     }
     if (maps.empty()) return {};
     GPUJOIN_RETURN_IF_FAILED(bring(first_rows, &buffers_.first_rows));
     GPUJOIN_RETURN_IF_FAILED(bring(maps, &buffers_.maps));
-    for (size_t i = 0, partial = 0; i < parts_.size(); i++) {
+    for (size_t i = 0; i < parts_.size(); i++) {
         if (parts_[i]->wants_all) continue;
-        stretches_[i].first_rows = buffers_.first_rows.data() + partial * (kChunkBlocks + 1);
-        stretches_[i].map = buffers_.maps.data() + partial++;
+        stretches_[i].first_rows = buffers_.first_rows.data() + numbers[i] * (kChunkBlocks + 1);
+        stretches_[i].map = buffers_.maps.data() + numbers[i];
     }
     return {};
 }

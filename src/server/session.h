@@ -95,6 +95,7 @@ class Session {
         bool is_sealed = false;
         SealReport report{};
         SealReport fresh_report{};
+        uint64_t skipped_rows = 0;  // of kept ones
     };
 
     // session_messages.cpp: what clients ask for.
@@ -194,6 +195,7 @@ class Session {
     std::unique_ptr<Ledger> device_memory_;  // of the device, or of the one that was left
     const OwnedFragment spec_;
     std::vector<Stage> stages_;
+    uint64_t skipped_rows_ = 0;  // of kept ones of the source
     std::unique_ptr<Fragment> fragment_;
     std::unique_ptr<Fragment> fresh_fragment_;  // what a worker makes, until it has reported back
 

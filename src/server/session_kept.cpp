@@ -178,6 +178,7 @@ Status Session::scan_kept(Participant& participant, const Message& message) {
         wanted = {join.build, join.build_columns};
     }
     GPUJOIN_RETURN_IF_FAILED(validate_kept_scan(*task->scan, wanted));
+    (task->builds() ? stages_[task->stage].skipped_rows : skipped_rows_) += task->scan->skip_stretches();
     return queue(participant, std::move(task));
 }
 

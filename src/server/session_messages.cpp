@@ -193,7 +193,9 @@ void Session::send_result(Participant& participant, const Task& task, const Deli
 void Session::send_stats(Participant& participant, uint32_t stage, uint64_t sequence) {
     StatsBody body{};
     if (fragment_ && !stages_.empty()) body.join = fragment_->join(stage).stats();
+    if (!stages_.empty()) body.join.skipped_rows = stages_[stage].skipped_rows;
     if (fragment_) body.sink = fragment_->sink_stats();
+    body.sink.skipped_rows = skipped_rows_;
     body.join.moved = moved_;
     copy_text(device_->label, body.join.device);
     participant.connection.send(MessageType::Stats, id_, sequence, &body, {}, stage);

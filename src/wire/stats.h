@@ -22,7 +22,8 @@ struct JoinStats {
     uint64_t probe_rows;
     uint64_t probe_bytes;
     uint64_t probe_batches;
-    double append_ms;  // work of calls, without what they waited for their turns
+    uint64_t skipped_rows;  // kept rows for the build side that were not looked at: none meets the conditions
+    double append_ms;       // work of calls, without what they waited for their turns
     double seal_ms;
     double probe_ms;            // looking up and writing results
     uint64_t peak_memory;       // bytes charged at most, on the device it ran on
@@ -48,6 +49,7 @@ struct SinkStats {
     uint64_t escaped_rows;               // given back to the client, to aggregate or to fail on
     uint64_t groups;                     // given out so far; the same group may have come several times
     uint64_t left_out;                   // rows and groups that cannot be among the first ones
+    uint64_t skipped_rows;               // kept rows of the source that were not looked at
     double ms;                           // gathering rows, computing values, aggregating
     uint64_t peak_memory;                // bytes charged for tables of groups at most
     ReplicaStats replica[kMaxReplicas];  // of each device; no rows where there is one

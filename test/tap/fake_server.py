@@ -62,8 +62,8 @@ def opened(offset=0, size=BLOCK):
 
 
 def stats(device, algorithm, moved):
-    join = struct.pack("<6Q3d2Q2B6x64s", *[0] * 11, algorithm, moved, device.encode())
-    return message(STATS, 0, join + struct.pack("<4QdQ", *[0] * 6) + bytes(16 * REPLICAS))
+    join = struct.pack("<7Q3d2Q2B6x64s", *[0] * 12, algorithm, moved, device.encode())
+    return message(STATS, 0, join + struct.pack("<5QdQ", *[0] * 7) + bytes(16 * REPLICAS))
 
 
 def sealed(stage=0):

@@ -79,12 +79,16 @@ class CudaKept : public EngineTest {
 
     void expect_same(const Kept& kept, size_t columns) {
         const std::vector<ColumnSpec> source = kept.source(columns);
-        const KeptScan scan = kept.scan();
+        KeptScan scan = kept.scan();
         ASSERT_OK(validate_kept_scan(scan, source));
-        KeptPosition position;
-        int on_device = 0;
-        ASSERT_EQ(read(scan, position, source, kMostRows, &on_device), kept.expected(columns));
-        EXPECT_EQ(on_device > 0, !kept.expected(columns).empty());
+        const std::vector<KeptRow> expected = kept.expected(columns);
+        for (const bool skips : {false, true}) {
+            if (skips) scan.skip_stretches();
+            KeptPosition position;
+            int on_device = 0;
+            ASSERT_EQ(read(scan, position, source, kMostRows, &on_device), expected);
+            EXPECT_EQ(on_device > 0, !expected.empty());
+        }
     }
 
     static constexpr uint32_t kMostRows = 1u << 20;
@@ -95,8 +99,7 @@ class CudaKept : public EngineTest {
 TEST_P(CudaKept, GivesTheRowsOfTheMapsBlocks) {
     Kept kept(all_columns(), 900, 60, &kept_memory_, 1);
     expect_same(kept, kept.columns.size());
-    for (uint32_t block = 0; block < kChunkBlocks; block++)
-        if (block % 7 < 3) kept.maps[1].bits[block / 8] &= static_cast<uint8_t>(~(1u << block % 8));
+    leave_blocks_out(kept);
     expect_same(kept, kept.columns.size());
     expect_same(kept, 0);
     for (ChunkMap& map : kept.maps) map = {};
@@ -148,6 +151,17 @@ TEST_P(CudaKept, ReadersShareTheRows) {
     std::ranges::sort(all);
     std::ranges::sort(expected);
     EXPECT_EQ(all, expected);
+}
+
+// Parts of a chunk, of which some blocks are not wanted, one behind the other.
+TEST_P(CudaKept, SkipsStretchesByTheirBounds) {
+    Kept kept(bounded_columns(), 2600, 200, &kept_memory_, 9, 12, Kept::Order::Ascending);
+    std::mt19937_64 random(10);
+    for (int round = 0; round < 20; round++) {
+        kept.choose_conditions(random);
+        if (round == 10) leave_blocks_out(kept);
+        expect_same(kept, 4);
+    }
 }
 
 // What there is no room for comes from host memory.

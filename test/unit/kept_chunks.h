@@ -28,6 +28,13 @@ inline std::vector<ChunkColumn> all_columns() {
     return columns;
 }
 
+// Whose values, in ascending order, tell stretches of rows apart, and one whose values do not.
+inline std::vector<ChunkColumn> bounded_columns() {
+    return {kept_column(ColumnType::Fixed4), kept_column(ColumnType::Fixed8),
+            kept_column(ColumnType::Fixed8, ValueOrder::Float),
+            kept_column(ColumnType::Bytes, ValueOrder::Bytes)};
+}
+
 // Of the same order as a float.
 inline int64_t integer_of_float(double number) {
     if (std::isnan(number)) return INT64_MAX;
@@ -66,8 +73,11 @@ struct Kept {
     std::vector<ChunkMap> maps;  // of the blocks that are wanted, by chunk
     std::vector<KeptCondition> conditions;
 
+    enum class Order { Random, Ascending };
+
+    // Ascending: values of 4 and 8 bytes are about the number of the row; there are NULLs in some stretches.
     Kept(std::vector<ChunkColumn> of, uint32_t block_count, uint32_t block_rows, Ledger* ledger,
-         uint32_t seed, size_t text_bytes = 12)
+         uint32_t seed, size_t text_bytes = 12, Order order = Order::Random)
         : columns(std::move(of)), maps(kChunks) {
         std::mt19937_64 random(seed);
         for (uint32_t i = 0; i < kChunks; i++) {
@@ -76,6 +86,7 @@ struct Kept {
             for (uint32_t block = i * block_count / kChunks; block < end; block++) {
                 std::vector<KeptRow> some(random() % (block_rows + 1));
                 for (KeptRow& row : some) make_row(row, random, text_bytes);
+                if (order == Order::Ascending) number(some, random);
                 add_block({i, 2 * block}, some);
             }
             chunks.back()->seal();
@@ -101,13 +112,14 @@ struct Kept {
 
     // On the columns of integers, strings or floats.
     KeptCondition random_condition(std::mt19937_64& random) const {
-        const uint64_t drawn = random() % (columns.size() - 1);
-        const auto column = static_cast<uint16_t>(drawn < 8 ? drawn : drawn + 1);
+        auto column = static_cast<uint16_t>(random() % columns.size());
+        while (columns[column].spec.type == ColumnType::Fixed16)
+            column = static_cast<uint16_t>(random() % columns.size());
         const KeptValue& value = rows[random() % rows.size()][column];
         KeptCondition made = {};
         made.column = column;
         made.null_passes = random() % 4 == 0;
-        if (column == 9) {
+        if (columns[column].spec.type == ColumnType::Bytes) {
             const std::string bytes = value.value_or("").substr(0, kMaxKeptBytes);
             made.test = random() % 2 == 0 ? KeptTest::Same : KeptTest::Other;
             made.length = static_cast<uint8_t>(bytes.size());
@@ -161,6 +173,26 @@ struct Kept {
             row.push_back(random() % 10 == 0 ? KeptValue() : KeptValue(bytes));
         }
     }
+    template <typename Number>
+    static KeptValue value_of(size_t number) {
+        return kept_integer(static_cast<Number>(number));
+    }
+    void number(std::vector<KeptRow>& some, std::mt19937_64& random) const {
+        constexpr size_t kNullRows = 20000;
+        for (size_t i = 0; i < some.size(); i++) {
+            const size_t row = rows.size() + i;
+            const size_t about = row + random() % 100;
+            for (size_t at = 0; at < columns.size(); at++) {
+                const ColumnSpec& spec = columns[at].spec;
+                const bool is_float = spec.order == ValueOrder::Float;
+                if (spec.type == ColumnType::Fixed4)
+                    some[i][at] = is_float ? value_of<float>(about) : value_of<int32_t>(about);
+                else if (spec.type == ColumnType::Fixed8)
+                    some[i][at] = is_float ? value_of<double>(about) : value_of<int64_t>(about);
+                if ((row / kNullRows + at) % 3 == 0 && random() % 10 == 0) some[i][at].reset();
+            }
+        }
+    }
     uint8_t random_end(size_t number, std::mt19937_64& random) const {
         const size_t later = number + 1 + random() % 3;
         if (later < conditions.size()) return static_cast<uint8_t>(later);
@@ -183,5 +215,11 @@ struct Kept {
         return next == kRowIsWanted;
     }
 };
+
+// So that some blocks of the second chunk are not wanted.
+inline void leave_blocks_out(Kept& kept) {
+    for (uint32_t block = 0; block < kChunkBlocks; block++)
+        if (block % 7 < 3) kept.maps[1].bits[block / 8] &= static_cast<uint8_t>(~(1u << block % 8));
+}
 
 }  // namespace gpujoin::test

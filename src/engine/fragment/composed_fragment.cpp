@@ -66,6 +66,7 @@ class ComposedFragment final : public Fragment {
                 .escaped_rows = counters.escaped_rows,
                 .groups = counters.groups,
                 .left_out = counters.left_out,
+                .skipped_rows = 0,
                 .ms = static_cast<double>(counters.ns) / 1e6,
                 .peak_memory = aggregator ? aggregator->peak_memory() : 0,
                 .replica = {}};

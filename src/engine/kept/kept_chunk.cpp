@@ -150,8 +150,17 @@ bool KeptChunk::append_validity(KeptValues& values, const uint8_t* bits, uint64_
     return true;
 }
 
+bool KeptChunk::append_bounds(KeptValues& values, const ColumnView& view, uint64_t rows) {
+    const ColumnSpec& spec = values.column.spec;
+    if (!has_bounds(spec)) return true;
+    const uint64_t stretches = (rows_so_far_ + rows + kStretchRows - 1) / kStretchRows;
+    if (!values.bounds.resize(stretches * sizeof(ValueBounds))) return false;
+    extend_bounds(spec, view, rows, rows_so_far_, reinterpret_cast<ValueBounds*>(values.bounds.data()));
+    return true;
+}
+
 bool KeptChunk::append_column(KeptValues& values, const ColumnView& view, uint64_t rows) {
-    if (!append_validity(values, view.validity, rows)) return false;
+    if (!append_validity(values, view.validity, rows) || !append_bounds(values, view, rows)) return false;
     if (uint32_t width = fixed_width(values.column.spec.type))
         return values.values.append(view.values, rows * width);
     const uint64_t start = values.data.bytes();
@@ -192,13 +201,15 @@ void KeptChunk::seal() {
         values.values.shrink();
         values.data.shrink();
         values.validity.shrink();
+        values.bounds.shrink();
     }
 }
 
 uint64_t KeptChunk::bytes() const {
     uint64_t bytes = kFixedBytes;
     for (const KeptValues& values : columns_)
-        bytes += values.values.charged() + values.data.charged() + values.validity.charged();
+        bytes += values.values.charged() + values.data.charged() + values.validity.charged() +
+                 values.bounds.charged();
     return bytes;
 }
 

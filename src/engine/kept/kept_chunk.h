@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/kept/value_bounds.h"
 #include "engine/ledger.h"
 #include "wire/batch.h"
 #include "wire/kept.h"
@@ -50,14 +51,19 @@ class KeptArray {
 
 struct KeptValues {
     explicit KeptValues(const ChunkColumn& of, Ledger* ledger)
-        : column(of), values(ledger), data(ledger), validity(ledger) {}
+        : column(of), values(ledger), data(ledger), validity(ledger), bounds(ledger) {}
 
     ChunkColumn column;
     KeptArray values;    // fixed types: the values; Bytes: uint32 ends in data
     KeptArray data;      // Bytes
     KeptArray validity;  // one bit a row; empty: no NULLs
+    KeptArray bounds;    // a ValueBounds for each stretch; empty where has_bounds() says so
 
     const uint8_t* validity_bits() const { return validity.bytes() > 0 ? validity.as<uint8_t>() : nullptr; }
+    // Of the stretch, by its number; nullptr where the column has none.
+    const ValueBounds* bounds_of(uint64_t stretch) const {
+        return bounds.bytes() > 0 ? bounds.as<ValueBounds>() + stretch : nullptr;
+    }
 };
 
 class KeptChunk {
@@ -96,6 +102,7 @@ class KeptChunk {
   private:
     bool append_column(KeptValues& values, const ColumnView& view, uint64_t rows);
     bool append_validity(KeptValues& values, const uint8_t* bits, uint64_t rows);
+    bool append_bounds(KeptValues& values, const ColumnView& view, uint64_t rows);
 
     Ledger* const ledger_;
     std::vector<KeptValues> columns_;

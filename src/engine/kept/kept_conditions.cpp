@@ -4,36 +4,23 @@
 
 #include <algorithm>
 #include <cstring>
-#include <type_traits>
 
-#include "engine/filter_values.h"
+#include "engine/kept/kept_numbers.h"
 
 namespace gpujoin {
 
 namespace {
 
-bool has_numbers(const ColumnSpec& spec) {
-    return spec.type <= ColumnType::Fixed8 && spec.order <= ValueOrder::Float;
-}
-
-int64_t in_order(int64_t integer) {
-    return integer;
-}
-int64_t in_order(double number) {
-    return kept_order(number);
-}
-
 // Tests are called with the numbers of rows.
 
 template <typename Number>
 auto interval_test(const KeptValues& values, const KeptCondition& condition) {
-    using Wide = std::conditional_t<std::is_floating_point_v<Number>, double, int64_t>;
     const auto* value = values.values.as<Number>();
     const KeptInterval interval = condition.interval;
     const bool outside = condition.test == KeptTest::Outside;
     return [=](uint32_t row) {
-        const uint64_t distance = static_cast<uint64_t>(in_order(static_cast<Wide>(value[row]))) -
-                                  static_cast<uint64_t>(interval.low);
+        const uint64_t distance =
+            static_cast<uint64_t>(in_order(value[row])) - static_cast<uint64_t>(interval.low);
         return (distance <= interval.span) != outside;
     };
 }
@@ -79,11 +66,9 @@ void with_bytes_test(const KeptValues& values, const KeptCondition& condition, c
 
 template <typename Visit>
 void with_value_test(const KeptValues& values, const KeptCondition& condition, const Visit& visit) {
-    const ColumnSpec& spec = values.column.spec;
-    auto test = [&](auto number) { visit(interval_test<decltype(number)>(values, condition)); };
     if (condition.is_of_bytes()) return with_bytes_test(values, condition, visit);
-    if (spec.order != ValueOrder::Float) return with_integer(spec, test);
-    spec.type == ColumnType::Fixed4 ? test(float{}) : test(double{});
+    with_number(values.column.spec,
+                [&](auto number) { visit(interval_test<decltype(number)>(values, condition)); });
 }
 
 template <typename Visit>

@@ -7,22 +7,6 @@
 
 namespace gpujoin {
 
-// Calls visit with a value of the type that a fixed column's values are read as.
-template <typename Visit>
-void with_integer(const ColumnSpec& spec, const Visit& visit) {
-    const bool is_signed = spec.order == ValueOrder::Signed;
-    switch (spec.type) {
-        case ColumnType::Fixed1:
-            return is_signed ? visit(int8_t{}) : visit(uint8_t{});
-        case ColumnType::Fixed2:
-            return is_signed ? visit(int16_t{}) : visit(uint16_t{});
-        case ColumnType::Fixed4:
-            return is_signed ? visit(int32_t{}) : visit(uint32_t{});
-        default:
-            return visit(int64_t{});
-    }
-}
-
 // Whether each leads on to a later condition, or to the end.
 bool are_sound(std::span<const KeptCondition> conditions);
 // Whether values of the column can be asked for what the condition asks.

@@ -8,6 +8,7 @@
 
 #include "engine/cpu/columns/copy_value.h"
 #include "engine/kept/kept_conditions.h"
+#include "engine/kept/kept_numbers.h"
 #include "engine/mapping.h"
 
 namespace gpujoin {
@@ -18,6 +19,7 @@ constexpr uint32_t kRowsAtATime = 8192;
 constexpr uint32_t kFewestViewed = 128;
 constexpr uint64_t kShareOfJoin = 4;       // a batch takes a fourth at most of the memory there is
 constexpr uint64_t kMostBytes = 4u << 20;  // of the Bytes columns of a batch, about
+constexpr uint64_t kFewestSkipped = 4 * kStretchRows;  // between rows of two parts
 
 Status malformed_scan(const char* detail) {
     return malformed("scan of kept columns").with_detail("%s", detail);
@@ -98,11 +100,64 @@ bool wants_all_of(const ChunkMap& blocks_with_rows, const ChunkMap& map) {
     return unwanted == 0;
 }
 
+// The rows from begin to end of the chunk's.
+KeptPart cut(const KeptPart& part, uint64_t begin, uint64_t end) {
+    KeptPart some = part;
+    some.begin = begin;
+    some.rows = end - begin;
+    return some;
+}
+
 }  // namespace
 
 void KeptScan::add(KeptView view, const ChunkMap& map, uint32_t number) {
-    const bool wants_all = wants_all_of(view.rows_of().blocks_with_rows(), map);
-    parts.push_back({std::move(view), map, rows(), number, wants_all});
+    const KeptChunk& chunk = view.rows_of();
+    const uint64_t chunk_rows = chunk.rows();
+    const bool wants_all = wants_all_of(chunk.blocks_with_rows(), map);
+    parts.push_back({std::move(view), map, rows(), 0, chunk_rows, number, wants_all});
+}
+
+void KeptScan::add(const KeptPart& part) {
+    const uint64_t first_row = rows();
+    parts.push_back(part);
+    parts.back().first_row = first_row;
+}
+
+// Of rows that lie one behind the other, or hardly anything between them, one part is made: each takes work.
+void KeptScan::add_passing(const KeptPart& part) {
+    const uint64_t stop = part.begin + part.rows;
+    uint64_t begin = part.begin;
+    uint64_t end = begin;
+    for (uint64_t first = begin; first < stop; first += kStretchRows) {
+        if (!may_pass_in(part.view, first / kStretchRows)) continue;
+        if (end == begin || first - end >= kFewestSkipped) {
+            if (end > begin) add(cut(part, begin, end));
+            begin = first;
+        }
+        end = std::min(first + kStretchRows, stop);
+    }
+    if (end > begin) add(cut(part, begin, end));
+}
+
+bool KeptScan::may_pass_in(const KeptView& view, uint64_t stretch) const {
+    const ValueBounds* bounds[kMaxKeptConditions];
+    for (size_t i = 0; i < conditions.size(); i++)
+        bounds[i] = view.columns[conditions[i].column]->bounds_of(stretch);
+    return may_pass(conditions, {bounds, conditions.size()});
+}
+
+uint64_t KeptScan::skip_stretches() {
+    if (std::ranges::all_of(conditions, &KeptCondition::is_of_bytes)) return 0;
+    const uint64_t all_rows = rows();
+    for (const KeptPart& part : std::exchange(parts, {})) add_passing(part);
+    return all_rows - rows();
+}
+
+uint64_t KeptPart::data_bytes(size_t column) const {
+    const KeptValues& values = *view.columns[column];
+    if (rows == 0 || values.data.bytes() == 0) return 0;
+    const auto* ends = values.values.as<uint32_t>();
+    return ends[begin + rows - 1] - (begin > 0 ? ends[begin - 1] : 0);
 }
 
 const KeptPart& KeptScan::part_of(uint64_t row) const {
@@ -112,7 +167,7 @@ const KeptPart& KeptScan::part_of(uint64_t row) const {
 uint32_t KeptScan::rows_within(uint64_t bytes, size_t columns, uint32_t most_rows, uint32_t fewest) const {
     uint64_t all_bytes = 0;
     for (const KeptPart& part : parts)
-        for (size_t i = 0; i < columns; i++) all_bytes += part.view.columns[i]->data.bytes();
+        for (size_t i = 0; i < columns; i++) all_bytes += part.data_bytes(i);
     const uint64_t average = all_bytes / std::max<uint64_t>(rows(), 1);
     uint32_t within = most_rows;
     while (within > fewest && within * average > bytes) within /= 2;
@@ -187,7 +242,7 @@ Status KeptRows::set_aside(size_t column) {
     if (const uint32_t width = fixed_width(output.spec.type))
         return output.values.allocate(ledger_, uint64_t{capacity_} * width);
     uint64_t bytes = 0;
-    for (const KeptPart& part : scan_.parts) bytes += part.view.columns[column]->data.bytes();
+    for (const KeptPart& part : scan_.parts) bytes += part.data_bytes(column);
     GPUJOIN_RETURN_IF_FAILED(
         output.data.reserve(ledger_, std::min<uint64_t>(bytes, UINT32_MAX) + cpu::kCopiedAtOnce));
     return output.values.allocate(ledger_, (uint64_t{capacity_} + 1) * sizeof(uint32_t));
@@ -300,7 +355,7 @@ bool KeptRows::take_rows() {
 Status KeptRows::read_some() {
     const KeptPart& part = scan_.part_of(next_);
     const uint64_t stop = std::min({end_, next_ + rows_at_a_time_, part.end_row()});
-    const uint32_t count = select(part, next_ - part.first_row, stop - part.first_row);
+    const uint32_t count = select(part, part.row_of_chunk(next_), part.row_of_chunk(stop));
     next_ = stop;
     return count > 0 ? gather(part, count) : Status{};
 }

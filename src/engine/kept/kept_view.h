@@ -21,16 +21,20 @@ struct KeptView {
     bool operator==(const KeptView&) const = default;
 };
 
-// A chunk in a scan.
+// Rows of a chunk in a scan that lie one behind the other.
 struct KeptPart {
     KeptView view;
-    ChunkMap map;           // of the blocks whose rows are wanted
-    uint64_t first_row;     // where the scan's rows begin to be those of the chunk
-    uint32_t number;        // of the chunk in its table
-    bool wants_all = true;  // rows of all blocks that the chunk has
+    ChunkMap map;        // of the blocks whose rows are wanted
+    uint64_t first_row;  // of the scan's rows
+    uint64_t begin;      // the same one, of the chunk's
+    uint64_t rows;
+    uint32_t number;  // of the chunk in its table
+    bool wants_all;   // rows of all blocks that the chunk has
 
-    uint64_t rows() const { return view.rows_of().rows(); }
-    uint64_t end_row() const { return first_row + rows(); }
+    uint64_t end_row() const { return first_row + rows; }
+    uint64_t row_of_chunk(uint64_t row_of_scan) const { return row_of_scan - first_row + begin; }
+    // Of the rows' values of a Bytes column; 0 of another one.
+    uint64_t data_bytes(size_t column) const;
 };
 
 // The rows of a scan are those of its parts, one part behind the other, wanted or not.
@@ -39,12 +43,21 @@ struct KeptScan {
     std::vector<KeptCondition> conditions;
 
     void add(KeptView view, const ChunkMap& map, uint32_t number);
+    // Rows of the part behind all others, whatever rows of the scan they were.
+    void add(const KeptPart& part);
+    // Skips stretches of rows of which none meets the conditions, by their bounds. Returns how many rows that
+    // are. To be called once, when the scan has all its parts and is valid.
+    uint64_t skip_stretches();
     uint64_t rows() const { return parts.empty() ? 0 : parts.back().end_row(); }
     // The part that a row is of.
     const KeptPart& part_of(uint64_t row) const;
     // How many rows a batch is to have at most, a power of two less than most_rows if need be, so that the
     // Bytes columns among the first ones have no more than so many bytes on average. Not less than fewest.
     uint32_t rows_within(uint64_t bytes, size_t columns, uint32_t most_rows, uint32_t fewest) const;
+
+  private:
+    void add_passing(const KeptPart& part);
+    bool may_pass_in(const KeptView& view, uint64_t stretch) const;
 };
 
 // 08P01 where a condition is not sound, or is on a column that is not there or of another kind, or the first

@@ -130,20 +130,24 @@ bool sum_kept(const Side* side, KeptFigures* sum) {
     return has_any;
 }
 
-void show_kept(const char* name, const Side* side, ExplainState* es) {
+// skipped_rows: of those that need not be read, how many the server did not look at either.
+void show_kept(const char* name, const Side* side, uint64 skipped_rows, ExplainState* es) {
     KeptFigures figures;
     if (!es->costs || !sum_kept(side, &figures)) return;
     uint64 read = figures.blocks - figures.passed_over;
     if (es->format == EXPLAIN_FORMAT_TEXT) {
         appendStringInfoSpaces(es->str, 2 * es->indent);
-        appendStringInfo(es->str, "%s: %u of %u chunks, blocks read " UINT64_FORMAT "\n", name, figures.used,
+        appendStringInfo(es->str, "%s: %u of %u chunks, blocks read " UINT64_FORMAT, name, figures.used,
                          figures.chunks, read);
+        if (skipped_rows > 0) appendStringInfo(es->str, ", rows skipped " UINT64_FORMAT, skipped_rows);
+        appendStringInfoChar(es->str, '\n');
         return;
     }
     ExplainOpenGroup(name, name, true, es);
     ExplainPropertyInteger("Chunks Used", nullptr, figures.used, es);
     ExplainPropertyInteger("Chunks", nullptr, figures.chunks, es);
     ExplainPropertyUInteger("Blocks Read", nullptr, read, es);
+    ExplainPropertyUInteger("Rows Skipped", nullptr, skipped_rows, es);
     ExplainCloseGroup(name, name, true, es);
 }
 
@@ -158,7 +162,7 @@ void show_build(const JoinStage* stage, ExplainState* es) {
                      {text ? "append" : "Append Time", text ? "seal" : "Seal Time"},
                      {before->append_ms + now->append_ms, before->seal_ms + now->seal_ms}};
     show_traffic(&build, es);
-    show_kept("Kept Build", &stage->build, es);
+    show_kept("Kept Build", &stage->build, before->skipped_rows + now->skipped_rows, es);
 }
 
 // The node's waiting is told with the first stage's probe.
@@ -269,7 +273,7 @@ void show_partitions(const PartitionFigures& partitions, ExplainState* es) {
 }
 
 void show_figures(const GpuJoinState* state, ExplainState* es) {
-    show_kept("Kept", &state->probe.side, es);
+    show_kept("Kept", &state->probe.side, all_of_sink(state).skipped_rows, es);
     if (es->costs && state->device[0]) ExplainPropertyText("Device", state->device, es);
     if (es->costs) show_shares(state, es);
     if (state->plan.stage_count == 1) show_stage_figures(state, state->stages, es);

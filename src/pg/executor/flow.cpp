@@ -467,6 +467,7 @@ void add_sink_stats(SinkStats* sum, const SinkStats* one) {
     sum->escaped_rows += one->escaped_rows;
     sum->groups += one->groups;
     sum->left_out += one->left_out;
+    sum->skipped_rows += one->skipped_rows;
     sum->ms += one->ms;
     sum->peak_memory = Max(sum->peak_memory, one->peak_memory);
     for (uint32 i = 0; i < kMaxReplicas; i++) {
@@ -488,6 +489,7 @@ void add_stats(JoinStats* sum, const JoinStats* one) {
     sum->probe_rows += one->probe_rows;
     sum->probe_bytes += one->probe_bytes;
     sum->probe_batches += one->probe_batches;
+    sum->skipped_rows += one->skipped_rows;
     sum->append_ms += one->append_ms;
     sum->seal_ms += one->seal_ms;
     sum->probe_ms += one->probe_ms;
