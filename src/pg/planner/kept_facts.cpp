@@ -30,10 +30,20 @@ namespace {
 
 const TableSet* lacking = nullptr;
 
+// Conditions on no table, which core tests above the scan, with a node of its own: what is kept is read by
+// scans that we know of.
+bool has_gating_conditions(const RelOptInfo* rel) {
+    ListCell* cell;
+    foreach (cell, rel->baserestrictinfo)
+        if (lfirst_node(RestrictInfo, cell)->pseudoconstant) return true;
+    return false;
+}
+
 // Calls visit with what is computed to test the relation's conditions on kept columns. False where they are
 // not tested so.
 template <typename Visit>
 bool visit_computed(const RelOptInfo* rel, const Visit& visit) {
+    if (has_gating_conditions(rel)) return false;
     const KeptFormula* formula = make_kept_formula(extract_actual_clauses(rel->baserestrictinfo, false));
     for (int i = 0; formula && i < formula->count; i++)
         if (Node* expression = formula->leaves[i].expression) visit(expression);
