@@ -7,6 +7,8 @@
 #include "pg/compat.h"
 
 extern "C" {
+#include "access/heapam.h"
+#include "access/htup_details.h"
 #include "access/parallel.h"
 #include "access/visibilitymap.h"
 #include "access/xact.h"
@@ -84,6 +86,10 @@ uint64 count_blocks(const ChunkMap& map) {
     return pg_popcount(reinterpret_cast<const char*>(map.bits), kChunkMapBytes);
 }
 
+ChunkMap all_blocks(const ChunkMap& a, const ChunkMap& b) {
+    return combine(a, b, [](uint64 x, uint64 y) { return x | y; });
+}
+
 ChunkMap common_blocks(const ChunkMap& a, const ChunkMap& b) {
     return combine(a, b, [](uint64 x, uint64 y) { return x & y; });
 }
@@ -96,6 +102,15 @@ bool contains(const ChunkMap& outer, const ChunkMap& inner) {
     return for_words([&](uint32 at, uint32 size) {
         return (load_word(inner.bits + at, size) & ~load_word(outer.bits + at, size)) == 0;
     });
+}
+
+ChunkMap blocks_of_chunk(uint32 chunk, BlockNumber blocks) {
+    ChunkMap map = {};
+    const uint64 first = uint64{chunk} * kChunkBlocks;
+    const uint64 count = blocks > first ? Min(blocks - first, uint64{kChunkBlocks}) : 0;
+    memset(map.bits, 0xff, count / BITS_PER_BYTE);
+    for (uint32 block = count & ~(BITS_PER_BYTE - 1); block < count; block++) map.add(block);
+    return map;
 }
 
 // visibilitymap_pin() would make pages that are missing.
@@ -123,10 +138,18 @@ uint64 log_position() {
 
 // Where files may be copied without being logged (wal_level = minimal), pages of another table may come by
 // this one's numbers.
-ChunkMap unchanged_blocks(Relation relation, uint32 chunk, const ChunkMap& blocks, uint64 since,
-                          const ProvingLimits& limits) {
-    ChunkMap unchanged = {};
-    if (!XLogIsNeeded()) return unchanged;
+bool do_pages_prove() {
+    return XLogIsNeeded();
+}
+
+namespace {
+
+// Those of a chunk's blocks of which is_same says so, by their numbers and their pages' places in the log.
+template <typename IsSame>
+ChunkMap same_blocks(Relation relation, uint32 chunk, const ChunkMap& blocks, const ProvingLimits& limits,
+                     const IsSame& is_same) {
+    ChunkMap same = {};
+    if (!do_pages_prove()) return same;
     BufferAccessStrategy strategy = scan_strategy(relation);
     uint64 changed_blocks = 0;
     uint64 read_blocks = 0;
@@ -137,21 +160,58 @@ ChunkMap unchanged_blocks(Relation relation, uint32 chunk, const ChunkMap& block
         const BlockNumber number = chunk * kChunkBlocks + block;
         const Buffer found = find_buffer(relation, last, number);
         if (!BufferIsValid(found) && ++read_blocks > limits.may_read) {
-            unchanged = {};
+            same = {};
             break;
         }
         Buffer buffer = pin_block(relation, strategy, number, found);
         LockBuffer(buffer, BUFFER_LOCK_SHARE);
         const XLogRecPtr changed = BufferGetLSNAtomic(buffer);
         UnlockReleaseBuffer(buffer);
-        if (!XLogRecPtrIsInvalid(changed) && changed <= since)
-            unchanged.add(block);
+        if (!XLogRecPtrIsInvalid(changed) && is_same(block, changed))
+            same.add(block);
         else
             changed_blocks++;
         last = buffer;
     }
     if (strategy) FreeAccessStrategy(strategy);
-    return unchanged;
+    return same;
+}
+
+}  // namespace
+
+ChunkMap unchanged_blocks(Relation relation, uint32 chunk, const ChunkMap& blocks, uint64 since,
+                          const ProvingLimits& limits) {
+    return same_blocks(relation, chunk, blocks, limits,
+                       [since](uint32, XLogRecPtr changed) { return changed <= since; });
+}
+
+ChunkMap blocks_left_alone(Relation relation, uint32 chunk, const ChunkMap& blocks, const uint64* positions) {
+    return same_blocks(relation, chunk, blocks, {kChunkBlocks, kChunkBlocks},
+                       [positions](uint32 block, XLogRecPtr changed) { return changed == positions[block]; });
+}
+
+// Of what is visible now, who has made it must be so old that all snapshots see it; who has locked a row does
+// not matter, as he stamps the page when he changes it.
+int list_settled_tuples(Relation relation, Buffer buffer, TransactionId horizon, OffsetNumber* lines) {
+    Page page = gpujoin_buffer_page(buffer);
+    const OffsetNumber last = PageGetMaxOffsetNumber(page);
+    HeapTupleData tuple = {};
+    tuple.t_tableOid = RelationGetRelid(relation);
+    int count = 0;
+    for (OffsetNumber line = FirstOffsetNumber; line <= last; line++) {
+        ItemId item = PageGetItemId(page, line);
+        if (!ItemIdIsNormal(item)) continue;
+        tuple.t_data = reinterpret_cast<HeapTupleHeader>(PageGetItem(page, item));
+        tuple.t_len = ItemIdGetLength(item);
+        ItemPointerSet(&tuple.t_self, BufferGetBlockNumber(buffer), line);
+        const HTSV_Result visibility = HeapTupleSatisfiesVacuum(&tuple, horizon, buffer);
+        if (visibility == HEAPTUPLE_DEAD) continue;
+        if (visibility != HEAPTUPLE_LIVE || !HeapTupleHeaderXminCommitted(tuple.t_data) ||
+            !TransactionIdPrecedes(HeapTupleHeaderGetXmin(tuple.t_data), horizon))
+            return -1;
+        lines[count++] = line;
+    }
+    return count;
 }
 
 // Who has the strongest lock may have changed what a column is, and may take that back. A serializable

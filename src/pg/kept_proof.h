@@ -20,11 +20,15 @@ struct MapPage {
 };
 
 uint64 count_blocks(const ChunkMap& map);
+// Those that one of two maps has.
+ChunkMap all_blocks(const ChunkMap& a, const ChunkMap& b);
 // Those that both maps have.
 ChunkMap common_blocks(const ChunkMap& a, const ChunkMap& b);
 // Those of `a` that are not in `b`.
 ChunkMap other_blocks(const ChunkMap& a, const ChunkMap& b);
 bool contains(const ChunkMap& outer, const ChunkMap& inner);
+// Those of a chunk that a table of so many blocks has.
+ChunkMap blocks_of_chunk(uint32 chunk, BlockNumber blocks);
 
 // Reads the bits of a chunk's blocks. False where there is no page with them, or it proves nothing.
 bool read_map_page(Relation relation, uint32 chunk, MapPage* page);
@@ -47,6 +51,19 @@ struct ProvingLimits {
 // few, or none where too many would have to be read.
 ChunkMap unchanged_blocks(Relation relation, uint32 chunk, const ChunkMap& blocks, uint64 since,
                           const ProvingLimits& limits);
+
+// Lists those tuples of a page that all see, where each of the others is seen by nobody, whatever snapshot
+// there is or will be: it is *settled*. -1 where it is not. The page is locked; horizon is older than what
+// any of them is seen by. As VACUUM asks before it marks a page (heap_page_is_all_visible()), but that it has
+// removed before what nobody sees.
+int list_settled_tuples(Relation relation, Buffer buffer, TransactionId horizon, OffsetNumber* lines);
+
+// Whether pages of a table prove anything by themselves.
+bool do_pages_prove();
+
+// Those of a chunk's blocks whose pages are at the same place of the log of changes as they were, by block,
+// when they were read.
+ChunkMap blocks_left_alone(Relation relation, uint32 chunk, const ChunkMap& blocks, const uint64* positions);
 
 // Whether columns of this table may be kept, and kept ones be used, by this transaction and under this
 // snapshot.

@@ -23,6 +23,12 @@ const KeptValues* find_column(const KeptChunk& chunk, const ChunkColumn& wanted)
     return found == chunk.columns().end() ? nullptr : &*found;
 }
 
+bool has_column_of(const KeptChunk& chunk, const KeptChunk& other) {
+    return std::ranges::any_of(other.columns(), [&](const KeptValues& values) {
+        return find_column(chunk, values.column) != nullptr;
+    });
+}
+
 bool is_of(const ChunkKey& chunk, const ChunkKey& table) {
     return table.relation == 0 || (chunk.database == table.database && chunk.tablespace == table.tablespace &&
                                    chunk.relation == table.relation);
@@ -98,16 +104,24 @@ std::shared_ptr<KeptChunk> KeptStore::make(const ChunkKey& key, std::span<const 
     return chunk;
 }
 
+// Of columns that are there already those are wanted that were made later.
+bool KeptStore::may_join(const Entry& entry, const ChunkProof& proof, const ChunkMap& map,
+                         const KeptChunk& chunk) {
+    return !entry.parts.empty() && entry.is_whole && entry.proof.version == proof.version &&
+           memcmp(&entry.map, &map, sizeof map) == 0 && entry.parts.front().chunk->has_rows_of(chunk) &&
+           std::ranges::none_of(entry.parts,
+                                [&](const Part& part) { return has_column_of(*part.chunk, chunk); });
+}
+
 // What was made later is true since later.
 void KeptStore::put(const ChunkKey& key, const ChunkProof& proof, const ChunkMap& map,
                     std::shared_ptr<KeptChunk> chunk) {
     making_.erase(key);
     Entry& entry = entries_[key];
-    const bool joins = !entry.parts.empty() && entry.is_whole && entry.proof.version == proof.version &&
-                       memcmp(&entry.map, &map, sizeof map) == 0 &&
-                       entry.parts.front().chunk->has_rows_of(*chunk);
+    const bool joins = may_join(entry, proof, map, *chunk);
     const bool is_stale = !entry.parts.empty() && !joins && fault_due(FaultPoint::Stale);
     if (!joins && !is_stale) entry.parts.clear();
+    if (!joins && !key.is_patch()) entries_.erase(key.patch());
     const uint64_t since = joins ? std::min(entry.proof.since, proof.since) : proof.since;
     entry.proof = {proof.version, since};
     entry.map = map;
@@ -148,7 +162,7 @@ void KeptStore::describe(KeptTablesBody* body) const {
             table.bytes += part.chunk->bytes();
             table.uses = std::max(table.uses, part.uses);
         }
-        table.table.number++;
+        if (!key.is_patch()) table.table.number++;
         table.rows += entry.parts.front().chunk->rows();
         table.columns = std::max(table.columns, columns);
     }

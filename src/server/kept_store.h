@@ -39,8 +39,8 @@ class KeptStore {
     std::shared_ptr<KeptChunk> make(const ChunkKey& key, std::span<const ChunkColumn> columns,
                                     uint64_t bytes);
     void give_up(const ChunkKey& key) { making_.erase(key); }
-    // Its columns join those that are there, if these have the same version, map and rows; else they replace
-    // them.
+    // Its columns join others that are there, if these have the same version, map and rows; else they replace
+    // all that is there, and the chunk's patch goes.
     void put(const ChunkKey& key, const ChunkProof& proof, const ChunkMap& map,
              std::shared_ptr<KeptChunk> chunk);
     // Gives a chunk of one version another proof, for some of its blocks. Of the others it has rows, but
@@ -64,6 +64,8 @@ class KeptStore {
         std::vector<Part> parts;
     };
 
+    static bool may_join(const Entry& entry, const ChunkProof& proof, const ChunkMap& map,
+                         const KeptChunk& chunk);
     bool make_room(uint64_t bytes);
     bool drop_stalest();
 

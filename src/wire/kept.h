@@ -19,6 +19,11 @@ inline constexpr uint32_t kMaxKeptConditions = 64;
 inline constexpr uint32_t kMaxScannedChunks = 80;  // in one message
 inline constexpr uint32_t kMaxFoundChunks = 80;    // in one message
 
+// Rows of blocks that were changed after a chunk was made are kept in its *patch*: a chunk of the same blocks
+// with this bit in its number. No version proves it, but each block's page: all have the same version.
+inline constexpr uint32_t kPatchBit = 1u << 31;
+inline constexpr uint64_t kPatchVersion = 1;
+
 // A chunk of a table, by what names a relation's files.
 struct ChunkKey {
     uint32_t database;
@@ -27,6 +32,8 @@ struct ChunkKey {
     uint32_t number;  // of the chunk in the table, from 0
 
     auto operator<=>(const ChunkKey&) const = default;
+    bool is_patch() const { return number & kPatchBit; }
+    ChunkKey patch() const { return {database, tablespace, relation, number | kPatchBit}; }
 };
 
 // A column as it is kept: what tells it from every other column and encoding of the table, and its values.

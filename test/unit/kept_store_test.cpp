@@ -102,6 +102,38 @@ TEST(KeptStore, ColumnsThatJoinAreTrueSinceTheFirst) {
     }
 }
 
+TEST(KeptStore, WhatIsMadeAgainReplacesWhatIsThere) {
+    KeptStore store(1u << 24);
+    keep(store, kKey, {named(1), named(2)}, 7);
+    auto chunk = make(store, kKey, {named(1)}, 10);
+    ASSERT_TRUE(chunk && !chunk->has_failed());
+    store.put(kKey, {7, 200}, map_of(1), std::move(chunk));
+    EXPECT_EQ(store.find(kKey, {}).proof.since, 200u);
+    EXPECT_TRUE(has(store, kKey, {named(1)}));
+    EXPECT_FALSE(has(store, kKey, {named(2)})) << "true since earlier only";
+}
+
+TEST(KeptStore, PatchesGoWithTheirChunks) {
+    KeptStore store(1u << 24);
+    const ChunkKey patch = kKey.patch();
+    const ChunkKey next{kKey.database, kKey.tablespace, kKey.relation, kKey.number + 1};
+    EXPECT_TRUE(patch.is_patch() && !kKey.is_patch());
+    for (const ChunkKey& key : {kKey, patch, next.patch()}) keep(store, key, {named(1)}, 7);
+    keep(store, patch, {named(1)}, 7, 2);
+    EXPECT_TRUE(has(store, kKey, {named(1)})) << "a patch is made again by itself";
+    keep(store, kKey, {named(2)}, 7);
+    EXPECT_TRUE(has(store, patch, {named(1)})) << "columns have joined the chunk";
+    KeptTablesBody tables{};
+    store.describe(&tables);
+    ASSERT_EQ(tables.count, 1u);
+    EXPECT_EQ(tables.table[0].table.number, 1u) << "of patches none is a chunk of the table";
+    keep(store, kKey, {named(1)}, 8);
+    EXPECT_FALSE(has(store, patch, {named(1)}));
+    EXPECT_TRUE(has(store, next.patch(), {named(1)}));
+    store.forget(kKey);
+    EXPECT_FALSE(has(store, next.patch(), {named(1)}));
+}
+
 TEST(KeptStore, ProvesAnewWhatIsLeft) {
     KeptStore store(1u << 24);
     keep(store, kKey, {named(1)}, 7, 3);

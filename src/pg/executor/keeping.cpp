@@ -15,6 +15,19 @@ namespace {
 
 constexpr int kAttempts = 3;  // to make a chunk of a table that is being vacuumed
 
+// As far as it is settled, what has changed since a usable chunk was made, or was marked only afterwards.
+uint64 keep_patch(KeptMaker* maker, Client* client, Relation relation, const KeptColumns* columns,
+                  uint32 chunk, BlockNumber blocks, FoundProof* proof) {
+    const ChunkMap all = blocks_of_chunk(chunk, blocks);
+    const ChunkMap lacking = other_blocks(all, kept_blocks(proof));
+    if (count_blocks(lacking) >= kFewestPatched && do_pages_prove() &&
+        make_patch(maker, client, chunk, other_blocks(all, proven_blocks(proof)), proof->patch,
+                   proof->patched))
+        look_up_chunks(relation, client, {columns->columns, static_cast<size_t>(columns->count)},
+                       {chunk, 1, blocks, true}, proof);
+    return count_blocks(kept_blocks(proof));
+}
+
 }  // namespace
 
 bool may_keep_now(Relation relation) {
@@ -49,7 +62,8 @@ bool keep_chunk(KeptMaker* maker, Client* client, Relation relation, const KeptC
         const bool is_enough = proof.is_usable && !is_thorough && !lacks_blocks(&proof);
         const uint64 lacks = is_enough ? 0 : proof.is_usable ? count_lacking_blocks(&proof) : blocks;
         if (proof.is_usable && (lacks == 0 || lacks == lacked || attempt == kAttempts)) {
-            *kept = count_blocks(proven_blocks(&proof));
+            *kept =
+                keep_patch(maker, client, relation, columns, chunk, static_cast<BlockNumber>(blocks), &proof);
             return true;
         }
         if (attempt == kAttempts) return false;

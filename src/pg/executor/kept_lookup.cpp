@@ -12,13 +12,7 @@ namespace {
 
 constexpr uint64 kLackingShare = 64;  // that a chunk lacks at least of what could be kept, or it stays
 constexpr uint64 kUnreadShare = 64;   // of a chunk's blocks that is read at most to prove it for a query
-
-// Without the blocks that the scan does not know of.
-void cut_map(ChunkMap* map, uint32 chunk, BlockNumber blocks) {
-    if (blocks / kChunkBlocks > chunk) return;
-    for (uint32 block = blocks % kChunkBlocks; block < kChunkBlocks; block++)
-        map->bits[block >> 3] &= static_cast<uint8>(~(1u << (block & 7)));
-}
+constexpr uint64 kPatchShare = 8;     // of a chunk's blocks that a patch has at most, or they had better join
 
 bool is_current(const FoundProof* proof) {
     return proof->chunk.exists && proof->chunk.proof.version == proof->page.version;
@@ -57,6 +51,37 @@ void renew(const Renewing& with, uint32 number, FoundProof* proof) {
     chunk->is_whole = chunk->is_whole && is_whole;
 }
 
+bool may_be_patched(const FoundProof* proof, uint32 chunk, BlockNumber blocks) {
+    if (!proof->is_usable) return false;
+    const ChunkMap others = other_blocks(blocks_of_chunk(chunk, blocks), proven_blocks(proof));
+    return count_blocks(others) >= kFewestPatched;
+}
+
+// Of chunks of which some blocks are not proven. Each page says whether it has changed.
+void look_up_patches(const Renewing& with, std::span<const ChunkColumn> columns, const ChunkRange& range,
+                     FoundProof* proofs) {
+    bool has_any = false;
+    for (uint32 i = 0; i < range.count; i++) {
+        proofs[i].patch = {};
+        proofs[i].patched = {};
+        has_any |= may_be_patched(&proofs[i], range.first + i, range.blocks);
+    }
+    if (!has_any || !do_pages_prove() || client_refusal(with.client)) return;
+    const ChunkKey key = chunk_key(with.relation, range.first).patch();
+    auto* found = unset<FoundChunk>(range.count);
+    client_find_kept(with.client, &key, range.count, columns, found);
+    for (uint32 i = 0; i < range.count; i++) {
+        FoundProof* proof = &proofs[i];
+        if (!proof->is_usable || !found[i].exists) continue;
+        const uint32 number = range.first + i;
+        const ChunkMap known = common_blocks(found[i].map, blocks_of_chunk(number, range.blocks));
+        proof->patch = found[i];
+        proof->patched = unchanged_blocks(with.relation, number, other_blocks(known, proven_blocks(proof)),
+                                          found[i].proof.since, {kChunkBlocks, with.may_read});
+    }
+    pfree(found);
+}
+
 }  // namespace
 
 void look_up_chunks(Relation relation, Client* client, std::span<const ChunkColumn> columns,
@@ -70,7 +95,7 @@ void look_up_chunks(Relation relation, Client* client, std::span<const ChunkColu
     for (uint32 i = 0; i < count; i++) {
         MapPage* page = &proofs[i].page;
         proofs[i].is_proven = read_map_page(relation, first + i, page);
-        cut_map(&page->map, first + i, blocks);
+        page->map = common_blocks(page->map, blocks_of_chunk(first + i, blocks));
     }
     client_find_kept(client, &key, count, columns, found);
     bool has_asked = false;
@@ -84,14 +109,23 @@ void look_up_chunks(Relation relation, Client* client, std::span<const ChunkColu
         proof->is_usable = proof->is_proven && proof->chunk.handle != 0 && is_current(proof);
     }
     pfree(found);
+    look_up_patches(with, columns, range, proofs);
 }
 
 ChunkMap proven_blocks(const FoundProof* proof) {
     return common_blocks(proof->chunk.map, proof->page.map);
 }
 
+ChunkMap kept_blocks(const FoundProof* proof) {
+    const ChunkMap proven = proven_blocks(proof);
+    return proof->is_patched() ? all_blocks(proven, proof->patched) : proven;
+}
+
+// What a large patch has is lacking still.
 uint64 count_lacking_blocks(const FoundProof* proof) {
-    return count_blocks(other_blocks(proof->page.map, proof->chunk.map));
+    const ChunkMap lacking = other_blocks(proof->page.map, proof->chunk.map);
+    const bool is_small = kPatchShare * count_blocks(proof->patched) <= kChunkBlocks;
+    return count_blocks(proof->is_patched() && is_small ? other_blocks(lacking, proof->patched) : lacking);
 }
 
 bool lacks_blocks(const FoundProof* proof) {

@@ -12,6 +12,11 @@ struct FoundProof {
     FoundChunk chunk;
     bool is_proven;  // the page proves something
     bool is_usable;  // rows of the chunk, with all columns, may be used: those of proven_blocks()
+    FoundChunk patch;
+    ChunkMap patched;  // blocks of the patch that have not changed, beside proven_blocks()
+
+    // Rows of the patch may be used: those of these blocks.
+    bool is_patched() const { return is_usable && patch.handle != 0; }
 };
 
 // Chunks that are next to each other.
@@ -27,12 +32,16 @@ struct ChunkRange {
 void look_up_chunks(Relation relation, Client* client, std::span<const ChunkColumn> columns,
                     const ChunkRange& range, FoundProof* proofs);
 
-// The blocks of a usable chunk whose rows are kept and still true; and those that it has no rows of, though
-// they could be kept.
+// The blocks of a usable chunk whose rows are kept and still true, without those of its patch; and those that
+// it has no rows of, nor its patch, though they could be kept.
 ChunkMap proven_blocks(const FoundProof* proof);
 uint64 count_lacking_blocks(const FoundProof* proof);
+// With those of its patch.
+ChunkMap kept_blocks(const FoundProof* proof);
 // These are so many that it had better be made again.
 bool lacks_blocks(const FoundProof* proof);
+// So many blocks that are not kept are worth a patch.
+inline constexpr uint64 kFewestPatched = 16;
 // Enough of a chunk's blocks could be kept, of a table of so many blocks.
 bool is_worth_making(uint32 chunk, uint64 blocks, const MapPage* page);
 

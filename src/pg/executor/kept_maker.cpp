@@ -14,6 +14,7 @@
 extern "C" {
 #include "executor/executor.h"
 #include "storage/bufmgr.h"
+#include "storage/procarray.h"
 }
 
 namespace gpujoin {
@@ -50,6 +51,8 @@ struct KeptMaker {
     uint32 blocks;
     uint16* block_rows;
     ChunkMap left_out;
+    TransactionId horizon;  // of a patch; invalid: blocks have to be marked as visible to all
+    uint64* positions;      // of a patch's pages in the log of changes, when they were read
 };
 
 namespace {
@@ -190,7 +193,17 @@ void show_rows(KeptMaker* maker, uint32 rows) {
     }
 }
 
-// The map's bit alone does not do: the page says itself whether all its rows are visible.
+// Lists the rows that are kept of a page, which is locked; -1 where it is to be left out. The map's bit alone
+// does not do: the page says itself whether all its rows are visible. For a patch its rows say so.
+int list_tuples(KeptMaker* maker, Buffer buffer, uint32 block, OffsetNumber* lines) {
+    Page page = gpujoin_buffer_page(buffer);
+    if (!TransactionIdIsValid(maker->horizon))
+        return PageIsAllVisible(page) ? list_all_tuples(page, lines) : -1;
+    const int count = list_settled_tuples(maker->relation, buffer, maker->horizon, lines);
+    maker->positions[block] = BufferGetLSNAtomic(buffer);  // hints for rows that were looked at may move it
+    return count;
+}
+
 void read_block(KeptMaker* maker, uint32 block) {
     CHECK_FOR_INTERRUPTS();
     BlockNumber number = maker->first_block_of_chunk + block;
@@ -201,12 +214,11 @@ void read_block(KeptMaker* maker, uint32 block) {
     Page page = gpujoin_buffer_page(buffer);
     OffsetNumber lines[MaxHeapTuplesPerPage];
     HeapTupleHeader tuples[MaxHeapTuplesPerPage];
-    bool is_visible = PageIsAllVisible(page);
-    int count = is_visible ? list_all_tuples(page, lines) : 0;
+    const int count = list_tuples(maker, buffer, block, lines);
     LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
     for (int i = 0; i < count; i++)
         tuples[i] = reinterpret_cast<HeapTupleHeader>(PageGetItem(page, PageGetItemId(page, lines[i])));
-    if (is_visible) {
+    if (count >= 0) {
         heap_prefetch(page_ahead, page, tuples, static_cast<uint32>(count), false);
         heap_deform(maker->deformer, tuples, static_cast<uint32>(count));
         heap_prefetch(page_ahead, page, tuples, static_cast<uint32>(count), true);
@@ -233,16 +245,36 @@ bool find_proven(const KeptMaker* maker, uint32 chunk, const MapPage* before, Ch
     return count_blocks(*proven) > 0;
 }
 
-ExpectedChunk expected_size(const KeptMaker* maker, const MapPage* page) {
-    uint64 blocks = 0;
-    for (uint8 bits : page->map.bits) blocks += static_cast<uint64>(__builtin_popcount(bits));
+ExpectedChunk expected_size(const KeptMaker* maker, const ChunkMap& blocks) {
     uint64 width = 0;
     for (int i = 0; i < maker->writer.column_count; i++) {
         const InputColumn* column = &maker->writer.columns[i];
         width += expected_width(maker->relation, column->spec, column->attribute);
     }
-    const double rows = expected_rows(maker->relation, static_cast<double>(blocks));
+    const double rows = expected_rows(maker->relation, static_cast<double>(count_blocks(blocks)));
     return {static_cast<uint32>(Min(rows, double{PG_UINT32_MAX})), static_cast<uint64>(rows) * width};
+}
+
+// Of a chunk that is found, the columns that are missing; or all of them, where they cannot join the others.
+void choose_missing(KeptMaker* maker, const FoundChunk& found, bool joins) {
+    bool wanted[kMaxKeptColumns];
+    for (int i = 0; i < maker->kept->count; i++) wanted[i] = !joins || !(found.has[i / 8] >> (i % 8) & 1);
+    choose_columns(maker, wanted);
+}
+
+// Sends the chosen columns of the blocks' rows. False where there is no room for them.
+bool send_blocks(KeptMaker* maker, Client* client, const ChunkKey& key, const ChunkMap& blocks) {
+    std::span<const ChunkColumn> columns(maker->columns, maker->writer.column_count);
+    maker->client = client;
+    maker->is_writing = maker->is_refused = false;
+    maker->left_out = {};
+    maker->handle = client_make_kept(client, &key, expected_size(maker, blocks), columns);
+    if (maker->handle == 0) return false;
+    for (uint32 block = 0; block < kChunkBlocks && !maker->is_refused; block++)
+        if (blocks.has(block)) read_block(maker, block);
+    if (maker->is_refused) return false;
+    send_batch(maker);
+    return true;
 }
 
 }  // namespace
@@ -266,24 +298,31 @@ bool make_chunk(KeptMaker* maker, Client* client, uint32 chunk, MapPage page, co
                  contains(page.map, found.map);
     if (joins) page.map = found.map;
     ChunkProof proof = {page.version, log_position()};
-    bool wanted[kMaxKeptColumns];
-    for (int i = 0; i < maker->kept->count; i++) wanted[i] = !joins || !(found.has[i / 8] >> (i % 8) & 1);
-    choose_columns(maker, wanted);
-    ChunkKey key = chunk_key(maker->relation, chunk);
-    std::span<const ChunkColumn> columns(maker->columns, maker->writer.column_count);
-    maker->client = client;
-    maker->is_writing = maker->is_refused = false;
-    maker->left_out = {};
+    choose_missing(maker, found, joins);
+    maker->horizon = InvalidTransactionId;
     maker->first_block_of_chunk = chunk * kChunkBlocks;
-    maker->handle = client_make_kept(client, &key, expected_size(maker, &page), columns);
-    if (maker->handle == 0) return false;
-    for (uint32 block = 0; block < kChunkBlocks && !maker->is_refused; block++)
-        if (page.map.has(block)) read_block(maker, block);
-    if (maker->is_refused) return false;
-    send_batch(maker);
+    if (!send_blocks(maker, client, chunk_key(maker->relation, chunk), page.map)) return false;
     ChunkMap proven;
     bool is_proven = find_proven(maker, chunk, &page, &proof, &proven);
     return client_seal_kept(client, maker->handle, proof, is_proven ? &proven : nullptr);
+}
+
+// What has not changed from when it was read until it is looked at again had not changed when the log had
+// come as far as it has before that.
+bool make_patch(KeptMaker* maker, Client* client, uint32 chunk, ChunkMap blocks, const FoundChunk& found,
+                const ChunkMap& unchanged) {
+    const bool joins = found.exists && found.is_whole && found.handle == 0 && contains(unchanged, found.map);
+    if (joins) blocks = found.map;
+    choose_missing(maker, found, joins);
+    if (!maker->positions) maker->positions = zeroed<uint64>(kChunkBlocks);
+    maker->horizon = GetOldestNonRemovableTransactionId(maker->relation);
+    maker->first_block_of_chunk = chunk * kChunkBlocks;
+    if (!send_blocks(maker, client, chunk_key(maker->relation, chunk).patch(), blocks)) return false;
+    const ChunkProof proof = {kPatchVersion, log_position()};
+    const ChunkMap settled =
+        blocks_left_alone(maker->relation, chunk, other_blocks(blocks, maker->left_out), maker->positions);
+    const bool is_proven = count_blocks(settled) > 0;
+    return client_seal_kept(client, maker->handle, proof, is_proven ? &settled : nullptr);
 }
 
 }  // namespace gpujoin

@@ -20,4 +20,9 @@ KeptMaker* make_kept_maker(Relation relation, const KeptColumns* columns);
 // meanwhile.
 bool make_chunk(KeptMaker* maker, Client* client, uint32 chunk, MapPage page, const FoundChunk& found);
 
+// Makes the chunk's patch, of these blocks as far as they are settled. found: the patch that is there, and
+// which of its blocks are needed and have not changed. False where it came to nothing.
+bool make_patch(KeptMaker* maker, Client* client, uint32 chunk, ChunkMap blocks, const FoundChunk& found,
+                const ChunkMap& unchanged);
+
 }  // namespace gpujoin

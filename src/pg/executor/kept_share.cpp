@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "pg/kept_proof.h"
+
 namespace gpujoin {
 
 namespace {
 
 // A process that has that many has its share of what comes of them, however long that takes.
 constexpr uint32 kPartsOfProcess = 2;
+constexpr uint32 kChunksAndPatches = 2;
 // What is worth a message.
 constexpr uint64 kFewestRows = 1024;
 
@@ -19,14 +22,15 @@ SharedChunk* chunks_in(const KeptShare* share) {
 }
 
 ChunkMap* maps_in(const KeptShare* share) {
-    return reinterpret_cast<ChunkMap*>(chunks_in(share) + share->capacity);
+    return reinterpret_cast<ChunkMap*>(chunks_in(share) + kChunksAndPatches * share->capacity);
 }
 static_assert(alignof(ChunkMap) == 1);
 
 }  // namespace
 
 Size kept_share_size(uint32 capacity) {
-    return MAXALIGN(MAXALIGN(sizeof(KeptShare)) + Size{capacity} * (sizeof(SharedChunk) + sizeof(ChunkMap)));
+    return MAXALIGN(MAXALIGN(sizeof(KeptShare)) +
+                    Size{capacity} * (kChunksAndPatches * sizeof(SharedChunk) + sizeof(ChunkMap)));
 }
 
 KeptShare* kept_share_init(void* memory, uint32 capacity, uint32 processes) {
@@ -49,10 +53,11 @@ void kept_share_reset(KeptShare* share) {
     pg_atomic_init_u64(&share->passed_over, 0);
 }
 
-void kept_share_add(KeptShare* share, const SharedChunk& chunk, const ChunkMap* map) {
-    Assert(chunk.number < share->capacity && share->count < share->capacity);
+void kept_share_add(KeptShare* share, const SharedChunk& chunk) {
+    Assert(chunk.number < share->capacity && share->count < kChunksAndPatches * share->capacity);
     chunks_in(share)[share->count++] = chunk;
-    maps_in(share)[chunk.number] = *map;
+    ChunkMap* passed_over = &maps_in(share)[chunk.number];
+    *passed_over = all_blocks(*passed_over, chunk.map);
 }
 
 void kept_share_divide(KeptShare* share) {
@@ -83,7 +88,7 @@ uint64 rows_of_part(const KeptShare* share, const SharedPart& part) {
 
 // The bytes of the map that stand for blocks of the table are divided.
 ChunkMap map_of_part(const KeptShare* share, const SharedPart& part) {
-    ChunkMap map = *kept_share_map(share, part.chunk->number);
+    ChunkMap map = part.chunk->map;
     if (share->parts == 1) return map;
     const uint64 first = uint64{part.chunk->number} * kChunkBlocks;
     const uint64 blocks = Min(share->blocks - first, uint64{kChunkBlocks});

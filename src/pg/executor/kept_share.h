@@ -14,21 +14,24 @@ extern "C" {
 
 namespace gpujoin {
 
+// Of a table's chunk, or of its patch.
 struct SharedChunk {
     uint32 number;
     uint32 handle;  // in the session; 0: is to be made by who takes it
     uint64 rows;
+    bool is_patch;
+    ChunkMap map;  // of the blocks that it stands for
 };
 
 struct KeptShare {
-    uint32 capacity;               // chunks of the table that there is room for
+    uint32 capacity;               // chunks of the table that there is room for, each with its patch
     uint32 processes;              // that run the scan, at most
     bool may_be_used;              // as far as the transaction is concerned
     bool is_decided;               // what follows is known
     bool may_make;                 // chunks
     uint64 blocks;                 // of the table
     uint32 chunks;                 // of the table
-    uint32 count;                  // of those that are to be taken
+    uint32 count;                  // of those that are to be taken, patches among them
     uint32 parts;                  // of each of them
     pg_atomic_uint32 taken;        // parts
     pg_atomic_uint32 used;         // chunks
@@ -40,8 +43,8 @@ KeptShare* kept_share_init(void* memory, uint32 capacity, uint32 processes);
 // Nothing is decided any more. While nobody uses it.
 void kept_share_reset(KeptShare* share);
 
-// Who decides: the chunk stands for the blocks of the map.
-void kept_share_add(KeptShare* share, const SharedChunk& chunk, const ChunkMap* map);
+// Who decides: all pass over the blocks that the chunk stands for.
+void kept_share_add(KeptShare* share, const SharedChunk& chunk);
 
 // Who decides: all chunks have been added.
 void kept_share_divide(KeptShare* share);
@@ -61,7 +64,7 @@ uint32 kept_share_left(KeptShare* share);
 uint64 rows_of_part(const KeptShare* share, const SharedPart& part);
 ChunkMap map_of_part(const KeptShare* share, const SharedPart& part);
 
-// The blocks of a chunk that are passed over; those of the next chunk follow.
+// The blocks of a chunk that are passed over, for it or for its patch; those of the next chunk follow.
 const ChunkMap* kept_share_map(const KeptShare* share, uint32 number);
 
 }  // namespace gpujoin

@@ -151,11 +151,14 @@ bool is_to_be_made(const KeptSource* source, uint32 chunk, const FoundProof* pro
 
 void decide_chunk(KeptSource* source, uint32 chunk, const FoundProof* proof, bool is_time_to_renew) {
     if (source->share->may_make && is_to_be_made(source, chunk, proof, is_time_to_renew)) {
-        kept_share_add(source->share, {chunk, 0, 0}, &proof->page.map);
-    } else if (proof->is_usable) {
-        ChunkMap map = proven_blocks(proof);
-        kept_share_add(source->share, {chunk, proof->chunk.handle, proof->chunk.rows}, &map);
+        kept_share_add(source->share, {chunk, 0, 0, false, proof->page.map});
+        return;
     }
+    if (!proof->is_usable) return;
+    kept_share_add(source->share,
+                   {chunk, proof->chunk.handle, proof->chunk.rows, false, proven_blocks(proof)});
+    if (proof->is_patched() && count_blocks(proof->patched) > 0)
+        kept_share_add(source->share, {chunk, proof->patch.handle, proof->patch.rows, true, proof->patched});
 }
 
 bool is_any_to_be_made(const KeptSource* source, const FoundProof* proofs, uint32 count,
@@ -192,6 +195,26 @@ bool is_time_to_renew(KeptSource* source, const FoundProof* proofs, uint32 count
            note_lacking_blocks(chunk_key(heap_scan_relation(source->scan), 0), lacking, blocks);
 }
 
+// Scans read what has changed once more in vain than it would take to keep it.
+constexpr uint64 kVainReads = 2;
+
+// Has the keeper keep what was changed since, when scans have read enough of it.
+void ask_for_patches(const KeptSource* source, const FoundProof* proofs, uint32 count) {
+    if (!source->share->may_make || !setting_keep_in_background || !do_pages_prove()) return;
+    uint64 unkept = 0;
+    uint64 patched = 0;
+    for (uint32 i = 0; i < count; i++) {
+        if (!proofs[i].is_usable) continue;
+        const ChunkMap blocks = blocks_of_chunk(i, static_cast<BlockNumber>(source->share->blocks));
+        const uint64 some = count_blocks(other_blocks(blocks, kept_blocks(&proofs[i])));
+        if (some < kFewestPatched) continue;
+        unkept += some;
+        patched += count_blocks(proofs[i].patch.map);
+    }
+    const ChunkKey table = chunk_key(heap_scan_relation(source->scan), 0);
+    if (unkept > 0 && note_lacking_blocks(table, unkept, kVainReads * (unkept + patched))) ask_keeper(source);
+}
+
 // Planners are to know what is missing in many of the chunks, before they count on it again.
 void note_lacking_forms(const KeptSource* source, const FoundProof* proofs, uint32 count) {
     for (int i = 0; i < source->columns.count; i++) {
@@ -215,6 +238,7 @@ void decide_chunks(KeptSource* source, Client* client, uint32 chunks) {
         note_lacking_forms(source, proofs, chunks);
         source->share->may_make = false;
     }
+    if (!is_time) ask_for_patches(source, proofs, chunks);
     for (uint32 chunk = 0; chunk < chunks; chunk++) decide_chunk(source, chunk, &proofs[chunk], is_time);
     kept_share_divide(source->share);
     pfree(proofs);
@@ -299,15 +323,16 @@ void end_chunks(KeptSource* source) {
     bms_free(attributes);
 }
 
-void add_usable(KeptSource* source, const UsableChunk* chunk, bool is_first_part) {
+// counts: it is the first part of a chunk.
+void add_usable(KeptSource* source, const UsableChunk* chunk, bool counts) {
     UsableChunks* usable = &source->usable;
     Assert(usable->count < usable->capacity);
     usable->chunks[usable->count++] = {chunk->handle, chunk->map, {}};
     usable->rows += chunk->rows;
-    if (is_first_part) pg_atomic_fetch_add_u32(&source->share->used, 1);
+    if (counts) pg_atomic_fetch_add_u32(&source->share->used, 1);
     const uint64 blocks = count_blocks(chunk->map);
     pg_atomic_fetch_add_u64(&source->share->passed_over, static_cast<int64>(blocks));
-    note_kept_chunk(is_first_part, blocks);
+    note_kept_chunk(counts, blocks);
 }
 
 // As many as there are; or a part of those that are left, so that others who share them have some to do.
@@ -348,7 +373,7 @@ KeptProbe next_usable(KeptSource* source, Client* client, bool may_make) {
             is_made ? make_taken(source, client, chunk->number)
                     : UsableChunk{chunk->handle, rows_of_part(share, part), map_of_part(share, part)};
         if (usable.handle == 0) continue;
-        add_usable(source, &usable, part.number == 0);
+        add_usable(source, &usable, part.number == 0 && !chunk->is_patch);
         if (is_made) break;
     }
     if (source->usable.count > 0) return KeptProbe::Sent;
