@@ -26,9 +26,13 @@ const std::shared_ptr<const KeptChunk>& chunk_of(const KeptView& view, const Kep
     });
 }
 
-// Parts of one chunk come one behind the other.
+// Parts of one chunk come one behind the other. Of the same blocks, or of others: a scan may have a chunk
+// several times.
 bool is_of_same_chunk(const KeptPart& part, const KeptPart& before) {
     return part.number == before.number && part.view == before.view;
+}
+bool is_of_same_blocks(const KeptPart& part, const KeptPart& before) {
+    return is_of_same_chunk(part, before) && memcmp(&part.map, &before.map, sizeof part.map) == 0;
 }
 
 KeptColumn column_of(const ResidentColumn& resident, const ColumnSpec& spec) {
@@ -83,6 +87,7 @@ class ResidentReader final : public KeptBuildReader {
     void release();
     Status take_columns();
     Status hold(const KeptView& view);
+    void repeat_columns(size_t count);
     Status upload_maps();
     Status upload_batch();
     Status choose(uint32_t rows, const uint32_t** list, uint32_t* chosen);
@@ -205,7 +210,7 @@ Status ResidentReader::take_columns() {
         stretches_.push_back({static_cast<uint32_t>(stop - first_), static_cast<uint32_t>(row - first_),
                               part.row_of_chunk(row), nullptr, nullptr});
         if (is_held)
-            columns_.insert(columns_.end(), columns_.end() - part.view.columns.size(), columns_.end());
+            repeat_columns(part.view.columns.size());
         else
             GPUJOIN_RETURN_IF_FAILED(hold(part.view));
         row = stop;
@@ -224,6 +229,15 @@ Status ResidentReader::hold(const KeptView& view) {
     return {};
 }
 
+// The last ones once more, which are held.
+void ResidentReader::repeat_columns(size_t count) {
+    const size_t first = columns_.size() - count;
+    for (size_t i = 0; i < count; i++) {
+        const KeptColumn column = columns_[first + i];
+        columns_.push_back(column);
+    }
+}
+
 // Of the chunks of which not all blocks are wanted.
 Status ResidentReader::upload_maps() {
     std::vector<uint32_t> first_rows;
@@ -232,7 +246,7 @@ Status ResidentReader::upload_maps() {
     for (size_t i = 0; i < parts_.size(); i++) {
         const KeptPart& part = *parts_[i];
         if (part.wants_all) continue;
-        if (i == 0 || !is_of_same_chunk(part, *parts_[i - 1])) {
+        if (i == 0 || !is_of_same_blocks(part, *parts_[i - 1])) {
             const std::span<const uint32_t> rows = part.view.rows_of().first_rows();
             first_rows.insert(first_rows.end(), rows.begin(), rows.end());
             maps.push_back(part.map);

@@ -40,6 +40,7 @@ struct KeepRequest {
     uint32 text_bytes;
     uint32 cannot_be_asked;  // not 0: it is too large
     uint32 is_kept;          // not 0: all of it is kept, but not of all blocks
+    uint32 patches_alone;    // not 0: of chunks that are there, what has changed
     WantedColumn columns[kMaxKeptColumns];
     char text[kTextBytes];
 };

@@ -144,6 +144,14 @@ bool do_pages_prove() {
 
 namespace {
 
+// The page is pinned, and is not any more.
+uint64 take_position(Buffer buffer) {
+    LockBuffer(buffer, BUFFER_LOCK_SHARE);
+    const XLogRecPtr changed = BufferGetLSNAtomic(buffer);
+    UnlockReleaseBuffer(buffer);
+    return changed;
+}
+
 // Those of a chunk's blocks of which is_same says so, by their numbers and their pages' places in the log.
 template <typename IsSame>
 ChunkMap same_blocks(Relation relation, uint32 chunk, const ChunkMap& blocks, const ProvingLimits& limits,
@@ -163,21 +171,35 @@ ChunkMap same_blocks(Relation relation, uint32 chunk, const ChunkMap& blocks, co
             same = {};
             break;
         }
-        Buffer buffer = pin_block(relation, strategy, number, found);
-        LockBuffer(buffer, BUFFER_LOCK_SHARE);
-        const XLogRecPtr changed = BufferGetLSNAtomic(buffer);
-        UnlockReleaseBuffer(buffer);
+        last = pin_block(relation, strategy, number, found);
+        const uint64 changed = take_position(last);
         if (!XLogRecPtrIsInvalid(changed) && is_same(block, changed))
             same.add(block);
         else
             changed_blocks++;
-        last = buffer;
     }
     if (strategy) FreeAccessStrategy(strategy);
     return same;
 }
 
 }  // namespace
+
+BufferedBlocks look_at_buffered(Relation relation, uint32 chunk, const ChunkMap& blocks, uint64 since) {
+    BufferedBlocks found = {};
+    if (!do_pages_prove()) return found;
+    for (uint32 block = 0; block < kChunkBlocks; block++) {
+        if (!blocks.has(block)) continue;
+        CHECK_FOR_INTERRUPTS();
+        const Buffer buffer = pin_if_buffered(relation, chunk * kChunkBlocks + block);
+        if (!BufferIsValid(buffer)) {
+            found.unread.add(block);
+            continue;
+        }
+        const uint64 changed = take_position(buffer);
+        if (!XLogRecPtrIsInvalid(changed) && changed <= since) found.unchanged.add(block);
+    }
+    return found;
+}
 
 ChunkMap unchanged_blocks(Relation relation, uint32 chunk, const ChunkMap& blocks, uint64 since,
                           const ProvingLimits& limits) {

@@ -46,6 +46,13 @@ struct ProvingLimits {
     uint64 may_read;
 };
 
+// How far the pages of blocks in shared buffers tell of them; others are not read.
+struct BufferedBlocks {
+    ChunkMap unchanged;  // since then
+    ChunkMap unread;     // they do not lie there
+};
+BufferedBlocks look_at_buffered(Relation relation, uint32 chunk, const ChunkMap& blocks, uint64 since);
+
 // Those of a chunk's blocks whose pages have not been changed since they were read; it had come so far before
 // that. The map, which has their bits, has been read before. Gives up beyond the limits: then there are too
 // few, or none where too many would have to be read.

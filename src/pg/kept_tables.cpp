@@ -43,7 +43,7 @@ struct KnownTable {
     uint64 used_at;
     uint64 since;                        // when its forms began to be noted: those before are forgotten
     uint64 log_position;                 // when kept_share was noted
-    uint64 lacking;                      // blocks that scans have read since chunks were made
+    uint64 lacking[2];                   // by Lacking: blocks that scans have read since the last time
     uint64 attributes[kAttributeWords];  // those that have been kept, a bit each
 };
 
@@ -98,7 +98,9 @@ KnownTable* find_or_add(const ChunkKey& key) {
     KnownTable* oldest = known->table[set];
     for (KnownTable& place : known->table[set])
         if (place.used_at < oldest->used_at) oldest = &place;
-    *oldest = {table, 0, false, 0, 0, ++known->clock, 0, 0, {}};
+    *oldest = {};
+    oldest->key = table;
+    oldest->since = ++known->clock;
     return oldest;
 }
 
@@ -234,14 +236,15 @@ bool is_expression_noted(uint64 hash) {
     return is_noted;
 }
 
-bool note_lacking_blocks(const ChunkKey& table, uint64 lacking, uint64 blocks) {
+bool note_lacking_blocks(const ChunkKey& table, Lacking what, uint64 lacking, uint64 enough) {
     if (!known) return false;
     SpinLockAcquire(&known->lock);
     KnownTable* place = find_or_add(table);
     place->used_at = ++known->clock;
-    place->lacking += lacking;
-    bool is_enough = place->lacking >= blocks;
-    if (is_enough) place->lacking = 0;
+    uint64* read = &place->lacking[static_cast<int>(what)];
+    *read += lacking;
+    const bool is_enough = *read >= enough;
+    if (is_enough) *read = 0;
     SpinLockRelease(&known->lock);
     return is_enough;
 }

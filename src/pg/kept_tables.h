@@ -55,10 +55,15 @@ void note_run(const KeptRun& run, double milliseconds);
 // time.
 KeptAdvice advise_on_kept(uint64 number, double making, bool is_used);
 
-// A scan reads so many blocks that could be kept: they are all-visible, but not in the chunks that are there,
-// which are of so many blocks. True when the scans since the last time have read as many as that: then it
-// pays to make these chunks again.
-bool note_lacking_blocks(const ChunkKey& table, uint64 lacking, uint64 blocks);
+// What blocks that scans read, though others are kept, may be worth.
+enum class Lacking : uint8 {
+    OfChunks,  // they are all-visible, but not in the chunks that are there: these could be made again
+    Patches,   // they have changed, and could be in patches by now
+};
+
+// A scan reads so many such blocks. True when the scans since the last time have read as many as are enough:
+// then it pays.
+bool note_lacking_blocks(const ChunkKey& table, Lacking what, uint64 lacking, uint64 enough);
 
 // What came of a scan: so many of the table's blocks need not be read, by who asks for columns made of these
 // attributes.

@@ -23,6 +23,12 @@ const KeptValues* find_column(const KeptChunk& chunk, const ChunkColumn& wanted)
     return found == chunk.columns().end() ? nullptr : &*found;
 }
 
+bool contains(const ChunkMap& outer, const ChunkMap& inner) {
+    uint8_t others = 0;
+    for (uint32_t i = 0; i < kChunkMapBytes; i++) others |= inner.bits[i] & ~outer.bits[i];
+    return others == 0;
+}
+
 bool has_column_of(const KeptChunk& chunk, const KeptChunk& other) {
     return std::ranges::any_of(other.columns(), [&](const KeptValues& values) {
         return find_column(chunk, values.column) != nullptr;
@@ -43,7 +49,6 @@ KeptStore::Found KeptStore::find(const ChunkKey& key, std::span<const ChunkColum
     if (here == entries_.end()) return found;
     Entry& entry = here->second;
     found.exists = true;
-    found.is_whole = entry.is_whole;
     found.proof = entry.proof;
     found.map = &entry.map;
     clock_++;
@@ -104,28 +109,53 @@ std::shared_ptr<KeptChunk> KeptStore::make(const ChunkKey& key, std::span<const 
     return chunk;
 }
 
-// Of columns that are there already those are wanted that were made later.
-bool KeptStore::may_join(const Entry& entry, const ChunkProof& proof, const ChunkMap& map,
-                         const KeptChunk& chunk) {
-    return !entry.parts.empty() && entry.is_whole && entry.proof.version == proof.version &&
-           memcmp(&entry.map, &map, sizeof map) == 0 && entry.parts.front().chunk->has_rows_of(chunk) &&
-           std::ranges::none_of(entry.parts,
-                                [&](const Part& part) { return has_column_of(*part.chunk, chunk); });
+// Of a patch's columns that are there already those are wanted that were made later: what proves it is when.
+bool KeptStore::may_join(const ChunkKey& key, const Entry& entry, const ChunkProof& proof,
+                         const ChunkMap& map, const KeptChunk& chunk) {
+    const bool is_later = key.is_patch() && std::ranges::any_of(entry.parts, [&](const Part& part) {
+                              return has_column_of(*part.chunk, chunk);
+                          });
+    return !is_later && !entry.parts.empty() && entry.proof.version == proof.version &&
+           memcmp(&entry.map, &map, sizeof map) == 0 && entry.parts.front().chunk->has_rows_of(chunk);
+}
+
+KeptStore::Parts KeptStore::parts_to_cut(const ChunkKey& key, const ChunkProof& proof, const ChunkMap& map,
+                                         const KeptChunk& chunk) const {
+    const auto here = entries_.find(key);
+    if (here == entries_.end() || here->second.proof.version != proof.version ||
+        !contains(here->second.map, map))
+        return {};
+    Parts parts;
+    for (const Part& part : here->second.parts) {
+        if (has_column_of(*part.chunk, chunk)) return {};
+        parts.push_back(part.chunk);
+    }
+    return parts;
+}
+
+// If they are still those that are there: their other rows are let go.
+void KeptStore::use_cut_parts(Entry& entry, const Parts& parts, const Parts& cut, const ChunkMap& map) {
+    const bool are_same = std::ranges::equal(entry.parts, parts, {}, &Part::chunk);
+    if (!are_same || cut.size() != parts.size() || std::ranges::find(cut, nullptr) != cut.end() ||
+        !contains(entry.map, map))
+        return;
+    for (size_t i = 0; i < cut.size(); i++) entry.parts[i].chunk = cut[i];
+    entry.map = map;
 }
 
 // What was made later is true since later.
 void KeptStore::put(const ChunkKey& key, const ChunkProof& proof, const ChunkMap& map,
-                    std::shared_ptr<KeptChunk> chunk) {
+                    std::shared_ptr<KeptChunk> chunk, const Parts& parts, const Parts& cut) {
     making_.erase(key);
     Entry& entry = entries_[key];
-    const bool joins = may_join(entry, proof, map, *chunk);
+    use_cut_parts(entry, parts, cut, map);
+    const bool joins = may_join(key, entry, proof, map, *chunk);
     const bool is_stale = !entry.parts.empty() && !joins && fault_due(FaultPoint::Stale);
     if (!joins && !is_stale) entry.parts.clear();
     if (!joins && !key.is_patch()) entries_.erase(key.patch());
     const uint64_t since = joins ? std::min(entry.proof.since, proof.since) : proof.since;
     entry.proof = {proof.version, since};
     entry.map = map;
-    entry.is_whole = true;
     if (!is_stale) entry.parts.push_back({std::move(chunk), ++clock_, 0});
 }
 
@@ -136,9 +166,7 @@ void KeptStore::renew(const ChunkKey& key, uint64_t version_before, const ChunkP
     Entry& entry = here->second;
     entry.proof = proof;
     for (uint32_t i = 0; i < kChunkMapBytes; i++) {
-        const uint8_t left = entry.map.bits[i] & map.bits[i];
-        entry.is_whole = entry.is_whole && left == entry.map.bits[i];
-        entry.map.bits[i] = left;
+        entry.map.bits[i] &= map.bits[i];
     }
 }
 

@@ -26,7 +26,6 @@ class KeptStore {
     // What there is of a chunk: whether it is there at all, what proves it, and which of the columns it has.
     struct Found {
         bool exists = false;
-        bool is_whole = false;  // the map has all blocks whose rows are there
         ChunkProof proof{};
         const ChunkMap* map = nullptr;  // the store's
         std::vector<bool> has;          // by column
@@ -39,10 +38,16 @@ class KeptStore {
     std::shared_ptr<KeptChunk> make(const ChunkKey& key, std::span<const ChunkColumn> columns,
                                     uint64_t bytes);
     void give_up(const ChunkKey& key) { making_.erase(key); }
-    // Its columns join others that are there, if these have the same version, map and rows; else they replace
-    // all that is there, and the chunk's patch goes.
+    // The other columns that are there, where those of a chunk could join them if they were cut to its
+    // blocks; else none.
+    using Parts = std::vector<std::shared_ptr<const KeptChunk>>;
+    Parts parts_to_cut(const ChunkKey& key, const ChunkProof& proof, const ChunkMap& map,
+                       const KeptChunk& chunk) const;
+    // Its columns join others that are there, if these have the same version, and the same map and rows, or
+    // were cut to its blocks; else they replace all that is there, and the chunk's patch goes. cut: of
+    // parts_to_cut(), in their order; nullptr where one could not be cut.
     void put(const ChunkKey& key, const ChunkProof& proof, const ChunkMap& map,
-             std::shared_ptr<KeptChunk> chunk);
+             std::shared_ptr<KeptChunk> chunk, const Parts& parts = {}, const Parts& cut = {});
     // Gives a chunk of one version another proof, for some of its blocks. Of the others it has rows, but
     // proves nothing any more.
     void renew(const ChunkKey& key, uint64_t version_before, const ChunkProof& proof, const ChunkMap& map);
@@ -60,12 +65,12 @@ class KeptStore {
     struct Entry {
         ChunkProof proof{};
         ChunkMap map{};
-        bool is_whole = true;
         std::vector<Part> parts;
     };
 
-    static bool may_join(const Entry& entry, const ChunkProof& proof, const ChunkMap& map,
-                         const KeptChunk& chunk);
+    static bool may_join(const ChunkKey& key, const Entry& entry, const ChunkProof& proof,
+                         const ChunkMap& map, const KeptChunk& chunk);
+    static void use_cut_parts(Entry& entry, const Parts& parts, const Parts& cut, const ChunkMap& map);
     bool make_room(uint64_t bytes);
     bool drop_stalest();
 

@@ -47,7 +47,6 @@ FoundChunk Session::find_chunk(const ChunkKey& key, std::span<const ChunkColumn>
     KeptStore::Found found = resources_.kept->find(key, columns);
     FoundChunk answer{};
     answer.exists = found.exists;
-    answer.is_whole = found.is_whole;
     answer.proof = found.proof;
     if (found.map) answer.map = *found.map;
     for (size_t i = 0; i < found.has.size(); i++)
@@ -125,6 +124,7 @@ Status Session::seal_kept(Participant& participant, const Message& message) {
     task->making = kept->making;
     task->kept_seal = body;
     if (message.map) task->map = *message.map;
+    task->parts = resources_.kept->parts_to_cut(kept->key, body.proof, task->map, *kept->making);
     kept->is_complete = true;
     return queue(participant, std::move(task));
 }
@@ -139,7 +139,8 @@ void Session::answer_seal_kept(Participant& participant, const Task& task) {
     KeptHandle& kept = kept_[task.kept_seal.handle - 1];
     FoundKeptBody answer{};
     if (task.kept_seal.keep && !kept.making->has_failed()) {
-        resources_.kept->put(kept.key, task.kept_seal.proof, task.map, std::move(kept.making));
+        resources_.kept->put(kept.key, task.kept_seal.proof, task.map, std::move(kept.making), task.parts,
+                             task.cut_parts);
         answer.handle = task.kept_seal.handle;
     } else {
         resources_.kept->give_up(kept.key);

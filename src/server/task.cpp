@@ -58,6 +58,13 @@ void append_kept(const TaskContext& context, Task& task) {
     if (!status.ok()) task.making->fail();
 }
 
+// Others have its rows alone then, so that its columns can join them. Who uses these goes on with all rows.
+void seal_kept(Task& task) {
+    task.making->seal();
+    for (const auto& part : task.parts)
+        task.cut_parts.push_back(part->has_rows_of(*task.making) ? part : part->cut_to(*task.making));
+}
+
 Status append(const TaskContext& context, Task& task) {
     BatchView batch;
     const JoinSpec& spec = context.spec.stages[task.stage].join;
@@ -131,7 +138,7 @@ Status execute(const TaskContext& context, Task& task, SealReport* report) {
                 append_kept(context, task);
                 return {};
             case MessageType::SealKept:
-                task.making->seal();
+                seal_kept(task);
                 return {};
             default:
                 return context.fragment->join(task.stage).seal(report);

@@ -14,6 +14,7 @@
 #include "server/arena.h"
 #include "server/kept_build.h"
 #include "server/kept_lanes.h"
+#include "server/kept_store.h"
 #include "wire/message.h"
 
 namespace gpujoin {
@@ -68,6 +69,7 @@ struct Task {
     std::shared_ptr<KeptChunk> making;   // AppendKept, SealKept: what is filled
     SealKeptBody kept_seal{};            // SealKept
     ChunkMap map{};                      // SealKept
+    KeptStore::Parts parts, cut_parts;   // SealKept: of columns that its columns may join
     std::unique_ptr<KeptScan> scan;      // ProbeKept, BuildKept
     std::unique_ptr<KeptLanes> lanes;    // ProbeKept, once it has begun
 

@@ -102,10 +102,9 @@ struct FoundChunk {
     uint64_t rows;
     uint32_t handle;  // from 1 on; 0: not all of the columns are there
     uint8_t exists;
-    uint8_t is_whole;  // the map has all blocks whose rows are there: more columns of them can join it
     uint8_t has[kMaxKeptColumns / 8];  // of the columns that were asked for: one bit each
     ChunkMap map;                      // empty where there is no chunk
-    uint8_t reserved[5];
+    uint8_t reserved[6];
 };
 static_assert(sizeof(FoundChunk) % 8 == 0);
 

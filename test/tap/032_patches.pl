@@ -57,6 +57,20 @@ is_kept('beside those that were');
 is_right('as they are');
 $node->safe_psql('postgres', 'ALTER TABLE t RESET (fillfactor)');
 
+# And where some of the table's blocks have changed: what others have is cut to those that are left.
+change(20);
+keep();
+$node->safe_psql('postgres', "SELECT gpujoin_forget('t')");
+$node->safe_psql('postgres', 'VACUUM t');
+keep();
+change(20);
+keep();
+$node->safe_psql('postgres', "SELECT gpujoin_keep('t', '{pad}')");
+$read = blocks_read('SELECT pad, count(*) FROM public.t GROUP BY pad');
+ok($read < 16, 'other columns are kept of blocks that are left') or diag("$read blocks were read");
+is_kept('beside those that were there');
+is_right('as they are');
+
 # What the patch has changes again.
 change(1);
 is_read(2, 'rows of a patch that have changed are read');

@@ -164,6 +164,33 @@ TEST_P(CudaKept, SkipsStretchesByTheirBounds) {
     }
 }
 
+// As a participant of a parallel plan that has taken two parts of a chunk.
+TEST_P(CudaKept, ReadsAChunkForSomeBlocksAndThenForOthers) {
+    Kept kept(bounded_columns(), 2600, 200, &kept_memory_, 14, 12, Kept::Order::Ascending);
+    kept.conditions = {interval_condition(20000, 200000, 0)};
+    const std::vector<ColumnSpec> source = kept.source(4);
+    const KeptScan whole = kept.scan();
+    KeptScan scan;
+    scan.conditions = kept.conditions;
+    for (const KeptPart& part : whole.parts)
+        for (uint32_t third = 0; third < 3; third++) {
+            ChunkMap map{};
+            for (uint32_t block = 0; block < kChunkBlocks; block++)
+                if (block / 8 % 3 == third && part.map.has(block)) map.add(block);
+            scan.add(part.view, map, part.number);
+        }
+    std::vector<KeptRow> expected = kept.expected(4);
+    std::ranges::sort(expected);
+    for (const bool skips : {false, true}) {
+        const uint64_t skipped = skips ? scan.skip_stretches() : 0;
+        EXPECT_EQ(skipped > 0, skips);
+        KeptPosition position;
+        std::vector<KeptRow> rows = read(scan, position, source, kMostRows);
+        std::ranges::sort(rows);
+        EXPECT_EQ(rows, expected);
+    }
+}
+
 // What there is no room for comes from host memory.
 TEST_P(CudaKept, MakesDoWithLittleMemory) {
     Kept kept({kept_column(ColumnType::Fixed8), kept_column(ColumnType::Bytes, ValueOrder::Bytes)}, 4000, 225,

@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "kept_chunks.h"
 #include "kept_rows.h"
 
 namespace gpujoin::test {
@@ -150,6 +151,50 @@ uint64_t keep_many(Ledger* ledger, uint64_t expected) {
 }
 
 }  // namespace
+
+// Of texts, NULLs and numbers, whose bounds are those of the rows that are left.
+TEST(KeptChunk, IsCutToTheBlocksOfAnother) {
+    Ledger ledger(1u << 28);
+    for (uint32_t seed = 0; seed < 8; seed++) {
+        Kept kept(bounded_columns(), 2600, 60, &ledger, seed, 12, Kept::Order::Ascending);
+        const KeptChunk& whole = *kept.chunks[1];
+        KeptChunk fewer({kept.columns.data(), 1}, &ledger);
+        std::vector<KeptRow> expected;
+        for (size_t row = 0, end; row < kept.rows.size(); row = end) {
+            const Kept::Place place = kept.places[row];
+            for (end = row; end < kept.rows.size() && kept.places[end].block == place.block &&
+                            kept.places[end].chunk == place.chunk;)
+                end++;
+            if (place.chunk != 1 || place.block % 7 == seed % 7) continue;
+            const std::vector<KeptRow> some(kept.rows.begin() + static_cast<ptrdiff_t>(row),
+                                            kept.rows.begin() + static_cast<ptrdiff_t>(end));
+            const std::vector<uint16_t> counts{static_cast<uint16_t>(some.size())};
+            ASSERT_TRUE(
+                fewer.append(KeptBatch({kept.columns.data(), 1}, some).view(), place.block, counts).ok());
+            expected.insert(expected.end(), some.begin(), some.end());
+        }
+        fewer.seal();
+        const auto cut = whole.cut_to(fewer);
+        ASSERT_TRUE(cut && cut->has_rows_of(fewer) && cut->rows() < whole.rows());
+        KeptScan scan;
+        KeptView view{{cut}, {}};
+        for (const KeptValues& values : cut->columns()) view.columns.push_back(&values);
+        scan.add(std::move(view), kept.maps[1], 1);
+        Status status;
+        const std::vector<ColumnSpec> source = kept.source(kept.columns.size());
+        EXPECT_EQ(scan_rows(scan, source, &ledger, &status), expected);
+        EXPECT_TRUE(status.ok());
+        for (uint64_t stretch = 0; stretch * kStretchRows < cut->rows(); stretch++) {
+            const ValueBounds& made = *fewer.columns()[0].bounds_of(stretch);
+            const ValueBounds& copied = *cut->columns()[0].bounds_of(stretch);
+            EXPECT_EQ(made.least, copied.least);
+            EXPECT_EQ(made.greatest, copied.greatest);
+            EXPECT_EQ(made.has_nulls, copied.has_nulls);
+        }
+        EXPECT_EQ(fewer.cut_to(whole), nullptr) << "it has no rows of some blocks";
+    }
+    EXPECT_EQ(ledger.used(), 0u);
+}
 
 TEST(KeptChunk, LargeOnesLieInHugePages) {
     constexpr uint64_t kHuge = 2u << 20;

@@ -66,7 +66,6 @@ TEST(KeptStore, FindsColumnsByWhatTheyAre) {
     EXPECT_TRUE(found.exists);
     EXPECT_EQ(found.has, (std::vector<bool>{false, true}));
     EXPECT_EQ(found.proof.version, 7u);
-    EXPECT_TRUE(found.is_whole);
     EXPECT_TRUE(found.map->has(0) && !found.map->has(1));
 }
 
@@ -102,15 +101,47 @@ TEST(KeptStore, ColumnsThatJoinAreTrueSinceTheFirst) {
     }
 }
 
-TEST(KeptStore, WhatIsMadeAgainReplacesWhatIsThere) {
-    KeptStore store(1u << 24);
-    keep(store, kKey, {named(1), named(2)}, 7);
-    auto chunk = make(store, kKey, {named(1)}, 10);
-    ASSERT_TRUE(chunk && !chunk->has_failed());
-    store.put(kKey, {7, 200}, map_of(1), std::move(chunk));
-    EXPECT_EQ(store.find(kKey, {}).proof.since, 200u);
-    EXPECT_TRUE(has(store, kKey, {named(1)}));
-    EXPECT_FALSE(has(store, kKey, {named(2)})) << "true since earlier only";
+// Of a patch, which is true since it was made; what has the same version is true all the time.
+TEST(KeptStore, PatchesThatAreMadeAgainReplaceThoseThatAreThere) {
+    for (const ChunkKey& key : {kKey, kKey.patch()}) {
+        KeptStore store(1u << 24);
+        keep(store, key, {named(1), named(2)}, 7);
+        auto chunk = make(store, key, {named(1)}, 10);
+        ASSERT_TRUE(chunk && !chunk->has_failed());
+        store.put(key, {7, 200}, map_of(1), std::move(chunk));
+        EXPECT_EQ(store.find(key, {}).proof.since, key.is_patch() ? 200u : 100u);
+        EXPECT_TRUE(has(store, key, {named(1)}));
+        EXPECT_EQ(has(store, key, {named(2)}), !key.is_patch()) << "true since earlier only";
+    }
+}
+
+// Cut to its blocks, where they are of the same version and have others besides.
+TEST(KeptStore, ColumnsOfFewerBlocksJoinThoseThatAreCut) {
+    struct Case {
+        uint64_t version;
+        uint32_t blocks;
+        uint8_t name;
+        bool joins;
+    };
+    for (const Case& second : {Case{7, 2, 2, true}, Case{7, 3, 2, true}, Case{7, 4, 2, false},
+                               Case{8, 2, 2, false}, Case{7, 2, 1, false}}) {
+        KeptStore store(1u << 24);
+        keep(store, kKey, {named(1)}, 7, 3);
+        const KeptView before = store.find(kKey, std::vector{named(1)}).view;
+        auto chunk = make(store, kKey, {named(second.name)}, 10);
+        ASSERT_TRUE(chunk && !chunk->has_failed());
+        const ChunkMap map = map_of(second.blocks);
+        const KeptStore::Parts parts = store.parts_to_cut(kKey, {second.version, 100}, map, *chunk);
+        EXPECT_EQ(parts.size(), second.joins ? 1u : 0u);
+        KeptStore::Parts cut;
+        for (const auto& part : parts) cut.push_back(part->cut_to(*chunk));
+        store.put(kKey, {second.version, 100}, map, std::move(chunk), parts, cut);
+        const ChunkColumn other = named(second.joins ? 1 : second.name);
+        EXPECT_TRUE(has(store, kKey, {other, named(second.name)}));
+        EXPECT_EQ(has(store, kKey, {named(1), named(2)}), second.joins);
+        EXPECT_EQ(memcmp(store.find(kKey, {}).map, &map, sizeof map), 0);
+        EXPECT_EQ(before.rows_of().rows(), 10u) << "who uses it has all of its rows";
+    }
 }
 
 TEST(KeptStore, PatchesGoWithTheirChunks) {
@@ -146,14 +177,13 @@ TEST(KeptStore, ProvesAnewWhatIsLeft) {
     store.renew(kKey, 7, {8, 150}, other);
     EXPECT_EQ(find().proof.version, 8u);
     EXPECT_EQ(find().proof.since, 150u);
-    EXPECT_TRUE(find().is_whole && find().map->has(2) && !find().map->has(5)) << "no block comes in this way";
+    EXPECT_TRUE(find().map->has(2) && !find().map->has(5)) << "no block comes in this way";
     store.renew(kKey, 8, {9, 160}, map_of(2));
     EXPECT_EQ(find().proof.version, 9u);
-    EXPECT_TRUE(!find().is_whole && find().map->has(1) && !find().map->has(2));
+    EXPECT_TRUE(find().map->has(1) && !find().map->has(2));
     EXPECT_EQ(find().view.chunks.size(), 1u) << "its rows are used still";
     keep(store, kKey, {named(2)}, 9, 2);
-    EXPECT_FALSE(has(store, kKey, {named(1)})) << "columns of fewer blocks cannot join those of more";
-    EXPECT_TRUE(has(store, kKey, {named(2)}) && store.find(kKey, {}).is_whole);
+    EXPECT_TRUE(has(store, kKey, {named(1), named(2)})) << "columns can join what is left";
 }
 
 TEST(KeptStore, OneMakerAtATime) {

@@ -177,7 +177,7 @@ TEST(Message, MapsFollowWhereTheBodySaysSo) {
 
 TEST(Message, FoundChunksAreCounted) {
     for (uint32_t count : {0u, 1u, kMaxFoundChunks, kMaxFoundChunks + 1}) {
-        std::vector<FoundChunk> chunks(count, {{7, 6}, 8, 9, 1, 1, {}, {}, {}});
+        std::vector<FoundChunk> chunks(count, {{7, 6}, 8, 9, 1, {}, {}, {}});
         for (FoundChunk& chunk : chunks) chunk.map.add(kChunkBlocks - 1);
         std::vector<std::byte> tail;
         tail << chunks;

@@ -52,6 +52,12 @@ void add_bits(uint8_t* bits, uint64_t first, const uint8_t* more, uint64_t count
     }
 }
 
+// Those from the first one on, to the beginning of others, which are zero.
+void copy_bits(const uint8_t* bits, uint64_t first, uint64_t count, uint8_t* to) {
+    for (uint64_t i = 0; i < count; i++)
+        to[i >> 3] |= static_cast<uint8_t>((bits[(first + i) >> 3] >> ((first + i) & 7) & 1) << (i & 7));
+}
+
 }  // namespace
 
 KeptArray::KeptArray(KeptArray&& other) noexcept
@@ -193,6 +199,65 @@ Status KeptChunk::append(const BatchView& batch, uint32_t first_block, std::span
         rows_so_far_ += count;
     }
     return {};
+}
+
+// Of the rows of the blocks that another chunk has rows of. False where it has not as many of each.
+bool KeptChunk::find_runs(const KeptChunk& other, std::vector<Run>* runs) const {
+    for (uint32_t block = 0; block < kChunkBlocks; block++) {
+        const uint64_t wanted = other.first_row(block + 1) - other.first_row(block);
+        const uint64_t first = first_row(block);
+        if (wanted == 0) continue;
+        if (first_row(block + 1) - first != wanted) return false;
+        if (!runs->empty() && runs->back().first + runs->back().rows == first)
+            runs->back().rows += wanted;
+        else
+            runs->push_back({first, wanted});
+    }
+    return true;
+}
+
+bool KeptChunk::append_run(const KeptChunk& from, const Run& run) {
+    std::vector<uint8_t> validity;
+    std::vector<uint32_t> offsets;
+    for (size_t i = 0; i < columns_.size(); i++) {
+        const KeptValues& values = from.columns_[i];
+        ColumnView view{};
+        if (const uint8_t* bits = values.validity_bits()) {
+            validity.assign(validity_bytes(run.rows), 0);
+            copy_bits(bits, run.first, run.rows, validity.data());
+            view.validity = validity.data();
+        }
+        if (const uint32_t width = fixed_width(values.column.spec.type)) {
+            view.values = values.values.as<std::byte>() + run.first * width;
+        } else {
+            const auto* ends = values.values.as<uint32_t>();
+            const uint32_t start = run.first > 0 ? ends[run.first - 1] : 0;
+            offsets.assign(1, 0);
+            for (uint64_t row = 0; row < run.rows; row++) offsets.push_back(ends[run.first + row] - start);
+            view.offsets = offsets.data();
+            view.data = values.data.as<std::byte>() + start;
+        }
+        if (!append_column(columns_[i], view, run.rows)) return false;
+    }
+    rows_so_far_ += run.rows;
+    return true;
+}
+
+std::shared_ptr<const KeptChunk> KeptChunk::cut_to(const KeptChunk& other) const {
+    std::vector<Run> runs;
+    if (!find_runs(other, &runs)) return nullptr;
+    std::vector<ChunkColumn> columns;
+    for (const KeptValues& values : columns_) columns.push_back(values.column);
+    auto cut = std::make_shared<KeptChunk>(columns, ledger_);
+    if (cut->has_failed()) return nullptr;
+    cut->expect(other.rows());
+    for (const Run& run : runs)
+        if (!cut->append_run(*this, run)) return nullptr;
+    cut->first_row_ = other.first_row_;
+    cut->blocks_with_rows_ = other.blocks_with_rows_;
+    cut->next_block_ = kChunkBlocks + 1;
+    cut->seal();
+    return cut;
 }
 
 void KeptChunk::seal() {

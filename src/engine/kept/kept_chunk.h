@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -95,11 +96,21 @@ class KeptChunk {
     std::span<const uint32_t> first_rows() const { return first_row_; }  // of all of these
     uint32_t block_of(uint64_t row) const;                               // that has the row
     const ChunkMap& blocks_with_rows() const { return blocks_with_rows_; }
+    // A copy of the rows of those blocks that another chunk has rows of, charged to the same ledger: columns
+    // of the two have the same rows then. nullptr where it has other numbers of rows, or there is no room.
+    std::shared_ptr<const KeptChunk> cut_to(const KeptChunk& other) const;
     bool has_rows_of(const KeptChunk& other) const { return first_row_ == other.first_row_; }
     uint64_t bytes() const;
     const std::vector<KeptValues>& columns() const { return columns_; }
 
   private:
+    // Rows that lie one behind the other.
+    struct Run {
+        uint64_t first;
+        uint64_t rows;
+    };
+    bool find_runs(const KeptChunk& other, std::vector<Run>* runs) const;
+    bool append_run(const KeptChunk& from, const Run& run);
     bool append_column(KeptValues& values, const ColumnView& view, uint64_t rows);
     bool append_validity(KeptValues& values, const uint8_t* bits, uint64_t rows);
     bool append_bounds(KeptValues& values, const ColumnView& view, uint64_t rows);

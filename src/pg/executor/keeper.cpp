@@ -143,7 +143,7 @@ void begin_to_share(const KeepRequest* request, Relation relation, const KeptCol
 }
 
 // Takes chunks as long as a transaction may last. False: there are none left.
-bool keep_chunks(Relation relation, const KeptColumns* columns, uint64 blocks) {
+bool keep_chunks(Relation relation, const KeptColumns* columns, uint64 blocks, Thoroughness thoroughness) {
     Client* client = open_to_keep(zeroed<FragmentSpec>());
     KeptMaker* maker = make_kept_maker(relation, columns);
     const TimestampTz start = GetCurrentTimestamp();
@@ -153,8 +153,7 @@ bool keep_chunks(Relation relation, const KeptColumns* columns, uint64 blocks) {
         is_over = !take_chunk(&chunk);
         if (is_over) break;
         uint64 kept = 0;
-        const bool is_kept =
-            keep_chunk(maker, client, relation, columns, chunk, blocks, Thoroughness::AsScans, &kept);
+        const bool is_kept = keep_chunk(maker, client, relation, columns, chunk, blocks, thoroughness, &kept);
         end_chunk(is_kept, kept);
     }
     client_close(client);
@@ -173,7 +172,8 @@ bool keep_some(const KeepRequest* request, Keeping* keeping) {
     if (may_keep) {
         if (!keeping->is_shared) begin_to_share(request, relation, &columns, keeping);
         if (!keeping->helps) call_helpers();
-        goes_on = keep_chunks(relation, &columns, keeping->blocks);
+        goes_on = keep_chunks(relation, &columns, keeping->blocks,
+                              request->patches_alone != 0 ? Thoroughness::Patches : Thoroughness::AsScans);
     } else {
         give_up_chunks();
     }

@@ -15,16 +15,16 @@ namespace {
 
 constexpr int kAttempts = 3;  // to make a chunk of a table that is being vacuumed
 
-// As far as it is settled, what has changed since a usable chunk was made, or was marked only afterwards.
-uint64 keep_patch(KeptMaker* maker, Client* client, Relation relation, const KeptColumns* columns,
-                  uint32 chunk, BlockNumber blocks, FoundProof* proof) {
-    const ChunkMap all = blocks_of_chunk(chunk, blocks);
-    const ChunkMap lacking = other_blocks(all, kept_blocks(proof));
-    if (count_blocks(lacking) >= kFewestPatched && do_pages_prove() &&
-        make_patch(maker, client, chunk, other_blocks(all, proven_blocks(proof)), proof->patch,
-                   proof->patched))
-        look_up_chunks(relation, client, {columns->columns, static_cast<size_t>(columns->count)},
-                       {chunk, 1, blocks, true}, proof);
+// Of what has changed since a usable chunk was made, or was marked only afterwards, as far as it is settled.
+// The blocks that are kept in the end.
+uint64 keep_patch(KeptMaker* maker, Client* client, uint32 chunk, BlockNumber blocks,
+                  const FoundProof* proof) {
+    const ChunkMap proven = proven_blocks(proof);
+    ChunkMap settled = {};
+    if (do_pages_prove() && count_blocks(unpatched_blocks(proof, chunk, blocks)) >= kFewestPatched &&
+        make_patch(maker, client, chunk, other_blocks(blocks_of_chunk(chunk, blocks), proven), proof->patch,
+                   proof->patched, &settled))
+        return count_blocks(all_blocks(proven, settled));
     return count_blocks(kept_blocks(proof));
 }
 
@@ -56,14 +56,19 @@ bool keep_chunk(KeptMaker* maker, Client* client, Relation relation, const KeptC
     for (int attempt = 0;; attempt++) {
         FoundProof proof;
         look_up_chunks(relation, client, wanted, {chunk, 1, static_cast<BlockNumber>(blocks), true}, &proof);
-        if (!proof.is_proven || count_blocks(proof.page.map) == 0) return true;
         const bool is_thorough = thoroughness == Thoroughness::Everything;
+        if (thoroughness == Thoroughness::Patches) {
+            if (proof.is_usable)
+                *kept = keep_patch(maker, client, chunk, static_cast<BlockNumber>(blocks), &proof);
+            return true;
+        }
+        if (!proof.is_proven || count_blocks(proof.page.map) == 0) return true;
         if (!proof.is_usable && !is_thorough && !is_worth_making(chunk, blocks, &proof.page)) return true;
         const bool is_enough = proof.is_usable && !is_thorough && !lacks_blocks(&proof);
         const uint64 lacks = is_enough ? 0 : proof.is_usable ? count_lacking_blocks(&proof) : blocks;
         if (proof.is_usable && (lacks == 0 || lacks == lacked || attempt == kAttempts)) {
-            *kept =
-                keep_patch(maker, client, relation, columns, chunk, static_cast<BlockNumber>(blocks), &proof);
+            *kept = is_thorough ? keep_patch(maker, client, chunk, static_cast<BlockNumber>(blocks), &proof)
+                                : count_blocks(kept_blocks(&proof));
             return true;
         }
         if (attempt == kAttempts) return false;

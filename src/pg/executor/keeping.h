@@ -12,8 +12,8 @@ bool may_keep_now(Relation relation);
 // A session to keep with. The specification is zeroed, and stays as long as the session.
 Client* open_to_keep(FragmentSpec* spec);
 
-// How much is kept: all that can be, or what scans would make.
-enum class Thoroughness : uint8 { Everything, AsScans };
+// How much is kept: all that can be, what scans would make, or of chunks that are there what has changed.
+enum class Thoroughness : uint8 { Everything, AsScans, Patches };
 
 // Keeps what is not kept of a chunk's columns, of a table of so many blocks. kept: blocks of the chunk that
 // are in the end. False where there is no room.

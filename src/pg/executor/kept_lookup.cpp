@@ -27,28 +27,24 @@ struct Renewing {
     uint64 unvacuumed;  // unvacuumed_since() after that, where any chunk is to be renewed
 };
 
-// Where less than half of what could be kept is left, it had better be made again; and where columns are
-// missing, which can only join all that is there, unless that is left.
+// Where less than half of what could be kept is left, it had better be made again.
 void renew(const Renewing& with, uint32 number, FoundProof* proof) {
     FoundChunk* chunk = &proof->chunk;
     const ChunkMap kept = proven_blocks(proof);
     const uint64 enough = (count_blocks(proof->page.map) + 1) / 2;
-    const bool must_be_whole = chunk->handle == 0;
-    if (count_blocks(kept) < enough || (must_be_whole && !contains(kept, chunk->map))) return;
-    const uint64 may_change = must_be_whole ? 0 : count_blocks(kept) - enough;
+    if (count_blocks(kept) < enough) return;
+    const uint64 may_change = count_blocks(kept) - enough;
     const ChunkMap unchanged =
         with.unvacuumed <= chunk->proof.since
             ? kept
             : unchanged_blocks(with.relation, number, kept, chunk->proof.since, {may_change, with.may_read});
-    const bool is_whole = contains(unchanged, chunk->map);
-    if (count_blocks(unchanged) < enough || (must_be_whole && !is_whole)) return;
+    if (count_blocks(unchanged) < enough) return;
     const ChunkProof renewed = {proof->page.version, with.now};
     const RenewKeptBody body = {
         chunk_key(with.relation, number), chunk->proof.version, renewed, unchanged, {}};
     client_renew_kept(with.client, body);
     chunk->proof = renewed;
     chunk->map = unchanged;
-    chunk->is_whole = chunk->is_whole && is_whole;
 }
 
 bool may_be_patched(const FoundProof* proof, uint32 chunk, BlockNumber blocks) {
@@ -57,13 +53,26 @@ bool may_be_patched(const FoundProof* proof, uint32 chunk, BlockNumber blocks) {
     return count_blocks(others) >= kFewestPatched;
 }
 
+void look_at_patch(const Renewing& with, uint32 chunk, const ChunkRange& range, FoundProof* proof) {
+    const ChunkMap known = common_blocks(proof->patch.map, blocks_of_chunk(chunk, range.blocks));
+    const ChunkMap needed = other_blocks(known, proven_blocks(proof));
+    const uint64 since = proof->patch.proof.since;
+    if (range.reads) {
+        proof->patched = unchanged_blocks(with.relation, chunk, needed, since, {kChunkBlocks, kChunkBlocks});
+        return;
+    }
+    const BufferedBlocks found = look_at_buffered(with.relation, chunk, needed, since);
+    proof->patched = found.unchanged;
+    proof->unread = found.unread;
+}
+
 // Of chunks of which some blocks are not proven. Each page says whether it has changed.
 void look_up_patches(const Renewing& with, std::span<const ChunkColumn> columns, const ChunkRange& range,
                      FoundProof* proofs) {
     bool has_any = false;
     for (uint32 i = 0; i < range.count; i++) {
         proofs[i].patch = {};
-        proofs[i].patched = {};
+        proofs[i].patched = proofs[i].unread = {};
         has_any |= may_be_patched(&proofs[i], range.first + i, range.blocks);
     }
     if (!has_any || !do_pages_prove() || client_refusal(with.client)) return;
@@ -72,12 +81,10 @@ void look_up_patches(const Renewing& with, std::span<const ChunkColumn> columns,
     client_find_kept(with.client, &key, range.count, columns, found);
     for (uint32 i = 0; i < range.count; i++) {
         FoundProof* proof = &proofs[i];
-        if (!proof->is_usable || !found[i].exists) continue;
-        const uint32 number = range.first + i;
-        const ChunkMap known = common_blocks(found[i].map, blocks_of_chunk(number, range.blocks));
+        // Only who makes patches wants to know of one that lacks columns.
+        if (!proof->is_usable || !found[i].exists || (found[i].handle == 0 && !range.reads)) continue;
         proof->patch = found[i];
-        proof->patched = unchanged_blocks(with.relation, number, other_blocks(known, proven_blocks(proof)),
-                                          found[i].proof.since, {kChunkBlocks, with.may_read});
+        look_at_patch(with, range.first + i, range, proof);
     }
     pfree(found);
 }
@@ -119,6 +126,12 @@ ChunkMap proven_blocks(const FoundProof* proof) {
 ChunkMap kept_blocks(const FoundProof* proof) {
     const ChunkMap proven = proven_blocks(proof);
     return proof->is_patched() ? all_blocks(proven, proof->patched) : proven;
+}
+
+ChunkMap unpatched_blocks(const FoundProof* proof, uint32 chunk, BlockNumber blocks) {
+    if (!proof->is_usable) return {};
+    const ChunkMap unkept = other_blocks(blocks_of_chunk(chunk, blocks), kept_blocks(proof));
+    return proof->is_patched() ? other_blocks(unkept, proof->unread) : unkept;
 }
 
 // What a large patch has is lacking still.

@@ -14,6 +14,7 @@ struct FoundProof {
     bool is_usable;  // rows of the chunk, with all columns, may be used: those of proven_blocks()
     FoundChunk patch;
     ChunkMap patched;  // blocks of the patch that have not changed, beside proven_blocks()
+    ChunkMap unread;   // and those that do not lie in shared buffers, which nobody has looked at
 
     // Rows of the patch may be used: those of these blocks.
     bool is_patched() const { return is_usable && patch.handle != 0; }
@@ -38,6 +39,8 @@ ChunkMap proven_blocks(const FoundProof* proof);
 uint64 count_lacking_blocks(const FoundProof* proof);
 // With those of its patch.
 ChunkMap kept_blocks(const FoundProof* proof);
+// Of a usable chunk of a table of so many blocks, those that neither has, or that have changed; else none.
+ChunkMap unpatched_blocks(const FoundProof* proof, uint32 chunk, BlockNumber blocks);
 // These are so many that it had better be made again.
 bool lacks_blocks(const FoundProof* proof);
 // So many blocks that are not kept are worth a patch.

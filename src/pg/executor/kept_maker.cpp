@@ -12,6 +12,7 @@
 #include "pg/vacuum_ends.h"
 
 extern "C" {
+#include "access/heapam.h"
 #include "executor/executor.h"
 #include "storage/bufmgr.h"
 #include "storage/procarray.h"
@@ -210,6 +211,8 @@ void read_block(KeptMaker* maker, uint32 block) {
     Buffer buffer = pin_block(maker->relation, maker->strategy, number, guess_buffer(maker->last, number));
     Buffer ahead = guess_buffer(buffer, number + 1);
     const char* page_ahead = BufferIsValid(ahead) ? gpujoin_buffer_page(ahead) : nullptr;
+    // As scans do, before which the page would not stay as it is for long.
+    if (TransactionIdIsValid(maker->horizon)) heap_page_prune_opt(maker->relation, buffer);
     LockBuffer(buffer, BUFFER_LOCK_SHARE);
     Page page = gpujoin_buffer_page(buffer);
     OffsetNumber lines[MaxHeapTuplesPerPage];
@@ -255,6 +258,14 @@ ExpectedChunk expected_size(const KeptMaker* maker, const ChunkMap& blocks) {
     return {static_cast<uint32>(Min(rows, double{PG_UINT32_MAX})), static_cast<uint64>(rows) * width};
 }
 
+// Missing columns join those that are there, of blocks that are the same still, unless too many that could be
+// kept would be left out.
+bool may_join(const FoundChunk& found, const ChunkMap& same, const ChunkMap& could_be_kept) {
+    constexpr uint64 kShareLeftOut = 8;
+    return found.exists && found.handle == 0 &&
+           kShareLeftOut * count_blocks(other_blocks(could_be_kept, same)) <= count_blocks(could_be_kept);
+}
+
 // Of a chunk that is found, the columns that are missing; or all of them, where they cannot join the others.
 void choose_missing(KeptMaker* maker, const FoundChunk& found, bool joins) {
     bool wanted[kMaxKeptColumns];
@@ -294,9 +305,9 @@ KeptMaker* make_kept_maker(Relation relation, const KeptColumns* columns) {
 }
 
 bool make_chunk(KeptMaker* maker, Client* client, uint32 chunk, MapPage page, const FoundChunk& found) {
-    bool joins = found.is_whole && found.handle == 0 && found.proof.version == page.version &&
-                 contains(page.map, found.map);
-    if (joins) page.map = found.map;
+    const ChunkMap same = common_blocks(page.map, found.map);
+    const bool joins = found.proof.version == page.version && may_join(found, same, page.map);
+    if (joins) page.map = same;
     ChunkProof proof = {page.version, log_position()};
     choose_missing(maker, found, joins);
     maker->horizon = InvalidTransactionId;
@@ -310,19 +321,19 @@ bool make_chunk(KeptMaker* maker, Client* client, uint32 chunk, MapPage page, co
 // What has not changed from when it was read until it is looked at again had not changed when the log had
 // come as far as it has before that.
 bool make_patch(KeptMaker* maker, Client* client, uint32 chunk, ChunkMap blocks, const FoundChunk& found,
-                const ChunkMap& unchanged) {
-    const bool joins = found.exists && found.is_whole && found.handle == 0 && contains(unchanged, found.map);
-    if (joins) blocks = found.map;
+                const ChunkMap& unchanged, ChunkMap* settled) {
+    const bool joins = may_join(found, unchanged, blocks);
+    if (joins) blocks = unchanged;
     choose_missing(maker, found, joins);
     if (!maker->positions) maker->positions = zeroed<uint64>(kChunkBlocks);
     maker->horizon = GetOldestNonRemovableTransactionId(maker->relation);
     maker->first_block_of_chunk = chunk * kChunkBlocks;
     if (!send_blocks(maker, client, chunk_key(maker->relation, chunk).patch(), blocks)) return false;
     const ChunkProof proof = {kPatchVersion, log_position()};
-    const ChunkMap settled =
+    *settled =
         blocks_left_alone(maker->relation, chunk, other_blocks(blocks, maker->left_out), maker->positions);
-    const bool is_proven = count_blocks(settled) > 0;
-    return client_seal_kept(client, maker->handle, proof, is_proven ? &settled : nullptr);
+    const bool is_proven = count_blocks(*settled) > 0;
+    return client_seal_kept(client, maker->handle, proof, is_proven ? settled : nullptr);
 }
 
 }  // namespace gpujoin

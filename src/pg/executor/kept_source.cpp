@@ -168,8 +168,9 @@ bool is_any_to_be_made(const KeptSource* source, const FoundProof* proofs, uint3
     return false;
 }
 
-bool ask_keeper(const KeptSource* source) {
+bool ask_keeper(const KeptSource* source, bool patches_alone) {
     KeepRequest* request = request_columns(heap_scan_relation(source->scan), &source->columns);
+    request->patches_alone = patches_alone ? 1 : 0;
     request->is_kept = are_forms_kept(request->files, wanted_columns(source)) ? 1 : 0;
     const bool is_taken = hand_to_keeper(request);
     pfree(request);
@@ -178,7 +179,7 @@ bool ask_keeper(const KeptSource* source) {
 
 // The keeper makes them rather than this scan, which then has nothing to say of what is kept.
 bool are_left_to_keeper(const KeptSource* source) {
-    return setting_keep_in_background && ask_keeper(source);
+    return setting_keep_in_background && ask_keeper(source, false);
 }
 
 // Whether it is time to make those of the chunks again that blocks could be added to.
@@ -191,8 +192,8 @@ bool is_time_to_renew(KeptSource* source, const FoundProof* proofs, uint32 count
         lacking += count_lacking_blocks(&proofs[i]);
         blocks += count_blocks(proofs[i].page.map);
     }
-    return lacking > 0 &&
-           note_lacking_blocks(chunk_key(heap_scan_relation(source->scan), 0), lacking, blocks);
+    return lacking > 0 && note_lacking_blocks(chunk_key(heap_scan_relation(source->scan), 0),
+                                              Lacking::OfChunks, lacking, blocks);
 }
 
 // Scans read what has changed once more in vain than it would take to keep it.
@@ -201,18 +202,19 @@ constexpr uint64 kVainReads = 2;
 // Has the keeper keep what was changed since, when scans have read enough of it.
 void ask_for_patches(const KeptSource* source, const FoundProof* proofs, uint32 count) {
     if (!source->share->may_make || !setting_keep_in_background || !do_pages_prove()) return;
-    uint64 unkept = 0;
+    uint64 lacking = 0;
     uint64 patched = 0;
     for (uint32 i = 0; i < count; i++) {
-        if (!proofs[i].is_usable) continue;
-        const ChunkMap blocks = blocks_of_chunk(i, static_cast<BlockNumber>(source->share->blocks));
-        const uint64 some = count_blocks(other_blocks(blocks, kept_blocks(&proofs[i])));
+        const uint64 some =
+            count_blocks(unpatched_blocks(&proofs[i], i, static_cast<BlockNumber>(source->share->blocks)));
         if (some < kFewestPatched) continue;
-        unkept += some;
+        lacking += some;
         patched += count_blocks(proofs[i].patch.map);
     }
     const ChunkKey table = chunk_key(heap_scan_relation(source->scan), 0);
-    if (unkept > 0 && note_lacking_blocks(table, unkept, kVainReads * (unkept + patched))) ask_keeper(source);
+    if (lacking > 0 &&
+        note_lacking_blocks(table, Lacking::Patches, lacking, kVainReads * (lacking + patched)))
+        ask_keeper(source, true);
 }
 
 // Planners are to know what is missing in many of the chunks, before they count on it again.
@@ -431,7 +433,7 @@ void answer(AskingScans* asking, const KeptSource* source, const ChunkKey& table
         if (source && are_forms_kept(table, wanted_columns(source))) return;
         asking->lacking.add(table);
     }
-    if (source && asking->may_ask) ask_keeper(source);
+    if (source && asking->may_ask) ask_keeper(source, false);
 }
 
 }  // namespace
