@@ -84,7 +84,7 @@ void write_kept(const std::string& folder) {
     std::vector<std::byte> tail(sizeof(KeptCondition) + 2 * sizeof(ScannedChunk), std::byte{1});
     const std::span<const std::byte> map(tail.data(), sizeof(ChunkMap));
     const std::span<const std::byte> scanned(tail.data(), sizeof(ScannedChunk));
-    const FoundChunk chunks[2] = {{{4, 3}, 100, 1, 1, 1, {3}, {}, {}}, {}};
+    const FoundChunk chunks[2] = {{{4, 3}, 100, 1, 1, {3}, {}, {}}, {}};
     const FoundChunksBody found{2, 0};
     write_packet(folder, MessageType::FoundChunks, &found, std::as_bytes(std::span(chunks)), "-chunks");
     const SealKeptBody seal{{4, 3}, 1, 1};
