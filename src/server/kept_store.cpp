@@ -165,9 +165,7 @@ void KeptStore::renew(const ChunkKey& key, uint64_t version_before, const ChunkP
     if (here == entries_.end() || here->second.proof.version != version_before) return;
     Entry& entry = here->second;
     entry.proof = proof;
-    for (uint32_t i = 0; i < kChunkMapBytes; i++) {
-        entry.map.bits[i] &= map.bits[i];
-    }
+    for (uint32_t i = 0; i < kChunkMapBytes; i++) entry.map.bits[i] &= map.bits[i];
 }
 
 void KeptStore::forget(const ChunkKey& table) {

@@ -71,6 +71,19 @@ ok($read < 16, 'other columns are kept of blocks that are left') or diag("$read 
 is_kept('beside those that were there');
 is_right('as they are');
 
+# Nor are they lost for the sake of blocks that VACUUM has marked since.
+$node->safe_psql('postgres', "SELECT gpujoin_forget('t')");
+keep();
+change(21);
+$node->safe_psql('postgres', 'VACUUM t');
+$node->safe_psql('postgres', "SELECT gpujoin_keep('t', '{pad}')");
+is($node->safe_psql('postgres', "SELECT columns FROM gpujoin_kept WHERE relation = 't'::regclass"), 4, 'all columns are there');
+$read = blocks_read('SELECT pad, count(*) FROM public.t GROUP BY pad');
+ok($read < 16, 'others also of blocks that were marked') or diag("$read blocks were read");
+keep();
+is_kept('until they are of all');
+is_right('as they are');
+
 # What the patch has changes again.
 change(1);
 is_read(2, 'rows of a patch that have changed are read');

@@ -51,7 +51,8 @@ Client* open_to_keep(FragmentSpec* spec) {
 bool keep_chunk(KeptMaker* maker, Client* client, Relation relation, const KeptColumns* columns, uint32 chunk,
                 uint64 blocks, Thoroughness thoroughness, uint64* kept) {
     const std::span<const ChunkColumn> wanted(columns->columns, columns->count);
-    uint64 lacked = 0;  // what still lacks after it was made cannot be kept
+    uint64 lacked = 0;        // what still lacks after it was made cannot be kept
+    bool has_joined = false;  // other columns, which would go if it were made again of more blocks
     *kept = 0;
     for (int attempt = 0;; attempt++) {
         FoundProof proof;
@@ -64,7 +65,7 @@ bool keep_chunk(KeptMaker* maker, Client* client, Relation relation, const KeptC
         }
         if (!proof.is_proven || count_blocks(proof.page.map) == 0) return true;
         if (!proof.is_usable && !is_thorough && !is_worth_making(chunk, blocks, &proof.page)) return true;
-        const bool is_enough = proof.is_usable && !is_thorough && !lacks_blocks(&proof);
+        const bool is_enough = proof.is_usable && (has_joined || (!is_thorough && !lacks_blocks(&proof)));
         const uint64 lacks = is_enough ? 0 : proof.is_usable ? count_lacking_blocks(&proof) : blocks;
         if (proof.is_usable && (lacks == 0 || lacks == lacked || attempt == kAttempts)) {
             *kept = is_thorough ? keep_patch(maker, client, chunk, static_cast<BlockNumber>(blocks), &proof)
@@ -73,6 +74,7 @@ bool keep_chunk(KeptMaker* maker, Client* client, Relation relation, const KeptC
         }
         if (attempt == kAttempts) return false;
         lacked = lacks;
+        has_joined = !proof.is_usable && proof.chunk.exists;
         make_chunk(maker, client, chunk, proof.page, proof.chunk);
     }
 }
