@@ -36,6 +36,7 @@ namespace gpujoin {
 namespace {
 
 constexpr long kReportMs = 10000;
+constexpr uint64 kMostTimes = 2;  // what columns may take of the bytes of their blocks
 
 struct Progress {
     const char* table;
@@ -199,18 +200,29 @@ uint64 count_written_blocks(Relation relation, uint64 blocks) {
     return blocks;
 }
 
-// Of what there was no room for, and of blocks that are not proven.
+// Chunks that are not kept: there is no room for one, or others were about to keep it, or to change it, each
+// time that it was tried.
+void report_failed(const Progress& progress, const KeptTablesBody& tables) {
+    const uint64 room = tables.limit - Min(tables.used, tables.limit);
+    if (room >= kMostTimes * Min(progress.blocks, uint64{kChunkBlocks}) * BLCKSZ)
+        ereport(ERROR, errcode(ERRCODE_OBJECT_IN_USE),
+                errmsg("columns of \"%s\" could not be kept", progress.table),
+                errdetail("Others keep or change %u of its %u chunks at the moment.", progress.failed,
+                          progress.chunks),
+                errhint("Try again."));
+    ereport(
+        ERROR, errcode(ERRCODE_OUT_OF_MEMORY),
+        errmsg("there is not enough room in gpujoin.keep_memory for the columns of \"%s\"", progress.table),
+        errdetail("%u of its %u chunks are not kept; of " UINT64_FORMAT " MB " UINT64_FORMAT " are in use.",
+                  progress.failed, progress.chunks, tables.limit >> 20, tables.used >> 20),
+        errhint("Raise gpujoin.keep_memory, name fewer columns, or gpujoin_forget() other tables."));
+}
+
+// Also of blocks that are not proven.
 void report_rest(Relation relation, const Progress& progress) {
     auto* tables = zeroed<KeptTablesBody>();
     Status why;
-    if (progress.failed > 0 && client_get_kept(tables, &why))
-        ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY),
-                errmsg("there is not enough room in gpujoin.keep_memory for the columns of \"%s\"",
-                       progress.table),
-                errdetail("%u of its %u chunks are not kept; of " UINT64_FORMAT " MB " UINT64_FORMAT
-                          " are in use.",
-                          progress.failed, progress.chunks, tables->limit >> 20, tables->used >> 20),
-                errhint("Raise gpujoin.keep_memory, name fewer columns, or gpujoin_forget() other tables."));
+    if (progress.failed > 0 && client_get_kept(tables, &why)) report_failed(progress, *tables);
     const uint64 blocks = count_written_blocks(relation, progress.blocks);
     if (progress.kept < blocks)
         ereport(NOTICE,
