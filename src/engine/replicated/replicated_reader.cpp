@@ -13,8 +13,7 @@ std::vector<KeptShare>& shares_of(const KeptScan& scan, KeptPosition& position, 
     std::call_once(position.is_shared, [&] {
         auto shares = std::make_shared<std::vector<KeptShare>>(devices);
         for (KeptShare& share : *shares) share.scan.conditions = scan.conditions;
-        for (const KeptPart& part : scan.parts)
-            (*shares)[part.number % devices].scan.add(part);
+        for (const KeptPart& part : scan.parts) (*shares)[part.number % devices].scan.add(part);
         position.shares = std::move(shares);
     });
     return *position.shares;
