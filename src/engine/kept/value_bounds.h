@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "wire/batch.h"
 #include "wire/kept.h"
