@@ -46,4 +46,5 @@ SELECT * FROM compare_bounded((SELECT array_agg(query ORDER BY n) FROM bounded_q
 UPDATE bounded SET d = '2024-02-15', k = 1000 WHERE id % 10000 = 77;
 INSERT INTO bounded SELECT i, '2024-02-12', 1, 1, NULL, 7, 'new' FROM generate_series(1, 500) AS i;
 SELECT * FROM compare_bounded((SELECT array_agg(query ORDER BY n) FROM bounded_query));
+SELECT gpujoin_forget('bounded');
 DROP TABLE bounded, few_ids, bounded_query;

@@ -45,6 +45,7 @@ SELECT * FROM planned(:'query');
 SELECT regexp_replace(reason, '[0-9]+ MB', 'n MB') AS reason FROM gpujoin_why(:'query') WHERE kind = 'Inner Join';
 RESET temp_file_limit;
 -- Of kept rows, which the planner takes for read, none can be written.
+SELECT gpujoin_forget();
 SELECT gpujoin_keep('item') > 0 AS kept;
 SELECT * FROM planned(:'query');
 SELECT gpujoin_forget('item');

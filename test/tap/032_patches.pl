@@ -23,7 +23,7 @@ sub blocks_read
 	my ($query) = @_;
 	return $node->safe_psql('postgres', "$force; EXPLAIN (ANALYZE) " . ($query // query())) =~ m{Kept: 1 of 1 chunks, blocks read (\d+)} ? $1 : 'Inf';
 }
-sub is_kept { my $read = blocks_read(); ok($read < 16, $_[0]) or diag("$read blocks were read"); }
+sub is_kept { my $read = blocks_read(); ok($read <= 64, $_[0]) or diag("$read blocks were read"); }
 sub is_read { my $read = blocks_read(); ok($read >= $_[0], $_[1]) or diag("$read blocks were read"); }
 sub keep { $node->safe_psql('postgres', "SELECT gpujoin_keep('t', '{i, k, v}')"); }
 # Rows of every twentieth block or so, by which remainder.
@@ -52,7 +52,7 @@ $node->safe_psql('postgres', "INSERT INTO t SELECT i, 6, 6, repeat('n', 100) FRO
 keep();
 $node->safe_psql('postgres', "SELECT gpujoin_keep('t', '{pad}')");
 my $read = blocks_read('SELECT pad, count(*) FROM public.t GROUP BY pad');
-ok($read < 16, 'other columns are kept') or diag("$read blocks were read");
+ok($read <= 64, 'other columns are kept') or diag("$read blocks were read");
 is_kept('beside those that were');
 is_right('as they are');
 $node->safe_psql('postgres', 'ALTER TABLE t RESET (fillfactor)');
@@ -67,7 +67,7 @@ change(20);
 keep();
 $node->safe_psql('postgres', "SELECT gpujoin_keep('t', '{pad}')");
 $read = blocks_read('SELECT pad, count(*) FROM public.t GROUP BY pad');
-ok($read < 16, 'other columns are kept of blocks that are left') or diag("$read blocks were read");
+ok($read <= 64, 'other columns are kept of blocks that are left') or diag("$read blocks were read");
 is_kept('beside those that were there');
 is_right('as they are');
 
@@ -79,7 +79,7 @@ $node->safe_psql('postgres', 'VACUUM t');
 $node->safe_psql('postgres', "SELECT gpujoin_keep('t', '{pad}')");
 is($node->safe_psql('postgres', "SELECT columns FROM gpujoin_kept WHERE relation = 't'::regclass"), 4, 'all columns are there');
 $read = blocks_read('SELECT pad, count(*) FROM public.t GROUP BY pad');
-ok($read < 16, 'others also of blocks that were marked') or diag("$read blocks were read");
+ok($read <= 64, 'others also of blocks that were marked') or diag("$read blocks were read");
 keep();
 is_kept('until they are of all');
 is_right('as they are');
@@ -163,7 +163,7 @@ $node->safe_psql('postgres', 'VACUUM t');
 keep();
 change(12);
 ok( wait_until(
-		sub { $node->safe_psql('postgres', "$keeper; " . query()); $node->safe_psql('postgres', "$keeper; EXPLAIN (ANALYZE) " . query()) =~ m{blocks read \d\b} }),
+		sub { $node->safe_psql('postgres', "$keeper; " . query()); $node->safe_psql('postgres', "$keeper; EXPLAIN (ANALYZE) " . query()) =~ m{blocks read \d\d?\b} }),
 	'the keeper keeps what scans have read again and again');
 is_right('as it is');
 
