@@ -41,22 +41,16 @@ uint64 load_word(const uint8* bytes, uint32 size) {
     return word;
 }
 
-// each(byte, size): for the words of a map, the last of which has fewer bytes; while it says so.
-template <typename Each>
-bool for_words(const Each& each) {
-    for (uint32 at = 0; at < kTail; at += kWordBytes)
-        if (!each(at, kWordBytes)) return false;
-    return each(kTail, kChunkMapBytes - kTail);
-}
-
+// The last word has fewer bytes.
 template <typename Combine>
 ChunkMap combine(const ChunkMap& a, const ChunkMap& b, const Combine& combine) {
     ChunkMap map;
-    for_words([&](uint32 at, uint32 size) {
+    auto combine_word = [&](uint32 at, uint32 size) {
         const uint64 word = combine(load_word(a.bits + at, size), load_word(b.bits + at, size));
         memcpy(map.bits + at, &word, size);
-        return true;
-    });
+    };
+    for (uint32 at = 0; at < kTail; at += kWordBytes) combine_word(at, kWordBytes);
+    combine_word(kTail, kChunkMapBytes - kTail);
     return map;
 }
 
@@ -96,12 +90,6 @@ ChunkMap common_blocks(const ChunkMap& a, const ChunkMap& b) {
 
 ChunkMap other_blocks(const ChunkMap& a, const ChunkMap& b) {
     return combine(a, b, [](uint64 x, uint64 y) { return x & ~y; });
-}
-
-bool contains(const ChunkMap& outer, const ChunkMap& inner) {
-    return for_words([&](uint32 at, uint32 size) {
-        return (load_word(inner.bits + at, size) & ~load_word(outer.bits + at, size)) == 0;
-    });
 }
 
 ChunkMap blocks_of_chunk(uint32 chunk, BlockNumber blocks) {

@@ -26,7 +26,6 @@ ChunkMap all_blocks(const ChunkMap& a, const ChunkMap& b);
 ChunkMap common_blocks(const ChunkMap& a, const ChunkMap& b);
 // Those of `a` that are not in `b`.
 ChunkMap other_blocks(const ChunkMap& a, const ChunkMap& b);
-bool contains(const ChunkMap& outer, const ChunkMap& inner);
 // Those of a chunk that a table of so many blocks has.
 ChunkMap blocks_of_chunk(uint32 chunk, BlockNumber blocks);
 
@@ -46,7 +45,7 @@ struct ProvingLimits {
     uint64 may_read;
 };
 
-// How far the pages of blocks in shared buffers tell of them; others are not read.
+// What pages say that lie in shared buffers, of blocks that have been kept since then. Others are not read.
 struct BufferedBlocks {
     ChunkMap unchanged;  // since then
     ChunkMap unread;     // they do not lie there
@@ -59,10 +58,10 @@ BufferedBlocks look_at_buffered(Relation relation, uint32 chunk, const ChunkMap&
 ChunkMap unchanged_blocks(Relation relation, uint32 chunk, const ChunkMap& blocks, uint64 since,
                           const ProvingLimits& limits);
 
-// Lists those tuples of a page that all see, where each of the others is seen by nobody, whatever snapshot
-// there is or will be: it is *settled*. -1 where it is not. The page is locked; horizon is older than what
-// any of them is seen by. As VACUUM asks before it marks a page (heap_page_is_all_visible()), but that it has
-// removed before what nobody sees.
+// A page is *settled* if each of its tuples is seen by every snapshot that there is or will be, or by none of
+// them. Lists those that are seen; -1 where the page is not settled. The page is locked; horizon: what
+// GetOldestNonRemovableTransactionId() gave before. As VACUUM asks before it marks a page
+// (heap_page_is_all_visible()), but that it has removed before what nobody sees.
 int list_settled_tuples(Relation relation, Buffer buffer, TransactionId horizon, OffsetNumber* lines);
 
 // Whether pages of a table prove anything by themselves.

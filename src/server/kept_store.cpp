@@ -23,12 +23,6 @@ const KeptValues* find_column(const KeptChunk& chunk, const ChunkColumn& wanted)
     return found == chunk.columns().end() ? nullptr : &*found;
 }
 
-bool contains(const ChunkMap& outer, const ChunkMap& inner) {
-    uint8_t others = 0;
-    for (uint32_t i = 0; i < kChunkMapBytes; i++) others |= inner.bits[i] & ~outer.bits[i];
-    return others == 0;
-}
-
 bool has_column_of(const KeptChunk& chunk, const KeptChunk& other) {
     return std::ranges::any_of(other.columns(), [&](const KeptValues& values) {
         return find_column(chunk, values.column) != nullptr;
@@ -123,7 +117,7 @@ KeptStore::Parts KeptStore::parts_to_cut(const ChunkKey& key, const ChunkProof& 
                                          const KeptChunk& chunk) const {
     const auto here = entries_.find(key);
     if (here == entries_.end() || here->second.proof.version != proof.version ||
-        !contains(here->second.map, map))
+        !here->second.map.contains(map))
         return {};
     Parts parts;
     for (const Part& part : here->second.parts) {
@@ -137,7 +131,7 @@ KeptStore::Parts KeptStore::parts_to_cut(const ChunkKey& key, const ChunkProof& 
 void KeptStore::use_cut_parts(Entry& entry, const Parts& parts, const Parts& cut, const ChunkMap& map) {
     const bool are_same = std::ranges::equal(entry.parts, parts, {}, &Part::chunk);
     if (!are_same || cut.size() != parts.size() || std::ranges::find(cut, nullptr) != cut.end() ||
-        !contains(entry.map, map))
+        !entry.map.contains(map))
         return;
     for (size_t i = 0; i < cut.size(); i++) entry.parts[i].chunk = cut[i];
     entry.map = map;

@@ -94,6 +94,11 @@ struct ChunkMap {
 
     bool has(uint32_t block) const { return bits[block >> 3] >> (block & 7) & 1; }
     void add(uint32_t block) { bits[block >> 3] |= static_cast<uint8_t>(1u << (block & 7)); }
+    bool contains(const ChunkMap& inner) const {
+        uint8_t others = 0;
+        for (uint32_t i = 0; i < kChunkMapBytes; i++) others |= inner.bits[i] & ~bits[i];
+        return others == 0;
+    }
 };
 
 // What there is of a chunk that was asked for.

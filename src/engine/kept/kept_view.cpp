@@ -94,12 +94,6 @@ Status validate_part(const KeptView& view, std::span<const KeptCondition> condit
     return {};
 }
 
-bool wants_all_of(const ChunkMap& blocks_with_rows, const ChunkMap& map) {
-    uint8_t unwanted = 0;
-    for (uint32_t i = 0; i < kChunkMapBytes; i++) unwanted |= blocks_with_rows.bits[i] & ~map.bits[i];
-    return unwanted == 0;
-}
-
 // The rows from begin to end of the chunk's.
 KeptPart cut(const KeptPart& part, uint64_t begin, uint64_t end) {
     KeptPart some = part;
@@ -113,7 +107,7 @@ KeptPart cut(const KeptPart& part, uint64_t begin, uint64_t end) {
 void KeptScan::add(KeptView view, const ChunkMap& map, uint32_t number) {
     const KeptChunk& chunk = view.rows_of();
     const uint64_t chunk_rows = chunk.rows();
-    const bool wants_all = wants_all_of(chunk.blocks_with_rows(), map);
+    const bool wants_all = map.contains(chunk.blocks_with_rows());
     parts.push_back({std::move(view), map, rows(), 0, chunk_rows, number, wants_all});
 }
 

@@ -36,7 +36,7 @@ namespace gpujoin {
 namespace {
 
 constexpr long kReportMs = 10000;
-constexpr uint64 kMostTimes = 2;  // what columns may take of the bytes of their blocks
+constexpr uint64 kTimesOfBlocks = 2;  // more than that many columns do not take
 
 struct Progress {
     const char* table;
@@ -204,7 +204,7 @@ uint64 count_written_blocks(Relation relation, uint64 blocks) {
 // time that it was tried.
 void report_failed(const Progress& progress, const KeptTablesBody& tables) {
     const uint64 room = tables.limit - Min(tables.used, tables.limit);
-    if (room >= kMostTimes * Min(progress.blocks, uint64{kChunkBlocks}) * BLCKSZ)
+    if (room >= kTimesOfBlocks * Min(progress.blocks, uint64{kChunkBlocks}) * BLCKSZ)
         ereport(ERROR, errcode(ERRCODE_OBJECT_IN_USE),
                 errmsg("columns of \"%s\" could not be kept", progress.table),
                 errdetail("Others keep or change %u of its %u chunks at the moment.", progress.failed,

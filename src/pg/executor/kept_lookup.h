@@ -10,9 +10,9 @@ namespace gpujoin {
 struct FoundProof {
     MapPage page;
     FoundChunk chunk;
-    bool is_proven;  // the page proves something
-    bool is_usable;  // rows of the chunk, with all columns, may be used: those of proven_blocks()
-    FoundChunk patch;
+    bool is_proven;    // the page proves something
+    bool is_usable;    // rows of the chunk, with all columns, may be used: those of proven_blocks()
+    FoundChunk patch;  // where the chunk does not prove all blocks; else, and where there is none, zero
     ChunkMap patched;  // blocks of the patch that have not changed, beside proven_blocks()
     ChunkMap unread;   // and those that do not lie in shared buffers, which nobody has looked at
 

@@ -283,7 +283,7 @@ void open(KeptSource* source, Client* client) {
 // Blocks that all pass over are read by who has taken their chunk, where nothing that is kept stands for
 // them.
 void read_too(KeptSource* source, uint32 chunk, const ChunkMap* passed_over, const ChunkMap* usable) {
-    if (contains(*usable, *passed_over)) return;
+    if (usable->contains(*passed_over)) return;
     if (!source->read_too) {
         source->read_too = zeroed<uint8>(source->share->capacity * kChunkMapBytes);
         heap_scan_read_too(source->scan, source->read_too);
