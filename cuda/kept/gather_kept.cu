@@ -92,11 +92,12 @@ struct GatherKept {
     // Whether it is no NULL.
     __device__ static bool copy(const KeptTarget& target, const KeptColumn& column, uint64_t from,
                                 uint32_t to) {
+        const bool is_valid = column.is_valid(from);
         if (target.type == ColumnType::Fixed16)
             reinterpret_cast<Key16*>(target.values)[to] = column.as<Key16>()[from];
         else if (target.values)
-            write_integer(column.integer(from), target, to);
-        return column.is_valid(from);
+            write_integer(is_valid ? column.integer(from) : 0, target, to);
+        return is_valid;
     }
     __device__ void write_validity(const KeptTarget& target, uint32_t word, bool is_valid) const {
         if (!target.validity) return;
@@ -137,7 +138,8 @@ Status find_kept_starts(const WorkContext& context, const KeptBatch& batch, uint
     return find_starts(context, rows, starts, [=] __device__(uint64_t i) -> uint64_t {
         const uint32_t row = list ? list[i] : static_cast<uint32_t>(i);
         const uint32_t stretch = batch.stretch_of(row);
-        return batch.column(stretch, column).length(batch.row_of_chunk(stretch, row));
+        const KeptColumn& from = batch.column(stretch, column);
+        return from.length(from.entry(batch.row_of_chunk(stretch, row)));
     });
 }
 
@@ -149,7 +151,7 @@ Status gather_kept_bytes(const WorkContext& context, const KeptBatch& batch, uin
         const uint32_t row = list ? list[i] : static_cast<uint32_t>(i);
         const uint32_t stretch = batch.stretch_of(row);
         const KeptColumn& from = batch.column(stretch, column);
-        return from.data + from.start(batch.row_of_chunk(stretch, row));
+        return from.data + from.start(from.entry(batch.row_of_chunk(stretch, row)));
     });
 }
 

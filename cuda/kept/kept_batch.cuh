@@ -12,19 +12,58 @@
 
 namespace gpujoin::cuda {
 
-// Pointers are device memory, not owned.
+// A KeptValues (engine/kept/kept_values.h). Pointers are device memory, not owned.
 struct KeptColumn {
-    const std::byte* values;  // fixed types; Bytes: uint32 ends in data
+    const std::byte* values;  // fixed types, or codes; nullptr: all codes are 0
+    const uint32_t* starts;   // Bytes: where each entry begins in data, and the end
     const std::byte* data;    // Bytes
     const uint8_t* validity;  // nullptr: no NULLs
-    ColumnType type;
+    int64_t base;             // that is added to integers
+    ColumnType type;          // of what lies in `values`
     ValueOrder order;
+    bool has_entries;  // Bytes: codes are numbers of entries; else the row is
 
     GPUJOIN_HD bool is_valid(uint64_t row) const {
         return !validity || (validity[row >> 3] >> (row & 7) & 1);
     }
-    // Of a column of integers.
+    // Of a column of integers. Of a NULL any.
     GPUJOIN_HD int64_t integer(uint64_t row) const {
+        return static_cast<int64_t>(static_cast<uint64_t>(base) + static_cast<uint64_t>(stored(row)));
+    }
+    GPUJOIN_HD bool passes(const KeptCondition& condition, uint64_t row) const {
+        if (!is_valid(row)) return condition.null_passes != 0;
+        if (condition.test >= KeptTest::Same)
+            return has_bytes(condition, entry(row)) == (condition.test == KeptTest::Same);
+        const int64_t number = order == ValueOrder::Float ? ordered_float(row) : integer(row);
+        const uint64_t distance =
+            static_cast<uint64_t>(number) - static_cast<uint64_t>(condition.interval.low);
+        return (distance <= condition.interval.span) == (condition.test == KeptTest::Inside);
+    }
+    // Of a Bytes column: the number of a row's entry; where that begins, and its bytes.
+    GPUJOIN_HD uint64_t entry(uint64_t row) const {
+        return has_entries ? static_cast<uint64_t>(stored(row)) : row;
+    }
+    GPUJOIN_HD uint32_t start(uint64_t entry) const { return starts[entry]; }
+    GPUJOIN_HD uint32_t length(uint64_t entry) const { return starts[entry + 1] - starts[entry]; }
+
+    template <typename T>
+    GPUJOIN_HD const T* as() const {
+        return reinterpret_cast<const T*>(values);
+    }
+
+  private:
+    GPUJOIN_HD bool has_bytes(const KeptCondition& condition, uint64_t entry) const {
+        if (length(entry) != condition.length) return false;
+        const auto* bytes = reinterpret_cast<const char*>(data) + start(entry);
+        for (uint32_t i = 0; i < condition.length; i++)
+            if (bytes[i] != condition.bytes[i]) return false;
+        return true;
+    }
+    GPUJOIN_HD int64_t ordered_float(uint64_t row) const {
+        return kept_order(type == ColumnType::Fixed4 ? double{as<float>()[row]} : as<double>()[row]);
+    }
+    GPUJOIN_HD int64_t stored(uint64_t row) const {
+        if (!values) return 0;
         switch (type) {
             case ColumnType::Fixed1:
                 return extend<int8_t, uint8_t>(row);
@@ -35,34 +74,6 @@ struct KeptColumn {
             default:
                 return as<int64_t>()[row];
         }
-    }
-    GPUJOIN_HD bool passes(const KeptCondition& condition, uint64_t row) const {
-        if (!is_valid(row)) return condition.null_passes != 0;
-        if (condition.test >= KeptTest::Same)
-            return has_bytes(condition, row) == (condition.test == KeptTest::Same);
-        const int64_t number = order == ValueOrder::Float ? ordered_float(row) : integer(row);
-        const uint64_t distance =
-            static_cast<uint64_t>(number) - static_cast<uint64_t>(condition.interval.low);
-        return (distance <= condition.interval.span) == (condition.test == KeptTest::Inside);
-    }
-    GPUJOIN_HD uint32_t start(uint64_t row) const { return row > 0 ? as<uint32_t>()[row - 1] : 0; }
-    GPUJOIN_HD uint32_t length(uint64_t row) const { return as<uint32_t>()[row] - start(row); }
-
-    template <typename T>
-    GPUJOIN_HD const T* as() const {
-        return reinterpret_cast<const T*>(values);
-    }
-
-  private:
-    GPUJOIN_HD bool has_bytes(const KeptCondition& condition, uint64_t row) const {
-        if (length(row) != condition.length) return false;
-        const auto* bytes = reinterpret_cast<const char*>(data) + start(row);
-        for (uint32_t i = 0; i < condition.length; i++)
-            if (bytes[i] != condition.bytes[i]) return false;
-        return true;
-    }
-    GPUJOIN_HD int64_t ordered_float(uint64_t row) const {
-        return kept_order(type == ColumnType::Fixed4 ? double{as<float>()[row]} : as<double>()[row]);
     }
     template <typename Signed, typename Unsigned>
     GPUJOIN_HD int64_t extend(uint64_t row) const {

@@ -2,6 +2,7 @@
 #include "cuda/kept/resident_columns.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace gpujoin::cuda {
 
@@ -9,20 +10,6 @@ namespace {
 
 constexpr uint64_t kShareOfPool = 2;
 constexpr uint64_t kRoundsUntilStale = 2;
-
-// Buffers one behind the other.
-class Layout {
-  public:
-    uint64_t take(const KeptArray& array) {
-        const uint64_t start = bytes_;
-        bytes_ += align_buffer(array.bytes());
-        return start;
-    }
-    uint64_t bytes() const { return bytes_; }
-
-  private:
-    uint64_t bytes_ = 0;
-};
 
 }  // namespace
 
@@ -54,25 +41,27 @@ Status ResidentColumns::find(const WorkContext& context, const std::shared_ptr<c
 }
 
 Status ResidentColumns::load(const WorkContext& context, const KeptValues& values, ResidentColumn* column) {
-    Layout layout;
-    const uint64_t at_values = layout.take(values.values);
-    const uint64_t at_data = layout.take(values.data);
-    const uint64_t at_validity = layout.take(values.validity);
-    const uint64_t bytes = std::max(layout.bytes(), kBufferAlignment);
+    const KeptArray* const arrays[] = {&values.values, &values.starts, &values.data, &values.validity};
+    uint64_t bytes = 0;
+    for (const KeptArray* array : arrays) bytes += align_buffer(array->bytes());
+    bytes = std::max(bytes, kBufferAlignment);
     make_room(bytes);
     GPUJOIN_RETURN_IF_FAILED(column->memory.allocate(account_, bytes, context.handle()));
-    std::byte* base = column->memory.data();
-    auto upload = [&](uint64_t at, const KeptArray& array) {
-        return context.transfer.upload(context.handle(), base + at, array.as<std::byte>(), array.bytes(),
-                                       Memory::Host);
-    };
-    GPUJOIN_RETURN_IF_FAILED(upload(at_values, values.values));
-    GPUJOIN_RETURN_IF_FAILED(upload(at_data, values.data));
-    GPUJOIN_RETURN_IF_FAILED(upload(at_validity, values.validity));
+    const std::byte* uploaded[std::size(arrays)] = {};
+    std::byte* next = column->memory.data();
+    for (size_t i = 0; i < std::size(arrays); i++) {
+        const uint64_t count = arrays[i]->bytes();
+        if (count == 0) continue;
+        GPUJOIN_RETURN_IF_FAILED(
+            context.transfer.upload(context.handle(), next, arrays[i]->as<std::byte>(), count, Memory::Host));
+        uploaded[i] = next;
+        next += align_buffer(count);
+    }
     GPUJOIN_RETURN_IF_FAILED(context.stream.synchronize());
-    column->values = base + at_values;
-    column->data = base + at_data;
-    if (values.validity_bits()) column->validity = reinterpret_cast<const uint8_t*>(base + at_validity);
+    column->values = uploaded[0];
+    column->starts = reinterpret_cast<const uint32_t*>(uploaded[1]);
+    column->data = uploaded[2];
+    column->validity = reinterpret_cast<const uint8_t*>(uploaded[3]);
     column->is_loaded = true;
     return {};
 }

@@ -16,7 +16,8 @@ namespace gpujoin::cuda {
 
 // Pointers are device memory.
 struct ResidentColumn {
-    const std::byte* values = nullptr;  // Bytes: uint32 ends in data
+    const std::byte* values = nullptr;  // of fixed types, or codes; nullptr where all codes are 0
+    const uint32_t* starts = nullptr;   // Bytes: where each entry begins in data, and the end
     const std::byte* data = nullptr;    // Bytes
     const uint8_t* validity = nullptr;  // nullptr: no NULLs
 

@@ -35,8 +35,11 @@ bool is_of_same_blocks(const KeptPart& part, const KeptPart& before) {
     return is_of_same_chunk(part, before) && memcmp(&part.map, &before.map, sizeof part.map) == 0;
 }
 
-KeptColumn column_of(const ResidentColumn& resident, const ColumnSpec& spec) {
-    return {resident.values, resident.data, resident.validity, spec.type, spec.order};
+KeptColumn column_of(const ResidentColumn& resident, const KeptValues& values) {
+    return {resident.values,     resident.starts,
+            resident.data,       resident.validity,
+            values.base,         values.stored.type,
+            values.stored.order, values.compression == KeptCompression::Dictionary};
 }
 
 class ResidentReader final : public KeptBuildReader {
@@ -223,7 +226,7 @@ Status ResidentReader::hold(const KeptView& view) {
         std::shared_ptr<const ResidentColumn> column;
         GPUJOIN_RETURN_IF_FAILED(
             device_->resident().find(work_.context(), chunk_of(view, *values), *values, &column));
-        columns_.push_back(column_of(*column, values->column.spec));
+        columns_.push_back(column_of(*column, *values));
         held_.push_back(std::move(column));
     }
     return {};

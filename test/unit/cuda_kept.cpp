@@ -107,22 +107,26 @@ TEST_P(CudaKept, GivesTheRowsOfTheMapsBlocks) {
 }
 
 TEST_P(CudaKept, TestsConditionsOfAllKinds) {
-    Kept kept(all_columns(), 300, 50, &kept_memory_, 2);
-    std::mt19937_64 random(3);
-    size_t some = 0;
-    for (int round = 0; round < 100; round++) {
-        kept.choose_conditions(random);
-        expect_same(kept, kept.columns.size());
-        some += !kept.expected(1).empty();
+    for (const Kept::Order order : {Kept::Order::Random, Kept::Order::Narrow}) {
+        Kept kept(all_columns(), 300, 50, &kept_memory_, 2, 12, order);
+        std::mt19937_64 random(3);
+        size_t some = 0;
+        for (int round = 0; round < 100; round++) {
+            kept.choose_conditions(random);
+            expect_same(kept, kept.columns.size());
+            some += !kept.expected(1).empty();
+        }
+        EXPECT_GT(some, 25u);
     }
-    EXPECT_GT(some, 25u);
 }
 
 TEST_P(CudaKept, WidensIntegers) {
-    Kept kept(
-        {kept_column(ColumnType::Fixed1), kept_column(ColumnType::Fixed2), kept_column(ColumnType::Fixed4)},
-        60, 50, &kept_memory_, 4);
-    for (ColumnType type : {ColumnType::Fixed4, ColumnType::Fixed8}) {
+    for (const auto& [type, order] : {std::pair{ColumnType::Fixed4, Kept::Order::Random},
+                                      {ColumnType::Fixed8, Kept::Order::Random},
+                                      {ColumnType::Fixed8, Kept::Order::Narrow}}) {
+        Kept kept({kept_column(ColumnType::Fixed1), kept_column(ColumnType::Fixed2),
+                   kept_column(ColumnType::Fixed4)},
+                  60, 50, &kept_memory_, 4, 12, order);
         std::vector<ColumnSpec> source = kept.source(3);
         for (ColumnSpec& spec : source) spec.type = type;
         const KeptScan scan = kept.scan();

@@ -73,9 +73,11 @@ struct Kept {
     std::vector<ChunkMap> maps;  // of the blocks that are wanted, by chunk
     std::vector<KeptCondition> conditions;
 
-    enum class Order { Random, Ascending };
+    enum class Order { Random, Ascending, Narrow };
 
     // Ascending: values of 4 and 8 bytes are about the number of the row; there are NULLs in some stretches.
+    // Narrow: a column has few values in a chunk, or such that lie close together, and NULLs in all rows of
+    // some chunks and in none of others.
     Kept(std::vector<ChunkColumn> of, uint32_t block_count, uint32_t block_rows, Ledger* ledger,
          uint32_t seed, size_t text_bytes = 12, Order order = Order::Random)
         : columns(std::move(of)), maps(kChunks) {
@@ -85,7 +87,11 @@ struct Kept {
             const uint32_t end = (i + 1) * block_count / kChunks;
             for (uint32_t block = i * block_count / kChunks; block < end; block++) {
                 std::vector<KeptRow> some(random() % (block_rows + 1));
-                for (KeptRow& row : some) make_row(row, random, text_bytes);
+                for (KeptRow& row : some)
+                    if (order == Order::Narrow)
+                        make_narrow_row(row, i, random);
+                    else
+                        make_row(row, random, text_bytes);
                 if (order == Order::Ascending) number(some, random);
                 add_block({i, 2 * block}, some);
             }
@@ -171,6 +177,24 @@ struct Kept {
             for (size_t i = 0; i < bytes.size(); i++)
                 bytes[i] = static_cast<char>(is_small && i > 0 ? 0 : random());
             row.push_back(random() % 10 == 0 ? KeptValue() : KeptValue(bytes));
+        }
+    }
+    void make_narrow_row(KeptRow& row, uint32_t chunk, std::mt19937_64& random) const {
+        constexpr uint64_t kRanges[] = {1, 200, 60000, 3000000000};
+        constexpr uint64_t kTexts[] = {1, 3, 256, 300};
+        for (size_t at = 0; at < columns.size(); at++) {
+            const size_t kind = at + chunk;
+            const bool is_null = kind % 5 == 1 || (kind % 5 > 1 && random() % 10 == 0);
+            const uint64_t least = std::mt19937_64(kind)();
+            const uint64_t value = least + random() % kRanges[kind % 4];
+            const uint64_t text = random() % kTexts[kind % 4];
+            const std::string bytes =
+                columns[at].spec.type == ColumnType::Bytes
+                    ? std::to_string(text) + std::string(text % 9, '-')
+                    : std::string(reinterpret_cast<const char*>(&value), sizeof value) +
+                          std::string(reinterpret_cast<const char*>(&text), sizeof text);
+            const uint32_t width = fixed_width(columns[at].spec.type);
+            row.push_back(is_null ? KeptValue() : KeptValue(width ? bytes.substr(0, width) : bytes));
         }
     }
     template <typename Number>

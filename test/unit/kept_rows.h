@@ -99,4 +99,19 @@ inline std::vector<KeptRow> scan_rows(const KeptScan& scan, std::span<const Colu
     }
 }
 
+// Of all its columns.
+inline std::vector<KeptRow> rows_of_chunk(const KeptChunk& chunk) {
+    KeptView view{{std::shared_ptr<const KeptChunk>(std::shared_ptr<void>(), &chunk)}, {}};
+    std::vector<ColumnSpec> source;
+    for (const KeptValues& values : chunk.columns()) {
+        view.columns.push_back(&values);
+        source.push_back(values.column.spec);
+    }
+    KeptScan scan;
+    scan.add(std::move(view), chunk.blocks_with_rows(), 0);
+    Ledger ledger(uint64_t{1} << 30);
+    Status status;
+    return scan_rows(scan, source, &ledger, &status);
+}
+
 }  // namespace gpujoin::test

@@ -1,27 +1,18 @@
 // See kept_chunk.h.
 #include "engine/kept/kept_chunk.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstring>
 #include <limits>
 #include <numeric>
-#include <utility>
 
-#include "engine/mapping.h"
+#include "engine/kept/compression.h"
 
 namespace gpujoin {
 
 namespace {
 
 constexpr uint64_t kMaxRows = std::numeric_limits<uint32_t>::max();
-
-// To huge pages where hardly more than that would be taken.
-uint64_t round_to_pages(uint64_t bytes) {
-    const uint64_t huge = round_up(bytes, kHugePage);
-    return huge - bytes <= huge / 4 ? huge : round_up(bytes, kPage);
-}
 
 Status out_of_kept_memory() {
     return failure(Fault::HostMemory, "53200", "out of memory for kept columns");
@@ -30,6 +21,10 @@ Status out_of_kept_memory() {
 Status malformed_chunk() {
     return malformed("rows of a chunk")
         .with_detail("Its blocks do not follow those before, or have other numbers of rows.");
+}
+
+uint64_t stretches_of(uint64_t rows) {
+    return (rows + kStretchRows - 1) / kStretchRows;
 }
 
 uint8_t lowest_bits(uint64_t count) {
@@ -58,71 +53,20 @@ void copy_bits(const uint8_t* bits, uint64_t first, uint64_t count, uint8_t* to)
         to[i >> 3] |= static_cast<uint8_t>((bits[(first + i) >> 3] >> ((first + i) & 7) & 1) << (i & 7));
 }
 
+// offsets: in data, where each begins, and the end.
+bool append_texts(KeptValues& values, const uint32_t* offsets, const std::byte* data, uint64_t rows) {
+    const uint64_t end = values.data.bytes();
+    const uint32_t bytes = offsets[rows] - offsets[0];
+    if (end + bytes > kMaxRows || !values.data.append(data + offsets[0], bytes)) return false;
+    const uint64_t before = std::max<uint64_t>(values.starts.bytes(), sizeof(uint32_t));
+    if (!values.starts.resize(before + rows * sizeof(uint32_t))) return false;
+    auto* ends = reinterpret_cast<uint32_t*>(values.starts.data() + before);
+    const uint32_t shift = static_cast<uint32_t>(end) - offsets[0];
+    for (uint64_t row = 0; row < rows; row++) ends[row] = offsets[row + 1] + shift;
+    return true;
+}
+
 }  // namespace
-
-KeptArray::KeptArray(KeptArray&& other) noexcept
-    : ledger_(other.ledger_),
-      memory_(std::exchange(other.memory_, nullptr)),
-      bytes_(std::exchange(other.bytes_, 0)),
-      capacity_(std::exchange(other.capacity_, 0)) {}
-
-KeptArray::~KeptArray() {
-    if (memory_) munmap(memory_, capacity_);
-    ledger_->release(capacity_);
-}
-
-// The kernel moves pages, so that nothing is copied.
-bool KeptArray::map(uint64_t capacity) {
-    if (memory_) {
-        void* memory = mremap(memory_, capacity_, capacity, MREMAP_MAYMOVE);
-        if (memory == MAP_FAILED) return false;
-        memory_ = static_cast<std::byte*>(memory);
-        return true;
-    }
-    memory_ = map_memory(capacity);
-    if (memory_ && capacity % kHugePage == 0) madvise(memory_, capacity, MADV_HUGEPAGE);
-    return memory_ != nullptr;
-}
-
-bool KeptArray::take(uint64_t capacity) {
-    if (!ledger_->charge(capacity - capacity_)) return false;
-    const bool is_mapped = map(capacity);
-    if (!is_mapped) ledger_->release(capacity - capacity_);
-    if (is_mapped) capacity_ = capacity;
-    return is_mapped;
-}
-
-// An array that grows is where its pages are moved to, which need not be at the start of a huge one.
-bool KeptArray::reserve(uint64_t bytes) {
-    if (bytes <= capacity_) return true;
-    if (!memory_ && take(round_to_pages(bytes))) return true;
-    return take(round_up(bytes, kPage));
-}
-
-bool KeptArray::grow_to(uint64_t bytes) {
-    return bytes <= capacity_ || reserve(std::max(bytes, capacity_ + capacity_ / 2));
-}
-
-bool KeptArray::append(const void* bytes, uint64_t count) {
-    if (count == 0) return true;
-    if (!grow_to(bytes_ + count)) return false;
-    memcpy(memory_ + bytes_, bytes, count);
-    bytes_ += count;
-    return true;
-}
-
-bool KeptArray::resize(uint64_t bytes) {
-    if (!grow_to(bytes)) return false;
-    bytes_ = bytes;
-    return true;
-}
-
-void KeptArray::shrink() {
-    const uint64_t capacity = capacity_ % kHugePage == 0 ? round_to_pages(bytes_) : round_up(bytes_, kPage);
-    if (capacity == 0 || capacity >= capacity_ || !map(capacity)) return;
-    ledger_->release(capacity_ - capacity);
-    capacity_ = capacity;
-}
 
 KeptChunk::KeptChunk(std::span<const ChunkColumn> columns, Ledger* ledger)
     : ledger_(ledger),
@@ -136,7 +80,10 @@ KeptChunk::KeptChunk(std::span<const ChunkColumn> columns, Ledger* ledger)
 void KeptChunk::expect(uint64_t rows) {
     for (KeptValues& values : columns_) {
         const uint32_t width = fixed_width(values.column.spec.type);
-        values.values.reserve(rows * (width ? width : sizeof(uint32_t)));
+        if (width > 0)
+            values.values.reserve(rows * width);
+        else
+            values.starts.reserve((rows + 1) * sizeof(uint32_t));
     }
 }
 
@@ -159,8 +106,7 @@ bool KeptChunk::append_validity(KeptValues& values, const uint8_t* bits, uint64_
 bool KeptChunk::append_bounds(KeptValues& values, const ColumnView& view, uint64_t rows) {
     const ColumnSpec& spec = values.column.spec;
     if (!has_bounds(spec)) return true;
-    const uint64_t stretches = (rows_so_far_ + rows + kStretchRows - 1) / kStretchRows;
-    if (!values.bounds.resize(stretches * sizeof(ValueBounds))) return false;
+    if (!values.bounds.resize(stretches_of(rows_so_far_ + rows) * sizeof(ValueBounds))) return false;
     extend_bounds(spec, view, rows, rows_so_far_, reinterpret_cast<ValueBounds*>(values.bounds.data()));
     return true;
 }
@@ -169,15 +115,7 @@ bool KeptChunk::append_column(KeptValues& values, const ColumnView& view, uint64
     if (!append_validity(values, view.validity, rows) || !append_bounds(values, view, rows)) return false;
     if (uint32_t width = fixed_width(values.column.spec.type))
         return values.values.append(view.values, rows * width);
-    const uint64_t start = values.data.bytes();
-    const uint32_t bytes = view.offsets[rows];
-    if (start + bytes > kMaxRows || !values.data.append(view.data, bytes)) return false;
-    const uint64_t offsets = values.values.bytes();
-    if (!values.values.resize(offsets + rows * sizeof(uint32_t))) return false;
-    auto* ends = reinterpret_cast<uint32_t*>(values.values.data() + offsets);
-    for (uint64_t row = 0; row < rows; row++)
-        ends[row] = static_cast<uint32_t>(start) + view.offsets[row + 1];
-    return true;
+    return append_texts(values, view.offsets, view.data, rows);
 }
 
 uint32_t KeptChunk::block_of(uint64_t row) const {
@@ -216,30 +154,60 @@ bool KeptChunk::find_runs(const KeptChunk& other, std::vector<Run>* runs) const 
     return true;
 }
 
-bool KeptChunk::append_run(const KeptChunk& from, const Run& run) {
-    std::vector<uint8_t> validity;
-    std::vector<uint32_t> offsets;
+// With the compression that another one has, and room for so many rows of it.
+bool KeptChunk::begin_as(const KeptChunk& from, uint64_t rows) {
     for (size_t i = 0; i < columns_.size(); i++) {
-        const KeptValues& values = from.columns_[i];
-        ColumnView view{};
-        if (const uint8_t* bits = values.validity_bits()) {
-            validity.assign(validity_bytes(run.rows), 0);
-            copy_bits(bits, run.first, run.rows, validity.data());
-            view.validity = validity.data();
-        }
-        if (const uint32_t width = fixed_width(values.column.spec.type)) {
-            view.values = values.values.as<std::byte>() + run.first * width;
-        } else {
-            const auto* ends = values.values.as<uint32_t>();
-            const uint32_t start = run.first > 0 ? ends[run.first - 1] : 0;
-            offsets.assign(1, 0);
-            for (uint64_t row = 0; row < run.rows; row++) offsets.push_back(ends[run.first + row] - start);
-            view.offsets = offsets.data();
-            view.data = values.data.as<std::byte>() + start;
-        }
-        if (!append_column(columns_[i], view, run.rows)) return false;
+        KeptValues& values = columns_[i];
+        const KeptValues& like = from.columns_[i];
+        values.compression = like.compression;
+        values.stored = like.stored;
+        values.base = like.base;
+        values.mean_bytes = like.mean_bytes;
+        values.most_bytes = like.most_bytes;
+        if (like.values.bytes() > 0) values.values.reserve(rows * fixed_width(like.stored.type));
+        if (like.compression != KeptCompression::Dictionary) continue;
+        if (!values.starts.append(like.starts.as<std::byte>(), like.starts.bytes()) ||
+            !values.data.append(like.data.as<std::byte>(), like.data.bytes()))
+            return false;
     }
+    return true;
+}
+
+bool KeptChunk::append_run(const KeptChunk& from, const Run& run) {
+    for (size_t i = 0; i < columns_.size(); i++)
+        if (!append_stored(columns_[i], from.columns_[i], run)) return false;
     rows_so_far_ += run.rows;
+    return true;
+}
+
+// As they are stored, codes among them.
+bool KeptChunk::append_stored(KeptValues& values, const KeptValues& from, const Run& run) {
+    std::vector<uint8_t> validity;
+    if (const uint8_t* bits = from.validity_bits()) {
+        validity.assign(validity_bytes(run.rows), 0);
+        copy_bits(bits, run.first, run.rows, validity.data());
+    }
+    if (!append_validity(values, validity.empty() ? nullptr : validity.data(), run.rows) ||
+        !append_bounds_of(values, from, run))
+        return false;
+    if (from.entries() > 0 && from.compression == KeptCompression::Plain)
+        return append_texts(values, from.starts.as<uint32_t>() + run.first, from.data.as<std::byte>(),
+                            run.rows);
+    const uint32_t width = from.values.bytes() > 0 ? fixed_width(from.stored.type) : 0;
+    return values.values.append(from.values.as<std::byte>() + run.first * width, run.rows * width);
+}
+
+// Of the stretches that the rows were in: they may be wider than those of the rows.
+bool KeptChunk::append_bounds_of(KeptValues& values, const KeptValues& from, const Run& run) {
+    if (from.bounds.bytes() == 0) return true;
+    if (!values.bounds.resize(stretches_of(rows_so_far_ + run.rows) * sizeof(ValueBounds))) return false;
+    auto* bounds = reinterpret_cast<ValueBounds*>(values.bounds.data());
+    for (uint64_t row = 0; row < run.rows;) {
+        const uint64_t here = rows_so_far_ + row, there = run.first + row;
+        if (here % kStretchRows == 0) bounds[here / kStretchRows] = kNoValues;
+        bounds[here / kStretchRows].extend(*from.bounds_of(there / kStretchRows));
+        row += kStretchRows - std::max(here % kStretchRows, there % kStretchRows);
+    }
     return true;
 }
 
@@ -250,31 +218,26 @@ std::shared_ptr<const KeptChunk> KeptChunk::cut_to(const KeptChunk& other) const
     for (const KeptValues& values : columns_) columns.push_back(values.column);
     auto cut = std::make_shared<KeptChunk>(columns, ledger_);
     if (cut->has_failed()) return nullptr;
-    cut->expect(other.rows());
+    if (!cut->begin_as(*this, other.rows())) return nullptr;
     for (const Run& run : runs)
         if (!cut->append_run(*this, run)) return nullptr;
     cut->first_row_ = other.first_row_;
     cut->blocks_with_rows_ = other.blocks_with_rows_;
-    cut->next_block_ = kChunkBlocks + 1;
-    cut->seal();
+    for (KeptValues& values : cut->columns_) values.shrink();
     return cut;
 }
 
 void KeptChunk::seal() {
     while (next_block_ <= kChunkBlocks) first_row_[next_block_++] = static_cast<uint32_t>(rows_so_far_);
     for (KeptValues& values : columns_) {
-        values.values.shrink();
-        values.data.shrink();
-        values.validity.shrink();
-        values.bounds.shrink();
+        compress(values, rows_so_far_, ledger_);
+        values.shrink();
     }
 }
 
 uint64_t KeptChunk::bytes() const {
     uint64_t bytes = kFixedBytes;
-    for (const KeptValues& values : columns_)
-        bytes += values.values.charged() + values.data.charged() + values.validity.charged() +
-                 values.bounds.charged();
+    for (const KeptValues& values : columns_) bytes += values.charged();
     return bytes;
 }
 

@@ -8,64 +8,13 @@
 #include <span>
 #include <vector>
 
-#include "engine/kept/value_bounds.h"
+#include "engine/kept/kept_values.h"
 #include "engine/ledger.h"
 #include "wire/batch.h"
 #include "wire/kept.h"
 #include "wire/status.h"
 
 namespace gpujoin {
-
-// An array that grows without being copied, charged to a ledger.
-class KeptArray {
-  public:
-    explicit KeptArray(Ledger* ledger) : ledger_(ledger) {}
-    ~KeptArray();
-    KeptArray(KeptArray&& other) noexcept;
-    KeptArray(const KeptArray&) = delete;
-    KeptArray& operator=(const KeptArray&) = delete;
-
-    // False, and nothing done, where there is no room.
-    bool reserve(uint64_t bytes);
-    bool append(const void* bytes, uint64_t count);
-    bool resize(uint64_t bytes);  // never to less; what is new is zero
-    void shrink();
-
-    uint64_t bytes() const { return bytes_; }
-    uint64_t charged() const { return capacity_; }
-    template <typename Value>
-    const Value* as() const {
-        return reinterpret_cast<const Value*>(memory_);
-    }
-    std::byte* data() { return memory_; }
-
-  private:
-    bool grow_to(uint64_t bytes);
-    bool take(uint64_t capacity);
-    bool map(uint64_t capacity);
-
-    Ledger* ledger_;
-    std::byte* memory_ = nullptr;
-    uint64_t bytes_ = 0;
-    uint64_t capacity_ = 0;  // a whole number of pages, as charged
-};
-
-struct KeptValues {
-    explicit KeptValues(const ChunkColumn& of, Ledger* ledger)
-        : column(of), values(ledger), data(ledger), validity(ledger), bounds(ledger) {}
-
-    ChunkColumn column;
-    KeptArray values;    // fixed types: the values; Bytes: uint32 ends in data
-    KeptArray data;      // Bytes
-    KeptArray validity;  // one bit a row; empty: no NULLs
-    KeptArray bounds;    // a ValueBounds for each stretch; empty where has_bounds() says so
-
-    const uint8_t* validity_bits() const { return validity.bytes() > 0 ? validity.as<uint8_t>() : nullptr; }
-    // Of the stretch, by its number; nullptr where the column has none.
-    const ValueBounds* bounds_of(uint64_t stretch) const {
-        return bounds.bytes() > 0 ? bounds.as<ValueBounds>() + stretch : nullptr;
-    }
-};
 
 class KeptChunk {
   public:
@@ -110,7 +59,10 @@ class KeptChunk {
         uint64_t rows;
     };
     bool find_runs(const KeptChunk& other, std::vector<Run>* runs) const;
+    bool begin_as(const KeptChunk& from, uint64_t rows);
     bool append_run(const KeptChunk& from, const Run& run);
+    bool append_stored(KeptValues& values, const KeptValues& from, const Run& run);
+    bool append_bounds_of(KeptValues& values, const KeptValues& from, const Run& run);
     bool append_column(KeptValues& values, const ColumnView& view, uint64_t rows);
     bool append_validity(KeptValues& values, const uint8_t* bits, uint64_t rows);
     bool append_bounds(KeptValues& values, const ColumnView& view, uint64_t rows);

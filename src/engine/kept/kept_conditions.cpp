@@ -11,18 +11,30 @@ namespace gpujoin {
 
 namespace {
 
+constexpr uint64_t kFewEntries = 256;  // of a dictionary
+
 // Tests are called with the numbers of rows.
 
-template <typename Number>
-auto interval_test(const KeptValues& values, const KeptCondition& condition) {
-    const auto* value = values.values.as<Number>();
-    const KeptInterval interval = condition.interval;
+// read: the integer that a row's value is compared as, less `less`.
+template <typename Read>
+auto interval_test(const Read& read, const KeptCondition& condition, int64_t less) {
+    const uint64_t low = static_cast<uint64_t>(condition.interval.low) - static_cast<uint64_t>(less);
+    const uint64_t span = condition.interval.span;
     const bool outside = condition.test == KeptTest::Outside;
-    return [=](uint32_t row) {
-        const uint64_t distance =
-            static_cast<uint64_t>(in_order(value[row])) - static_cast<uint64_t>(interval.low);
-        return (distance <= interval.span) != outside;
-    };
+    return [=](uint32_t row) { return (static_cast<uint64_t>(read(row)) - low <= span) != outside; };
+}
+
+template <typename Visit>
+void with_interval_test(const KeptValues& values, const KeptCondition& condition, const Visit& visit) {
+    if (has_integers(values.column.spec))
+        return with_stored(values, [&](auto stored) {
+            auto read = [=](uint32_t row) { return in_order(stored(row)); };
+            visit(interval_test(read, condition, values.base));
+        });
+    with_number(values.column.spec, [&](auto number) {
+        const auto* value = values.values.as<decltype(number)>();
+        visit(interval_test([=](uint32_t row) { return in_order(value[row]); }, condition, 0));
+    });
 }
 
 // Whether bytes are those of a text: two words cover texts of one to two words' length.
@@ -50,25 +62,45 @@ void with_same_bytes(const char* bytes, uint32_t length, const Visit& visit) {
     visit(same_in_two_words<uint64_t>(bytes, length));
 }
 
+bool is_entry(const KeptValues& values, uint64_t entry, const KeptCondition& condition) {
+    return values.length_of(entry) == condition.length &&
+           (condition.length == 0 ||
+            memcmp(values.data.as<char>() + values.start_of(entry), condition.bytes, condition.length) == 0);
+}
+
+// Few entries are compared instead of rows, of which there are many more: one at most is the same.
+template <typename Visit>
+void with_code_test(const KeptValues& values, const KeptCondition& condition, const Visit& visit) {
+    uint64_t same = 0;
+    while (same < values.entries() && !is_entry(values, same, condition)) same++;
+    const bool other = condition.test == KeptTest::Other;
+    with_entries(values,
+                 [&](auto entries) { visit([=](uint32_t row) { return (entries(row) == same) != other; }); });
+}
+
 template <typename Visit>
 void with_bytes_test(const KeptValues& values, const KeptCondition& condition, const Visit& visit) {
-    const auto* ends = values.values.as<uint32_t>();
+    if (values.compression == KeptCompression::Dictionary && values.entries() <= kFewEntries)
+        return with_code_test(values, condition, visit);
+    const auto* starts = values.starts.as<uint32_t>();
     const auto* data = values.data.as<char>();
     const uint32_t length = condition.length;
     const bool other = condition.test == KeptTest::Other;
-    with_same_bytes(reinterpret_cast<const char*>(condition.bytes), length, [&](auto same_bytes) {
-        visit([=](uint32_t row) {
-            const uint32_t start = row > 0 ? ends[row - 1] : 0;
-            return (ends[row] - start == length && same_bytes(data + start)) != other;
+    with_entries(values, [&](auto entries) {
+        with_same_bytes(reinterpret_cast<const char*>(condition.bytes), length, [&](auto same_bytes) {
+            visit([=](uint32_t row) {
+                const uint32_t entry = entries(row);
+                const uint32_t start = starts[entry];
+                return (starts[entry + 1] - start == length && same_bytes(data + start)) != other;
+            });
         });
     });
 }
 
 template <typename Visit>
 void with_value_test(const KeptValues& values, const KeptCondition& condition, const Visit& visit) {
-    if (condition.is_of_bytes()) return with_bytes_test(values, condition, visit);
-    with_number(values.column.spec,
-                [&](auto number) { visit(interval_test<decltype(number)>(values, condition)); });
+    condition.is_of_bytes() ? with_bytes_test(values, condition, visit)
+                            : with_interval_test(values, condition, visit);
 }
 
 template <typename Visit>

@@ -9,6 +9,9 @@
 
 namespace gpujoin {
 
+inline bool has_integers(const ColumnSpec& spec) {
+    return spec.type <= ColumnType::Fixed8 && spec.order <= ValueOrder::Signed;
+}
 inline bool has_numbers(const ColumnSpec& spec) {
     return spec.type <= ColumnType::Fixed8 && spec.order <= ValueOrder::Float;
 }

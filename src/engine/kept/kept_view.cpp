@@ -39,47 +39,6 @@ bool can_give(const ColumnSpec& kept, const ColumnSpec& wanted) {
            wanted.type <= ColumnType::Fixed8 && kept.type < wanted.type;
 }
 
-template <typename From, typename To>
-void gather_as(const From* from, const uint32_t* rows, uint32_t count, To* to) {
-    // NOLINTNEXTLINE(bugprone-signed-char-misuse): integers of one byte keep their sign
-    for (uint32_t i = 0; i < count; i++) to[i] = static_cast<To>(from[rows[i]]);
-}
-
-struct Wide {
-    uint64_t half[2];
-};
-
-void gather_same(const KeptValues& values, const uint32_t* rows, uint32_t count, std::byte* to) {
-    switch (values.column.spec.type) {
-        case ColumnType::Fixed1:
-            return gather_as(values.values.as<uint8_t>(), rows, count, reinterpret_cast<uint8_t*>(to));
-        case ColumnType::Fixed2:
-            return gather_as(values.values.as<uint16_t>(), rows, count, reinterpret_cast<uint16_t*>(to));
-        case ColumnType::Fixed4:
-            return gather_as(values.values.as<uint32_t>(), rows, count, reinterpret_cast<uint32_t*>(to));
-        case ColumnType::Fixed8:
-            return gather_as(values.values.as<uint64_t>(), rows, count, reinterpret_cast<uint64_t*>(to));
-        default:
-            return gather_as(values.values.as<Wide>(), rows, count, reinterpret_cast<Wide*>(to));
-    }
-}
-
-// is_run: the rows lie one behind the other.
-void gather_fixed(const KeptValues& values, const ColumnSpec& wanted, const uint32_t* rows, uint32_t count,
-                  bool is_run, std::byte* to) {
-    const uint32_t width = fixed_width(wanted.type);
-    if (values.column.spec.type == wanted.type) {
-        if (!is_run) return gather_same(values, rows, count, to);
-        memcpy(to, values.values.as<std::byte>() + uint64_t{rows[0]} * width, uint64_t{count} * width);
-        return;
-    }
-    with_integer(values.column.spec, [&](auto from) {
-        with_integer(wanted, [&](auto into) {
-            gather_as(values.values.as<decltype(from)>(), rows, count, reinterpret_cast<decltype(into)*>(to));
-        });
-    });
-}
-
 Status validate_part(const KeptView& view, std::span<const KeptCondition> conditions,
                      std::span<const ColumnSpec> source) {
     const auto& columns = view.columns;
@@ -149,9 +108,14 @@ uint64_t KeptScan::skip_stretches() {
 
 uint64_t KeptPart::data_bytes(size_t column) const {
     const KeptValues& values = *view.columns[column];
-    if (rows == 0 || values.data.bytes() == 0) return 0;
-    const auto* ends = values.values.as<uint32_t>();
-    return ends[begin + rows - 1] - (begin > 0 ? ends[begin - 1] : 0);
+    return values.compression == KeptCompression::Dictionary ? rows * values.mean_bytes
+                                                             : most_data_bytes(column);
+}
+
+uint64_t KeptPart::most_data_bytes(size_t column) const {
+    const KeptValues& values = *view.columns[column];
+    if (values.compression == KeptCompression::Dictionary) return rows * values.most_bytes;
+    return values.data.bytes() > 0 ? values.start_of(begin + rows) - values.start_of(begin) : 0;
 }
 
 const KeptPart& KeptScan::part_of(uint64_t row) const {
@@ -236,7 +200,7 @@ Status KeptRows::set_aside(size_t column) {
     if (const uint32_t width = fixed_width(output.spec.type))
         return output.values.allocate(ledger_, uint64_t{capacity_} * width);
     uint64_t bytes = 0;
-    for (const KeptPart& part : scan_.parts) bytes += part.data_bytes(column);
+    for (const KeptPart& part : scan_.parts) bytes += part.most_data_bytes(column);
     GPUJOIN_RETURN_IF_FAILED(
         output.data.reserve(ledger_, std::min<uint64_t>(bytes, UINT32_MAX) + cpu::kCopiedAtOnce));
     return output.values.allocate(ledger_, (uint64_t{capacity_} + 1) * sizeof(uint32_t));
@@ -266,17 +230,22 @@ uint32_t KeptRows::select(const KeptPart& part, uint64_t first, uint64_t end) {
     return select_passing(part.view.columns, scan_.conditions, selected_.data(), count, places_.data());
 }
 
+// A NULL has the code of any value, but is to have a value of zero bytes.
 void KeptRows::gather_validity(Output& output, const KeptValues& values, uint32_t count) const {
     const uint8_t* bits = values.validity_bits();
     if (!bits) return;
     auto* validity = output.validity.as<uint8_t>();
     if (!output.has_nulls) std::fill_n(validity, validity_bytes(capacity_), uint8_t{0xff});
     output.has_nulls = true;
+    const bool has_codes = values.compression == KeptCompression::FrameOfReference;
+    const uint32_t width = has_codes ? fixed_width(output.spec.type) : 0;
+    auto* value = output.values.as<std::byte>();
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t from = selected_[i];
         const uint32_t to = rows_ + i;
-        if (!(bits[from >> 3] >> (from & 7) & 1))
-            validity[to >> 3] &= static_cast<uint8_t>(~(1u << (to & 7)));
+        if (bits[from >> 3] >> (from & 7) & 1) continue;
+        validity[to >> 3] &= static_cast<uint8_t>(~(1u << (to & 7)));
+        if (width > 0) memset(value + uint64_t{to} * width, 0, width);
     }
 }
 
@@ -285,48 +254,65 @@ bool KeptRows::are_run(uint32_t count) const {
     return selected_[count - 1] - selected_[0] == count - 1;
 }
 
-Status KeptRows::gather_bytes(Output& output, const KeptValues& values, uint32_t count) {
-    const auto* ends = values.values.as<uint32_t>();
-    auto start = [ends](uint32_t row) { return row > 0 ? ends[row - 1] : 0; };
-    auto* offsets = output.values.as<uint32_t>();
-    const uint32_t base = offsets[rows_];
-    const bool is_run = are_run(count);
-    uint64_t bytes = base;
-    if (is_run)
-        bytes += ends[selected_[count - 1]] - start(selected_[0]);
-    else
-        for (uint32_t i = 0; i < count; i++) bytes += ends[selected_[i]] - start(selected_[i]);
-    if (bytes > UINT32_MAX) return out_of_memory_for_scan();
-    if (!output.data.grow(bytes + cpu::kCopiedAtOnce).ok()) return out_of_memory_for_scan();
+// So many bytes more. Too many are as good as no room.
+Status KeptRows::grow_texts(Output& output, uint64_t bytes) const {
+    const uint64_t end = output.values.as<uint32_t>()[rows_] + bytes;
+    const bool has_grown = end <= UINT32_MAX && output.data.grow(end + cpu::kCopiedAtOnce).ok();
+    return has_grown ? Status{} : out_of_memory_for_scan();
+}
+
+// Of values that lie one behind the other, as the rows do.
+Status KeptRows::gather_run_of_texts(Output& output, const KeptValues& values, uint32_t count) const {
+    auto* offsets = output.values.as<uint32_t>() + rows_;
+    const auto* starts = values.starts.as<uint32_t>() + selected_[0];
+    const uint32_t bytes = starts[count] - starts[0];
+    GPUJOIN_RETURN_IF_FAILED(grow_texts(output, bytes));
+    if (bytes > 0)
+        memcpy(output.data.as<std::byte>() + offsets[0], values.data.as<std::byte>() + starts[0], bytes);
+    const uint32_t shift = offsets[0] - starts[0];
+    for (uint32_t i = 1; i <= count; i++) offsets[i] = starts[i] + shift;
+    return {};
+}
+
+template <typename Entries>
+Status KeptRows::gather_entries(Output& output, const KeptValues& values, uint32_t count,
+                                const Entries& entries) const {
+    auto* offsets = output.values.as<uint32_t>() + rows_;
+    uint64_t end = offsets[0];
+    for (uint32_t i = 0; i < count; i++) {
+        end += values.length_of(entries(selected_[i]));
+        offsets[i + 1] = static_cast<uint32_t>(end);
+    }
+    GPUJOIN_RETURN_IF_FAILED(grow_texts(output, end - offsets[0]));
     auto* data = output.data.as<std::byte>();
     const auto* from = values.data.as<std::byte>();  // nullptr where no value has any bytes
-    if (is_run) {
-        const uint32_t first = start(selected_[0]);
-        if (bytes > base) memcpy(data + base, from + first, bytes - base);
-        for (uint32_t i = 0; i < count; i++) offsets[rows_ + i + 1] = base + ends[selected_[0] + i] - first;
-        return {};
-    }
-    uint32_t at = base;
     for (uint32_t i = 0; i < count; i++) {
-        const uint32_t first = start(selected_[i]);
-        const uint32_t length = ends[selected_[i]] - first;
-        cpu::copy_value(from + first, length, static_cast<int64_t>(values.data.bytes() - first),
-                        cpu::kCopiedAtOnce, data + at);
-        offsets[rows_ + i + 1] = at += length;
+        const uint32_t first = values.start_of(entries(selected_[i]));
+        cpu::copy_value(from + first, offsets[i + 1] - offsets[i],
+                        static_cast<int64_t>(values.data.bytes() - first), cpu::kCopiedAtOnce,
+                        data + offsets[i]);
     }
     return {};
+}
+
+Status KeptRows::gather_texts(Output& output, const KeptValues& values, uint32_t count) const {
+    if (values.compression == KeptCompression::Plain && are_run(count))
+        return gather_run_of_texts(output, values, count);
+    Status status;
+    with_entries(values, [&](auto entries) { status = gather_entries(output, values, count, entries); });
+    return status;
 }
 
 Status KeptRows::gather(const KeptPart& part, uint32_t count) {
     for (size_t i = 0; i < source_.size(); i++) {
         Output& output = outputs_[i];
         const KeptValues& values = *part.view.columns[i];
-        gather_validity(output, values, count);
         if (uint32_t width = fixed_width(output.spec.type))
-            gather_fixed(values, output.spec, selected_.data(), count, are_run(count),
+            gather_fixed(values, output.spec.type, selected_.data(), count, are_run(count),
                          output.values.as<std::byte>() + uint64_t{rows_} * width);
         else
-            GPUJOIN_RETURN_IF_FAILED(gather_bytes(output, values, count));
+            GPUJOIN_RETURN_IF_FAILED(gather_texts(output, values, count));
+        gather_validity(output, values, count);
     }
     rows_ += count;
     return {};

@@ -33,8 +33,9 @@ struct KeptPart {
 
     uint64_t end_row() const { return first_row + rows; }
     uint64_t row_of_chunk(uint64_t row_of_scan) const { return row_of_scan - first_row + begin; }
-    // Of the rows' values of a Bytes column; 0 of another one.
+    // Of the rows' values of a Bytes column, about and at most; 0 of another one.
     uint64_t data_bytes(size_t column) const;
+    uint64_t most_data_bytes(size_t column) const;
 };
 
 // The rows of a scan are those of its parts, one part behind the other, wanted or not.
@@ -136,7 +137,12 @@ class KeptRows final : public KeptBuildReader {
     Status gather(const KeptPart& part, uint32_t count);
     void gather_validity(Output& output, const KeptValues& values, uint32_t count) const;
     bool are_run(uint32_t count) const;
-    Status gather_bytes(Output& output, const KeptValues& values, uint32_t count);
+    Status gather_texts(Output& output, const KeptValues& values, uint32_t count) const;
+    Status gather_run_of_texts(Output& output, const KeptValues& values, uint32_t count) const;
+    template <typename Entries>
+    Status gather_entries(Output& output, const KeptValues& values, uint32_t count,
+                          const Entries& entries) const;
+    Status grow_texts(Output& output, uint64_t bytes) const;
 
     const KeptScan& scan_;
     KeptPosition& position_;

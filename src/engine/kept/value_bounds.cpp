@@ -2,7 +2,6 @@
 #include "engine/kept/value_bounds.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "engine/kept/kept_numbers.h"
 
@@ -10,17 +9,9 @@ namespace gpujoin {
 
 namespace {
 
-constexpr ValueBounds kNoValues = {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min(),
-                                   0};
-
 // One bit a condition that a row can come to.
 using Reached = uint64_t;
 static_assert(kMaxKeptConditions <= 64);
-
-void extend(ValueBounds* bounds, int64_t least, int64_t greatest) {
-    bounds->least = std::min(bounds->least, least);
-    bounds->greatest = std::max(bounds->greatest, greatest);
-}
 
 // Compared as they are, so that several are at once; only then as what tests compare.
 template <typename Number>
@@ -31,13 +22,13 @@ void extend_by(const Number* values, uint64_t count, ValueBounds* bounds) {
         least = std::min(least, values[i]);
         greatest = std::max(greatest, values[i]);
     }
-    extend(bounds, in_order(least), in_order(greatest));
+    bounds->extend(in_order(least), in_order(greatest));
 }
 
 // NaN is neither less nor greater.
 template <typename Float>
 void extend_by_floats(const Float* values, uint64_t count, ValueBounds* bounds) {
-    for (uint64_t i = 0; i < count; i++) extend(bounds, in_order(values[i]), in_order(values[i]));
+    for (uint64_t i = 0; i < count; i++) bounds->extend(in_order(values[i]), in_order(values[i]));
 }
 void extend_by(const float* values, uint64_t count, ValueBounds* bounds) {
     extend_by_floats(values, count, bounds);
@@ -53,7 +44,7 @@ void extend_by_rows(const ColumnView& rows, uint64_t first, uint64_t end, ValueB
     if (!rows.validity) return extend_by(values + first, end - first, bounds);
     for (uint64_t row = first; row < end; row++) {
         if (rows.is_valid(row))
-            extend(bounds, in_order(values[row]), in_order(values[row]));
+            bounds->extend(in_order(values[row]), in_order(values[row]));
         else
             bounds->has_nulls = 1;
     }

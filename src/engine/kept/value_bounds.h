@@ -4,7 +4,9 @@
 // they came, as do their dates and numbers.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "wire/batch.h"
@@ -21,7 +23,17 @@ struct ValueBounds {
     uint64_t has_nulls;
 
     bool has_values() const { return least <= greatest; }
+    void extend(int64_t from, int64_t to) {
+        least = std::min(least, from);
+        greatest = std::max(greatest, to);
+    }
+    void extend(const ValueBounds& other) {
+        extend(other.least, other.greatest);
+        has_nulls |= other.has_nulls;
+    }
 };
+inline constexpr ValueBounds kNoValues = {std::numeric_limits<int64_t>::max(),
+                                          std::numeric_limits<int64_t>::min(), 0};
 
 // Whether columns of this kind have bounds: those whose values are tested as integers.
 bool has_bounds(const ColumnSpec& spec);

@@ -18,7 +18,8 @@ namespace {
 
 constexpr uint32 kMostColumns = 32;  // of a request: each takes time, too
 constexpr double kShareOfMemory = 2;
-constexpr int32 kLongestText = 16;  // characters
+constexpr int32 kLongestText = 16;   // characters
+constexpr double kCompressed = 0.5;  // of a column, about
 
 bool has_columns_of(const KeptTablesBody* kept, const ChunkKey& files) {
     for (uint32 i = 0; i < kept->count; i++) {
@@ -39,7 +40,7 @@ bool is_narrow(Form_pg_attribute attribute, const KeptForm* form) {
 }
 
 double bytes_of(Relation relation, const KeptForm* form, double rows) {
-    return rows * static_cast<double>(expected_width(relation, form->spec, form->attribute));
+    return kCompressed * rows * static_cast<double>(expected_width(relation, form->spec, form->attribute));
 }
 
 bool is_kept(const ChunkKey& files, Relation relation, const KeptForm* form) {

@@ -63,7 +63,7 @@ constexpr double kLeastMaking = 50;
 constexpr double kFewestVisible = 0.9;
 // Of the memory for kept columns, and what a value takes there, about.
 constexpr double kMostMemory = 0.5;
-constexpr double kBytesOfValue = 8;
+constexpr double kBytesOfValue = 4;
 
 constexpr int kMostQueries = 8;  // of a statement
 constexpr int kPlans = 64;
