@@ -148,6 +148,17 @@ start_cluster() {
     PATH="$pg_bin:$PATH"
 }
 
+# start_standby PRIMARY NAME: makes a standby of a cluster and starts it, with its socket in $work/NAME/socket.
+start_standby() {
+    local folder=$work/$2
+    mkdir -p "$folder/socket" && chmod 755 "$folder" && give_to_user "$folder" || return
+    as_user "$pg_bin/pg_basebackup" -h "$work/$1/socket" -U postgres -D "$folder/data" -R -c fast --no-sync || return
+    echo "unix_socket_directories = '$folder/socket'" >>"$folder/data/postgresql.conf"
+    clusters+=("$2")
+    as_user setsid "$pg_bin/pg_ctl" -D "$folder/data" -l "$folder/log" -w -t 600 start >"$folder/pg_ctl.log" 2>&1 ||
+        { tail -20 "$folder/log" >&2; return 1; }
+}
+
 # stop_cluster NAME [MODE]
 stop_cluster() {
     local folder=$work/$1

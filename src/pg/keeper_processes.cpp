@@ -25,7 +25,7 @@ bool start(Oid database, const char* name, const char* function) {
     strlcpy(worker.bgw_name, name, BGW_MAXLEN);
     strlcpy(worker.bgw_type, name, BGW_MAXLEN);
     worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
-    worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+    worker.bgw_start_time = BgWorkerStart_ConsistentState;
     worker.bgw_restart_time = BGW_NEVER_RESTART;
     worker.bgw_main_arg = ObjectIdGetDatum(database);
     strlcpy(worker.bgw_library_name, "gpujoin", sizeof worker.bgw_library_name);

@@ -13,6 +13,7 @@ extern "C" {
 #include "access/visibilitymap.h"
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "access/xlogrecovery.h"
 #include "catalog/catalog.h"
 #include "port/pg_bitutils.h"
 #include "storage/bufmgr.h"
@@ -121,13 +122,17 @@ BufferAccessStrategy scan_strategy(Relation relation) {
 }
 
 uint64 log_position() {
-    return GetXLogInsertRecPtr();
+    return RecoveryInProgress() ? GetXLogReplayRecPtr(nullptr) : GetXLogInsertRecPtr();
 }
 
 // Where files may be copied without being logged (wal_level = minimal), pages of another table may come by
 // this one's numbers.
 bool do_pages_prove() {
     return XLogIsNeeded();
+}
+
+bool may_patch() {
+    return do_pages_prove() && !RecoveryInProgress();
 }
 
 namespace {
@@ -227,15 +232,16 @@ int list_settled_tuples(Relation relation, Buffer buffer, TransactionId horizon,
 // Who has the strongest lock may have changed what a column is, and may take that back. A serializable
 // transaction is to meet those that write what it reads: they look for readers' predicate locks, then clear
 // the bit, all under the lock of the heap page. Who reads the map only may come in between, unseen. Functions
-// of an index that VACUUM calls have a snapshot that other vacuums do not respect.
+// of an index that VACUUM calls have a snapshot that other vacuums do not respect. A snapshot that was taken
+// in recovery is good as long as that lasts.
 bool may_use_kept_columns(Relation relation, const EState* estate) {
     return kKeepsColumns && relation->rd_rel->relkind == RELKIND_RELATION &&
            relation->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT && RelationNeedsWAL(relation) &&
            !IsCatalogRelation(relation) && !is_new_in_transaction(relation) &&
-           !CheckRelationLockedByMe(relation, AccessExclusiveLock, true) && !RecoveryInProgress() &&
-           !may_lack_old_rows() && !(MyProc->statusFlags & PROC_IN_VACUUM) && !IsParallelWorker() &&
-           !IsolationIsSerializable() && estate->es_snapshot && IsMVCCSnapshot(estate->es_snapshot) &&
-           !estate->es_snapshot->takenDuringRecovery;
+           !CheckRelationLockedByMe(relation, AccessExclusiveLock, true) && !may_lack_old_rows() &&
+           !(MyProc->statusFlags & PROC_IN_VACUUM) && !IsParallelWorker() && !IsolationIsSerializable() &&
+           estate->es_snapshot && IsMVCCSnapshot(estate->es_snapshot) &&
+           estate->es_snapshot->takenDuringRecovery == RecoveryInProgress();
 }
 
 ChunkKey chunk_key(Relation relation, uint32 chunk) {

@@ -35,7 +35,8 @@ bool read_map_page(Relation relation, uint32 chunk, MapPage* page);
 // How scans read a table of its size.
 BufferAccessStrategy scan_strategy(Relation relation);
 
-// How far the log of changes has come: what is read from now on is kept since then.
+// How far the log of changes has come, or its replay on a standby: what is read from now on is kept since
+// then.
 uint64 log_position();
 
 // How many blocks may turn out not to be proven, and how many may be read for that, since they do not lie in
@@ -66,6 +67,9 @@ int list_settled_tuples(Relation relation, Buffer buffer, TransactionId horizon,
 
 // Whether pages of a table prove anything by themselves.
 bool do_pages_prove();
+
+// Whether patches are made and used: not on a standby.
+bool may_patch();
 
 // Those of a chunk's blocks whose pages are at the same place of the log of changes as they were, by block,
 // when they were read.

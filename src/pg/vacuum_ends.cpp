@@ -52,6 +52,12 @@ struct VacuumEnds {
 VacuumEnds* ends = nullptr;
 LWLock* lock = nullptr;
 
+// On a standby vacuums are replayed, which nobody notes. Nothing is watched there, so that what was kept in
+// recovery is older than all that is watched after it.
+bool is_watching() {
+    return ends && kOnlyVacuumSetsBits && !RecoveryInProgress();
+}
+
 TableVersion version_of(Relation relation) {
     TableVersion version = {relation_files(relation), RelationGetRelid(relation), InvalidTransactionId};
     HeapTuple row = SearchSysCache1(RELOID, ObjectIdGetDatum(version.table));
@@ -148,7 +154,7 @@ void install_vacuum_ends() {
 }
 
 void watch_vacuums(Relation relation) {
-    if (!ends) return;
+    if (!is_watching()) return;
     const TableVersion version = version_of(relation);
     LWLockAcquire(lock, LW_EXCLUSIVE);
     watch(version);
@@ -158,7 +164,7 @@ void watch_vacuums(Relation relation) {
 // Our own lock keeps others from asking at the same time, who would take each other for a vacuum. A process
 // that vacuums the table itself is no better than another one that does.
 uint64 unvacuumed_since(Relation relation) {
-    if (!ends || !kOnlyVacuumSetsBits) return PG_UINT64_MAX;
+    if (!is_watching()) return PG_UINT64_MAX;
     const TableVersion version = version_of(relation);
     const LOCKTAG tag = tag_of(version.table);
     LWLockAcquire(lock, LW_EXCLUSIVE);
@@ -170,7 +176,7 @@ uint64 unvacuumed_since(Relation relation) {
 }
 
 uint64 latest_vacuum_end(Relation relation) {
-    if (!ends || !kOnlyVacuumSetsBits) return PG_UINT64_MAX;
+    if (!is_watching()) return PG_UINT64_MAX;
     const TableVersion version = version_of(relation);
     LWLockAcquire(lock, LW_SHARED);
     const WatchedTable* place = place_of(version.table);

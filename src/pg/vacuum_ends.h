@@ -21,8 +21,8 @@ void watch_vacuums(Relation relation);
 
 // How far the log of changes had come when the table was vacuumed last: no bit of its map that the caller can
 // have seen was set after that. No vacuum has ended since, and none is running. PG_UINT64_MAX: it is not
-// known. Takes VACUUM's lock of the table for a moment, without waiting; it is not known where somebody has
-// that.
+// known, as on a standby. Takes VACUUM's lock of the table for a moment, without waiting; it is not known
+// where somebody has that.
 uint64 unvacuumed_since(Relation relation);
 
 // The same for plans, but that a vacuum may be running.

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""torture.py [--seconds N] [--restart COMMAND]: changes tables in every way there is, while others compare what queries give with
-columns that the server keeps and what core gives, each time in one snapshot. Half of them keep what they read themselves, the others leave it to the
-keeper.
+"""torture.py [--seconds N] [--standby HOST] [--restart COMMAND [--restart-standby COMMAND]]: changes tables in every way there is, while others
+compare what queries give with columns that the server keeps and what core gives, each time in one snapshot. Half of them keep what they read
+themselves, the others leave it to the keeper.
 
-Against the cluster that PGHOST and so on name. --restart: the server is killed now and then, and so are backends, and the command,
-which restarts the cluster at once (immediate), runs. The last line says how often was compared, of how many comparisons was looked
-whether they used kept columns, how many did, how many differed, and how many errors came that nobody expects.
+Against the cluster that PGHOST and so on name. --standby: others read from its standby, too. --restart: the servers are killed now and then, and
+so are backends, and the commands, which restart a cluster at once (immediate), run. The last line says how often was compared, of how many
+comparisons was looked whether they used kept columns, how many did, and of those how many on the standby, how many differed, and how many errors
+came that nobody expects.
 """
 import argparse
 import functools
@@ -211,11 +212,12 @@ WAYS = {insert: 8, update: 8, hot_update: 10, delete: 6, several: 10, lock_rows:
 
 
 class Torture:
-    def __init__(self, seconds, restart):
+    def __init__(self, seconds, clusters):
+        """clusters: the parameters that connect to each, and the command that restarts it."""
         self.end = time.monotonic() + seconds
-        self.restart = restart
+        self.clusters = clusters
         self.lock = threading.Lock()
-        self.counts = {"compared": 0, "looked": 0, "used": 0, "different": 0, "unexpected": 0}
+        self.counts = {"compared": 0, "looked": 0, "used": 0, "standby": 0, "different": 0, "unexpected": 0}
         self.done = {}
         self.errors = {}
 
@@ -238,14 +240,14 @@ class Torture:
     def is_over(self):
         return time.monotonic() >= self.end
 
-    def client(self, step, settings, expected):
+    def client(self, step, settings, expected, parameters=""):
         """Takes steps on a connection, and makes another when it is lost."""
         connection = None
         while not self.is_over():
             doing = []
             try:
                 if not connection:
-                    connection = Connection()
+                    connection = Connection(parameters)
                     connection.execute(settings)
                 step(connection, doing)
             except DatabaseError as error:
@@ -281,18 +283,21 @@ class Torture:
         plan = connection.execute(doing[-1])
         return any(re.search(r"Kept: [1-9]", line) for line, in plan)
 
-    def compare(self, connection, doing, table, queries, is_parallel):
+    def count_used(self, looked, used, is_standby):
+        self.count("looked", looked)
+        self.count("used", used)
+        self.count("standby", used if is_standby else 0)
+
+    def compare(self, connection, doing, table, queries, is_parallel, is_standby=False):
         array = ", ".join("$q$" + query + "$q$" for query in queries)
         doing.append(f"compare {queries}")
         used, differences = connection.execute(f"SELECT * FROM compare('{table}', ARRAY[{array}])")[0]
         self.count("compared", len(queries))
         if not is_parallel:
-            self.count("looked", len(queries))
-            self.count("used", int(used))
+            self.count_used(len(queries), int(used), is_standby)
         elif random.random() < 0.3:
             is_used = self.is_used(connection, doing, queries[0])
-            self.count("looked")
-            self.count("used", int(is_used))
+            self.count_used(1, int(is_used), is_standby)
         if differences:
             self.complain("different", differences)
 
@@ -312,8 +317,8 @@ class Torture:
                 self.complain("different", f"cursors of {query}\n  core: {core}\n  gpujoin: {kept}")
         connection.execute("; ".join(f"CLOSE {name}" for name in names) + "; COMMIT")
 
-    def read(self, connection, doing, is_parallel):
-        level = random.choice(["READ COMMITTED", "READ COMMITTED", "REPEATABLE READ", "REPEATABLE READ", "SERIALIZABLE"])
+    def choose(self):
+        """A table, and queries that read it, by itself or as the partition that it is."""
         table = random.choice(TABLES)
         source = {"part_1": "part", "part_2": "part"}.get(table, table)
         values = (random.randint(-150, 150), random.randint(0, 25), random.randint(0, ROWS), random.randint(0, ROWS))
@@ -322,6 +327,11 @@ class Torture:
             only = f" region = {table[-1]}"
             queries = [re.sub(" WHERE ", f" WHERE{only} AND ", query) if "WHERE" in query else
                        re.sub("( GROUP BY|$)", lambda found: f" WHERE{only}{found[1]}", query, count=1) for query in queries]
+        return table, queries
+
+    def read(self, connection, doing, is_parallel):
+        level = random.choice(["READ COMMITTED", "READ COMMITTED", "REPEATABLE READ", "REPEATABLE READ", "SERIALIZABLE"])
+        table, queries = self.choose()
         connection.execute(f"BEGIN ISOLATION LEVEL {level}")
         if level != "READ COMMITTED" and random.random() < 0.2:
             return self.compare_cursors(connection, doing, queries)
@@ -339,18 +349,34 @@ class Torture:
             self.compare(connection, doing, table, queries, is_parallel)
         connection.execute("COMMIT" if random.random() < 0.5 else "ROLLBACK")
 
+    def read_standby(self, connection, doing, is_parallel):
+        """Others wait for recovery, and recovery waits for nobody for long."""
+        level = random.choice(["READ COMMITTED", "REPEATABLE READ"])
+        table, queries = self.choose()
+        if random.random() < 0.1:
+            doing.extend(keep(table))
+            connection.execute(doing[-1])
+        connection.execute(f"BEGIN ISOLATION LEVEL {level}")
+        if level != "READ COMMITTED" and random.random() < 0.2:
+            return self.compare_cursors(connection, doing, queries)
+        for _ in range(1 if level == "READ COMMITTED" else random.randint(1, 3)):
+            self.compare(connection, doing, table, queries, is_parallel, is_standby=True)
+            time.sleep(random.random() / 10)
+        connection.execute("COMMIT")
+
     def disturb(self):
         """Kills servers and backends, and restarts the cluster."""
         number = 0
         while not self.is_over():
             time.sleep(min(2.5, max(0.0, self.end - time.monotonic())))
             number += 1
+            parameters, restart = random.choice(self.clusters)
             try:
                 if number % 4 == 0:
-                    subprocess.run(self.restart, shell=True, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+                    subprocess.run(restart, shell=True, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
                     name = "restart"
                 else:
-                    connection = Connection()
+                    connection = Connection(parameters)
                     victim = (connection.value("SELECT pg_backend_pid()") if number % 4 == 2 else
                               connection.value("SELECT server_pid FROM gpujoin_status() WHERE ready"))
                     os.kill(int(victim), signal.SIGKILL)
@@ -364,11 +390,16 @@ class Torture:
     def run(self):
         settings = "SET gpujoin.force = on; SET deadlock_timeout = '50ms'; SET max_parallel_workers_per_gather = "
         jobs = [(self.write, settings + "0; SET lock_timeout = '400ms'", OF_WRITERS)] * 3
-        for keeps in ("; SET gpujoin.keep_in_background = on", "; SET gpujoin.keep_in_background = off"):
-            jobs.append((functools.partial(self.read, is_parallel=False), settings + "0" + keeps, EXPECTED))
-            jobs.append((functools.partial(self.read, is_parallel=True), settings + "2; " + PARALLEL + keeps, EXPECTED))
+        serial, parallel = settings + "0", settings + "2; " + PARALLEL
+        by_keeper, by_scans = "; SET gpujoin.keep_in_background = on", "; SET gpujoin.keep_in_background = off"
+        for keeps in (by_keeper, by_scans):
+            jobs.append((functools.partial(self.read, is_parallel=False), serial + keeps, EXPECTED))
+            jobs.append((functools.partial(self.read, is_parallel=True), parallel + keeps, EXPECTED))
+        for parameters, _ in self.clusters[1:]:
+            jobs.append((functools.partial(self.read_standby, is_parallel=False), serial + by_keeper, OF_WRITERS, parameters))
+            jobs.append((functools.partial(self.read_standby, is_parallel=True), parallel + by_scans, OF_WRITERS, parameters))
         threads = [threading.Thread(target=self.client, args=job) for job in jobs]
-        if self.restart:
+        if self.clusters[0][1]:
             threads.append(threading.Thread(target=self.disturb))
         for thread in threads:
             thread.start()
@@ -383,6 +414,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--restart")
+    parser.add_argument("--standby")
+    parser.add_argument("--restart-standby")
     arguments = parser.parse_args()
     connection = Connection()
     connection.execute(SETUP.replace("{rows}", str(ROWS)))
@@ -392,7 +425,10 @@ def main():
     for region in range(3):
         connection.execute(f"COPY (SELECT * FROM fill({region}, {ROWS}, {region})) TO '{FILE % region}'")
     connection.close()
-    Torture(arguments.seconds, arguments.restart).run()
+    clusters = [("", arguments.restart)]
+    if arguments.standby:
+        clusters.append((f"host={arguments.standby}", arguments.restart_standby))
+    Torture(arguments.seconds, clusters).run()
 
 
 if __name__ == "__main__":

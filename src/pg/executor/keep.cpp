@@ -228,7 +228,8 @@ void report_rest(Relation relation, const Progress& progress) {
         ereport(NOTICE,
                 errmsg(UINT64_FORMAT " of " UINT64_FORMAT " blocks of \"%s\" are kept", progress.kept, blocks,
                        progress.table),
-                errhint("VACUUM the table: rows of the other blocks may not be visible to all."));
+                errhint("VACUUM the table%s: rows of the other blocks may not be visible to all.",
+                        RecoveryInProgress() ? " on the primary" : ""));
 }
 
 uint64 keep(Relation relation, const Bitmapset* attributes) {

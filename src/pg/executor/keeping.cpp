@@ -21,7 +21,7 @@ uint64 keep_patch(KeptMaker* maker, Client* client, uint32 chunk, BlockNumber bl
                   const FoundProof* proof) {
     const ChunkMap proven = proven_blocks(proof);
     ChunkMap settled = {};
-    if (do_pages_prove() && count_blocks(unpatched_blocks(proof, chunk, blocks)) >= kFewestPatched &&
+    if (may_patch() && count_blocks(unpatched_blocks(proof, chunk, blocks)) >= kFewestPatched &&
         make_patch(maker, client, chunk, other_blocks(blocks_of_chunk(chunk, blocks), proven), proof->patch,
                    proof->patched, &settled))
         return count_blocks(all_blocks(proven, settled));

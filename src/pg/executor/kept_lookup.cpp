@@ -75,7 +75,7 @@ void look_up_patches(const Renewing& with, std::span<const ChunkColumn> columns,
         proofs[i].patched = proofs[i].unread = {};
         has_any |= may_be_patched(&proofs[i], range.first + i, range.blocks);
     }
-    if (!has_any || !do_pages_prove() || client_refusal(with.client)) return;
+    if (!has_any || !may_patch() || client_refusal(with.client)) return;
     const ChunkKey key = chunk_key(with.relation, range.first).patch();
     auto* found = unset<FoundChunk>(range.count);
     client_find_kept(with.client, &key, range.count, columns, found);

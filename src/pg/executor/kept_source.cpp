@@ -201,7 +201,7 @@ constexpr uint64 kVainReads = 2;
 
 // Has the keeper keep what was changed since, when scans have read enough of it.
 void ask_for_patches(const KeptSource* source, const FoundProof* proofs, uint32 count) {
-    if (!source->share->may_make || !setting_keep_in_background || !do_pages_prove()) return;
+    if (!source->share->may_make || !setting_keep_in_background || !may_patch()) return;
     uint64 lacking = 0;
     uint64 patched = 0;
     for (uint32 i = 0; i < count; i++) {

@@ -183,7 +183,7 @@ void look_at(PlannerInfo* root, Prospect* prospect) {
 
 const Prospect* find_prospect(PlannerInfo* root) {
     auto* prospect = zeroed<Prospect>();
-    if (RecoveryInProgress() || IsolationIsSerializable()) return prospect;
+    if (IsolationIsSerializable()) return prospect;
     visit_base_relations(root, [&](RelOptInfo* rel) { add_table(root, rel, prospect); });
     look_at(root, prospect);
     return prospect;
