@@ -93,7 +93,7 @@ bool is_over(const Place& place) {
 const Place* find_known(uint64 number, TimestampTz now) {
     for (const Place& place : requests->places) {
         if (place.stage == Stage::Free || place.number != number) continue;
-        const int wait = place.stage == Stage::Failed ? kFailedMs : kAgainMs;
+        const int wait = place.stage == Stage::Failed && !RecoveryInProgress() ? kFailedMs : kAgainMs;
         if (!is_over(place) || !TimestampDifferenceExceeds(place.since, now, wait)) return &place;
     }
     return nullptr;
@@ -147,7 +147,8 @@ bool is_there_or_starts(Oid database, TimestampTz now) {
     return true;
 }
 
-// What it was about when it was ended by an error is not tried again soon.
+// What it was about when it was ended by an error is not tried again soon; but on a standby, where that is
+// mostly recovery, in whose way it was.
 void on_exit(int, Datum database) {
     LWLockAcquire(lock, LW_EXCLUSIVE);
     leave(DatumGetObjectId(database));

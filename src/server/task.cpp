@@ -59,10 +59,17 @@ void append_kept(const TaskContext& context, Task& task) {
 }
 
 // Others have its rows alone then, so that its columns can join them. Who uses these goes on with all rows.
+// What fails concerns the chunk, not the join.
 void seal_kept(Task& task) {
-    task.making->seal();
-    for (const auto& part : task.parts)
-        task.cut_parts.push_back(part->has_rows_of(*task.making) ? part : part->cut_to(*task.making));
+    KeptChunk& chunk = *task.making;
+    if (chunk.has_failed() || !task.kept_seal.keep) return;
+    const Status status = without_exceptions([&]() -> Status {
+        chunk.seal();
+        for (const auto& part : task.parts)
+            task.cut_parts.push_back(part->has_rows_of(chunk) ? part : part->cut_to(chunk));
+        return {};
+    });
+    if (!status.ok()) chunk.fail();
 }
 
 Status append(const TaskContext& context, Task& task) {

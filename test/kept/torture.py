@@ -370,7 +370,8 @@ class Torture:
         while not self.is_over():
             time.sleep(min(2.5, max(0.0, self.end - time.monotonic())))
             number += 1
-            parameters, restart = random.choice(self.clusters)
+            which = number // 4 % len(self.clusters)
+            parameters, restart = self.clusters[which]
             try:
                 if number % 4 == 0:
                     subprocess.run(restart, shell=True, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
@@ -382,6 +383,7 @@ class Torture:
                     os.kill(int(victim), signal.SIGKILL)
                     connection.close()
                     name = "crash" if number % 4 == 2 else "kill"
+                name = ["", "standby_"][which] + name
                 with self.lock:
                     self.done[name] = self.done.get(name, 0) + 1
             except (DatabaseError, IndexError, ProcessLookupError):

@@ -159,6 +159,7 @@ void compress_texts(KeptValues& values, uint64_t rows, Ledger* ledger) {
     if (!number_texts(values, rows, &dictionary, &codes) || !dictionary.pad()) return;
     values.mean_bytes = static_cast<uint32_t>((values.data.bytes() + rows - 1) / rows);
     values.most_bytes = dictionary.longest();
+    values.all_bytes = values.data.bytes();
     dictionary.move_to(values);
     values.values.swap(codes);
     values.compression = KeptCompression::Dictionary;

@@ -20,7 +20,7 @@ class KeptArray {
     // False, and nothing done, where there is no room.
     bool reserve(uint64_t bytes);
     bool append(const void* bytes, uint64_t count);
-    bool resize(uint64_t bytes);                       // never to less; what is new is zero
+    bool resize(uint64_t bytes);  // never to less; what is new is zero, but after truncate()
     void truncate(uint64_t bytes) { bytes_ = bytes; }  // never to more
     void shrink();
     void swap(KeptArray& other) noexcept;

@@ -164,6 +164,7 @@ bool KeptChunk::begin_as(const KeptChunk& from, uint64_t rows) {
         values.base = like.base;
         values.mean_bytes = like.mean_bytes;
         values.most_bytes = like.most_bytes;
+        values.all_bytes = like.all_bytes;
         if (like.values.bytes() > 0) values.values.reserve(rows * fixed_width(like.stored.type));
         if (like.compression != KeptCompression::Dictionary) continue;
         if (!values.starts.append(like.starts.as<std::byte>(), like.starts.bytes()) ||

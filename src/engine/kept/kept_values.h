@@ -32,7 +32,8 @@ struct KeptValues {
     KeptCompression compression = KeptCompression::Plain;
     ColumnSpec stored;  // of what lies in `values`: the column's, or that of codes, which are unsigned
     int64_t base = 0;   // FrameOfReference
-    uint32_t mean_bytes = 0, most_bytes = 0;  // Dictionary: of a row's value
+    uint32_t mean_bytes = 0, most_bytes = 0;  // Dictionary: of a row's value,
+    uint64_t all_bytes = 0;                   // and of all rows' values, at most
     KeptArray values;                         // of fixed types, or codes; nothing where all codes are 0
     KeptArray starts;                         // Bytes: uint32, where each entry begins in data, and the end
     KeptArray data;                           // Bytes; some more behind a dictionary

@@ -114,7 +114,8 @@ uint64_t KeptPart::data_bytes(size_t column) const {
 
 uint64_t KeptPart::most_data_bytes(size_t column) const {
     const KeptValues& values = *view.columns[column];
-    if (values.compression == KeptCompression::Dictionary) return rows * values.most_bytes;
+    if (values.compression == KeptCompression::Dictionary)
+        return std::min(rows * values.most_bytes, values.all_bytes);
     return values.data.bytes() > 0 ? values.start_of(begin + rows) - values.start_of(begin) : 0;
 }
 

@@ -8,8 +8,11 @@
 #include "pg/kept_tables.h"
 
 extern "C" {
+#include "access/htup_details.h"
+#include "catalog/pg_statistic.h"
 #include "catalog/pg_type.h"
 #include "storage/bufmgr.h"
+#include "utils/syscache.h"
 }
 
 namespace gpujoin {
@@ -18,8 +21,11 @@ namespace {
 
 constexpr uint32 kMostColumns = 32;  // of a request: each takes time, too
 constexpr double kShareOfMemory = 2;
-constexpr int32 kLongestText = 16;   // characters
-constexpr double kCompressed = 0.5;  // of a column, about
+constexpr int32 kLongestText = 16;    // characters
+constexpr double kLongestEntry = 68;  // bytes of a text that comes again, on average,
+constexpr double kTimes = 16;         // and so often
+constexpr double kBytesOfCode = 2;    // of such a text,
+constexpr double kCompressed = 0.5;   // and what is left of an integer, about
 
 bool has_columns_of(const KeptTablesBody* kept, const ChunkKey& files) {
     for (uint32 i = 0; i < kept->count; i++) {
@@ -30,17 +36,39 @@ bool has_columns_of(const KeptTablesBody* kept, const ChunkKey& files) {
     return false;
 }
 
-// Texts are if their type says how long they are at most: a row with a longer one may not fit into a batch,
-// and costs what was asked for its block.
-bool is_narrow(Form_pg_attribute attribute, const KeptForm* form) {
-    if (fixed_width(form->spec.type) > 0) return true;
-    const bool says_length = attribute->atttypid == BPCHAROID || attribute->atttypid == VARCHAROID;
-    const int32 length = says_length ? attribute->atttypmod - static_cast<int32>(VARHDRSZ) : -1;
-    return length > 0 && length <= kLongestText;
+// How many different values a column has, as the statistics say; as many as rows where they do not.
+double distinct_values(Relation relation, AttrNumber attribute, double rows) {
+    HeapTuple statistics = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(RelationGetRelid(relation)),
+                                           Int16GetDatum(attribute), BoolGetDatum(false));
+    if (!HeapTupleIsValid(statistics)) return rows;
+    const double distinct = reinterpret_cast<Form_pg_statistic>(GETSTRUCT(statistics))->stadistinct;
+    ReleaseSysCache(statistics);
+    if (distinct == 0) return rows;
+    return distinct < 0 ? -distinct * rows : distinct;
 }
 
-double bytes_of(Relation relation, const KeptForm* form, double rows) {
-    return kCompressed * rows * static_cast<double>(expected_width(relation, form->spec, form->attribute));
+// What a column takes, about, and whether that is little.
+struct Expected {
+    double bytes;
+    bool is_narrow;
+};
+
+// Texts are narrow if their type says that they are short, or if they come again, so that a dictionary has
+// them: a row with a long one may not fit into a batch, and costs what was asked for its block.
+Expected expect_text(Relation relation, Form_pg_attribute attribute, double width, double rows) {
+    const double distinct = distinct_values(relation, attribute->attnum, rows);
+    if (kTimes * distinct <= rows && width <= kLongestEntry)
+        return {kBytesOfCode * rows + width * distinct, true};
+    const bool says_length = attribute->atttypid == BPCHAROID || attribute->atttypid == VARCHAROID;
+    const int32 length = says_length ? attribute->atttypmod - static_cast<int32>(VARHDRSZ) : -1;
+    return {width * rows, length > 0 && length <= kLongestText};
+}
+
+Expected expect(Relation relation, Form_pg_attribute attribute, const KeptForm* form, double rows) {
+    const auto width = static_cast<double>(expected_width(relation, form->spec, form->attribute));
+    if (form->spec.type == ColumnType::Bytes) return expect_text(relation, attribute, width, rows);
+    const bool is_integer = form->spec.type != ColumnType::Fixed16 && form->spec.order <= ValueOrder::Signed;
+    return {(is_integer ? kCompressed : 1) * width * rows, true};
 }
 
 bool is_kept(const ChunkKey& files, Relation relation, const KeptForm* form) {
@@ -77,9 +105,9 @@ KeepRequest* anticipate_columns(Relation relation, const ChunkKey& files, double
         Form_pg_attribute attribute = TupleDescAttr(desc, i);
         KeptForm form;
         if (attribute->attisdropped || !natural_form(attribute, &form)) continue;
-        const double bytes = bytes_of(relation, &form, rows);
-        if (!is_narrow(attribute, &form) || bytes > room || is_kept(files, relation, &form)) continue;
-        room -= bytes;
+        const Expected expected = expect(relation, attribute, &form, rows);
+        if (!expected.is_narrow || expected.bytes > room || is_kept(files, relation, &form)) continue;
+        room -= expected.bytes;
         add_column(request, relation, &form);
     }
     return request->count > 0 ? request : nullptr;

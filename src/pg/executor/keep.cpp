@@ -89,8 +89,8 @@ void require_transaction(Relation relation) {
     if (may_keep_now(relation)) return;
     ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
             errmsg("columns of \"%s\" cannot be kept at present", RelationGetRelationName(relation)),
-            errdetail("The transaction has made or locked the table or is serializable, PostgreSQL is in "
-                      "recovery, or old_snapshot_threshold is set."));
+            errdetail("The transaction has made or locked the table, is serializable, or began before this "
+                      "standby was promoted, or old_snapshot_threshold is set."));
 }
 
 void require_privileges(Relation relation, const Bitmapset* attributes) {
