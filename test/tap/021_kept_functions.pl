@@ -52,6 +52,22 @@ $node->safe_psql('postgres', "SELECT gpujoin_forget('sale')");
 is($node->safe_psql('other', 'SELECT database, relation FROM gpujoin_kept'), 'other|theirs', 'one can be forgotten');
 $node->safe_psql('postgres', 'DROP DATABASE other');
 is($node->safe_psql('postgres', 'SELECT database, relation, rows FROM gpujoin_kept'), '||1000', 'of what is dropped there is no name');
+# What nobody can ask for goes when something is kept, but not what a transaction is only about to leave.
+my $keep_sale = "SELECT gpujoin_keep('sale', '{k}') > 0";
+my $kept = 'SELECT database, relation FROM gpujoin_kept ORDER BY 2';
+is($node->safe_psql('postgres', "SELECT gpujoin_keep('small') > 0; $kept"), "t\npostgres|small", 'and it goes when another table is kept');
+my $truncating = $node->background_psql('postgres');
+$truncating->query_safe('BEGIN; TRUNCATE small');
+is($node->safe_psql('postgres', "$keep_sale; $kept"), "t\npostgres|sale\npostgres|small", 'what is being truncated stays');
+$truncating->query_safe('ROLLBACK');
+is($node->safe_psql('postgres', "SET gpujoin.force = on; SET gpujoin.aggregate = on; EXPLAIN (ANALYZE) SELECT k, sum(i) FROM small GROUP BY k") =~ /Kept: 1 of 1 chunks, blocks read 0/, 1,
+	'and is used when that is taken back');
+$truncating->query_safe('TRUNCATE small');
+$truncating->quit;
+is($node->safe_psql('postgres', "SELECT count(*) FILTER (WHERE relation IS NULL) FROM gpujoin_kept"), '1', 'when it has been');
+is($node->safe_psql('postgres', "$keep_sale; $kept"), "t\npostgres|sale", 'it goes');
+$node->safe_psql('postgres', 'INSERT INTO small SELECT i, i % 40 AS k FROM generate_series(1, 40000) i');
+$node->safe_psql('postgres', 'VACUUM ANALYZE small');
 is($node->safe_psql('postgres', 'SELECT gpujoin_forget()'), '', 'all can be forgotten');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM gpujoin_kept'), '0', 'then there is nothing');
 

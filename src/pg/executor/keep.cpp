@@ -9,6 +9,7 @@
 #include "pg/executor/keeping.h"
 #include "pg/executor/kept_share.h"
 #include "pg/extension_version.h"
+#include "pg/kept_sweep.h"
 #include "pg/kept_tables.h"
 #include "pg/report.h"
 #include "pg/server_state.h"
@@ -269,6 +270,7 @@ Datum gpujoin_keep(PG_FUNCTION_ARGS) {
                 errmsg("there is no column of \"%s\" to keep", RelationGetRelationName(relation)));
     require_privileges(relation, attributes);
     require_transaction(relation);
+    sweep_kept_files();
     uint64 kept = keep(relation, attributes);
     relation_close(relation, NoLock);
     PG_RETURN_INT64(static_cast<int64>(kept));

@@ -17,6 +17,7 @@
 #include "pg/executor/kept_share.h"
 #include "pg/executor/requested_columns.h"
 #include "pg/keep_sharing.h"
+#include "pg/kept_sweep.h"
 #include "pg/kept_tables.h"
 #include "pg/server_state.h"
 #include "pg/wait_events.h"
@@ -286,7 +287,16 @@ bool keep_columns(KeepRequest* request, bool may_wait) {
     return !shared.has_failed;
 }
 
+// What is gone makes room.
+void sweep() {
+    SetCurrentStatementStartTimestamp();
+    StartTransactionCommand();
+    if (lock_database()) sweep_kept_files();
+    CommitTransactionCommand();
+}
+
 bool keep(KeepRequest* request) {
+    sweep();
     const bool has_more = is_to_be_anticipated(request);
     const bool is_kept = keep_columns(request, false);
     if (is_kept && has_more) anticipate(request);
