@@ -30,11 +30,13 @@ sub blocks_read
 sub is_kept { my $read = blocks_read(); ok($read <= 64, $_[0]) or diag("$read blocks were read"); }
 sub is_read { my $read = blocks_read(); ok($read >= $_[0], $_[1]) or diag("$read blocks were read"); }
 sub keep { $standby->safe_psql('postgres', "SELECT gpujoin_keep('t', '{i, k, v}')"); }
+# VACUUM does not wait until what it has logged is written.
+sub wait_until_replayed { $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert')); }
 # On the primary, and replayed.
 sub change
 {
 	$primary->safe_psql('postgres', $_) for @_;
-	$primary->wait_for_catchup($standby);
+	wait_until_replayed();
 }
 # Rows of every twentieth block or so, by which remainder.
 sub updated { return "UPDATE t SET v = v + 1 WHERE i % 1000 = $_[0]"; }
@@ -76,7 +78,7 @@ $primary->safe_psql('postgres', 'VACUUM t');
 ok(wait_until(sub { $standby->safe_psql('postgres', 'SELECT confl_snapshot > 0 FROM pg_stat_database_conflicts WHERE datname = current_database()') eq 't' }),
 	'it is in the way of a vacuum');
 $session->{run}->finish;
-$primary->wait_for_catchup($standby);
+wait_until_replayed();
 is_right('which recovery replays then');
 
 # Its keeper keeps what queries ask for.
