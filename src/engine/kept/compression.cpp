@@ -1,8 +1,8 @@
 // See compression.h.
 #include "engine/kept/compression.h"
 
-#include <algorithm>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "engine/cpu/columns/copy_value.h"
@@ -91,7 +91,6 @@ class Dictionary {
     }
     uint32_t entries() const { return entries_; }
     uint64_t bytes() const { return starts_.bytes() + data_.bytes(); }
-    uint32_t longest() const { return longest_; }
     // So that any entry can be copied with what lies behind it.
     bool pad() { return data_.resize(data_.bytes() + cpu::kCopiedAtOnce); }
     void move_to(KeptValues& values) {
@@ -124,7 +123,6 @@ class Dictionary {
     }
     bool add(const Text& text) {
         const auto end = static_cast<uint32_t>(data_.bytes() + text.length);
-        longest_ = std::max(longest_, text.length);
         if (starts_.bytes() == 0 && !starts_.resize(sizeof end)) return false;
         return data_.append(text.bytes, text.length) && starts_.append(&end, sizeof end);
     }
@@ -136,7 +134,6 @@ class Dictionary {
     const KeptValues& of_;
     KeptArray starts_, data_;
     uint32_t entries_ = 0;
-    uint32_t longest_ = 0;
     std::vector<uint32_t> slots_ = std::vector<uint32_t>(1024);  // numbers from 1 on; 0: free
 };
 
@@ -157,8 +154,6 @@ void compress_texts(KeptValues& values, uint64_t rows, Ledger* ledger) {
     Dictionary dictionary(values, ledger);
     KeptArray codes(ledger);
     if (!number_texts(values, rows, &dictionary, &codes) || !dictionary.pad()) return;
-    values.mean_bytes = static_cast<uint32_t>((values.data.bytes() + rows - 1) / rows);
-    values.most_bytes = dictionary.longest();
     values.all_bytes = values.data.bytes();
     dictionary.move_to(values);
     values.values.swap(codes);

@@ -2,7 +2,6 @@
 #include "engine/kept/kept_chunk.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <numeric>
 
@@ -162,8 +161,6 @@ bool KeptChunk::begin_as(const KeptChunk& from, uint64_t rows) {
         values.compression = like.compression;
         values.stored = like.stored;
         values.base = like.base;
-        values.mean_bytes = like.mean_bytes;
-        values.most_bytes = like.most_bytes;
         values.all_bytes = like.all_bytes;
         if (like.values.bytes() > 0) values.values.reserve(rows * fixed_width(like.stored.type));
         if (like.compression != KeptCompression::Dictionary) continue;

@@ -2,6 +2,7 @@
 #include "engine/kept/kept_values.h"
 
 #include <cstring>
+#include <type_traits>
 
 namespace gpujoin {
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <type_traits>
 
 #include "engine/kept/kept_array.h"
 #include "engine/kept/kept_numbers.h"
@@ -30,15 +29,14 @@ struct KeptValues {
 
     ChunkColumn column;
     KeptCompression compression = KeptCompression::Plain;
-    ColumnSpec stored;  // of what lies in `values`: the column's, or that of codes, which are unsigned
-    int64_t base = 0;   // FrameOfReference
-    uint32_t mean_bytes = 0, most_bytes = 0;  // Dictionary: of a row's value,
-    uint64_t all_bytes = 0;                   // and of all rows' values, at most
-    KeptArray values;                         // of fixed types, or codes; nothing where all codes are 0
-    KeptArray starts;                         // Bytes: uint32, where each entry begins in data, and the end
-    KeptArray data;                           // Bytes; some more behind a dictionary
-    KeptArray validity;  // one bit a row; empty: no NULLs. Fixed types have any code where a row is NULL
-    KeptArray bounds;    // a ValueBounds for each stretch; empty where has_bounds() says so
+    ColumnSpec stored;       // of what lies in `values`: the column's, or that of codes, which are unsigned
+    int64_t base = 0;        // FrameOfReference
+    uint64_t all_bytes = 0;  // Dictionary: of all rows' values, at most
+    KeptArray values;        // of fixed types, or codes; nothing where all codes are 0
+    KeptArray starts;        // Bytes: uint32, where each entry begins in data, and the end
+    KeptArray data;          // Bytes; some more behind a dictionary
+    KeptArray validity;      // one bit a row; empty: no NULLs. Fixed types have any code where a row is NULL
+    KeptArray bounds;        // a ValueBounds for each stretch; empty where has_bounds() says so
 
     const uint8_t* validity_bits() const { return validity.bytes() > 0 ? validity.as<uint8_t>() : nullptr; }
     // Of the stretch, by its number; nullptr where the column has none.

@@ -8,7 +8,6 @@
 
 #include "engine/cpu/columns/copy_value.h"
 #include "engine/kept/kept_conditions.h"
-#include "engine/kept/kept_numbers.h"
 #include "engine/mapping.h"
 
 namespace gpujoin {
@@ -108,14 +107,13 @@ uint64_t KeptScan::skip_stretches() {
 
 uint64_t KeptPart::data_bytes(size_t column) const {
     const KeptValues& values = *view.columns[column];
-    return values.compression == KeptCompression::Dictionary ? rows * values.mean_bytes
-                                                             : most_data_bytes(column);
+    if (values.compression != KeptCompression::Dictionary) return most_data_bytes(column);
+    return values.all_bytes * rows / std::max<uint64_t>(view.rows_of().rows(), 1);
 }
 
 uint64_t KeptPart::most_data_bytes(size_t column) const {
     const KeptValues& values = *view.columns[column];
-    if (values.compression == KeptCompression::Dictionary)
-        return std::min(rows * values.most_bytes, values.all_bytes);
+    if (values.compression == KeptCompression::Dictionary) return values.all_bytes;
     return values.data.bytes() > 0 ? values.start_of(begin + rows) - values.start_of(begin) : 0;
 }
 
