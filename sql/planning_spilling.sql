@@ -44,12 +44,42 @@ SET temp_file_limit = '4MB';
 SELECT * FROM planned(:'query');
 SELECT regexp_replace(reason, '[0-9]+ MB', 'n MB') AS reason FROM gpujoin_why(:'query') WHERE kind = 'Inner Join';
 RESET temp_file_limit;
--- Of kept rows, which the planner takes for read, none can be written.
+-- What is kept of an input is read all the same, and counted on by nobody.
 SELECT gpujoin_forget();
-SELECT gpujoin_keep('item') > 0 AS kept;
+SELECT gpujoin_keep('item') > 0 AND gpujoin_keep('sale') > 0 AS kept;
 SELECT * FROM planned(:'query');
-SELECT gpujoin_forget('item');
--- Nothing tells rows apart by which they could be divided.
+SELECT * FROM compare('SELECT sale.*, item.* FROM sale JOIN item USING (k)');
+SELECT gpujoin_forget();
+-- Where nothing tells rows apart by which they could be divided, all pass each piece of the build side.
 SELECT * FROM planned('SELECT count(*) FROM sale JOIN item ON sale.i BETWEEN item.k AND item.k + 1');
+-- Chains, and groups of their rows, which come once from each partition.
+CREATE TABLE kind AS SELECT i AS v, i % 7 AS kind, 'label ' || i % 50 AS label FROM generate_series(0, 999, 2) AS i;
+VACUUM ANALYZE kind;
+SET gpujoin.aggregate = on;
+CREATE FUNCTION node(query text, OUT name text, OUT stages integer, OUT spills boolean, OUT in_parts boolean) LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+    node jsonb;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, FORMAT JSON) ' || query INTO plan;
+    node := jsonb_path_query_first(plan::jsonb, 'strict $.** ? (exists (@."Predicted Cost"))');
+    name := node->>'Custom Plan Provider';
+    stages := coalesce(jsonb_array_length(node->'Stages'), 1);
+    spills := (node->'Predicted Cost'->>'Spill')::float8 > 0;
+    in_parts := (node->>'Partitions')::integer >= 32;
+END $$;
+\set rows 'SELECT sale.t, item.name, kind, label FROM sale JOIN item USING (k) LEFT JOIN kind USING (v)'
+\set groups 'SELECT kind, label, count(*), sum(i) FROM sale JOIN item USING (k) LEFT JOIN kind USING (v) GROUP BY kind, label'
+\set many_groups 'SELECT name, count(*), sum(i) FROM sale JOIN item USING (k) LEFT JOIN kind USING (v) GROUP BY name'
+\set distinct 'SELECT kind, count(DISTINCT label) FROM sale JOIN item USING (k) LEFT JOIN kind USING (v) GROUP BY kind'
+SELECT * FROM node(:'rows');
+SELECT * FROM compare(:'rows');
+SELECT * FROM node(:'groups');
+SELECT rows, missing, extra FROM compare(:'groups');
+SELECT * FROM node(:'many_groups');
+SELECT rows, missing, extra FROM compare(:'many_groups');
+-- Distinct values are counted where groups come once.
+SELECT * FROM node(:'distinct');
+SELECT regexp_replace(reason, '[0-9]+ MB', 'n MB') AS reason FROM gpujoin_why(:'distinct') WHERE reason ~ 'memory';
 SET client_min_messages = error;
 DROP SCHEMA planning_spilling CASCADE;

@@ -2,6 +2,7 @@
 #include "server/kept_lanes.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/kept/kept_cursor.h"
 #include "engine/turn.h"
@@ -38,20 +39,49 @@ bool KeptLanes::are_done() const {
 }
 
 Status KeptLanes::execute(KeptLane& lane, Fragment& fragment, std::span<const ColumnSpec> source) {
-    if (!lane.cursor)
-        lane.cursor =
-            make_kept_cursor(fragment, engine_.read_kept(scan_, position_, source, most_rows_, limits_));
-    do {
-        if (lane.result.bytes_needed > lane.memory.bytes() && !lane.memory.resize(lane.result.bytes_needed))
-            return out_of_host_memory();
-        const Sink sink{lane.memory.data(), lane.memory.bytes(), Memory::Host};
-        GPUJOIN_RETURN_IF_FAILED(lane.cursor->next(sink, &lane.result));
-    } while (!lane.result.done && lane.result.rows == 0 && !turn_is_over());
-    if (lane.result.done) {
-        lane.cursor.reset();
-        lane.is_done = true;
+    if (!lane.cursor) {
+        auto reader = engine_.read_kept(scan_, position_, source, most_rows_, limits_);
+        lane.reader = reader.get();
+        lane.cursor = make_kept_cursor(fragment, std::move(reader));
     }
+    do {
+        const uint64_t wanted = lane.result.bytes_needed;
+        lane.has_no_room = wanted > lane.memory.bytes() && !lane.memory.resize(wanted);
+        if (lane.has_no_room) return {};
+        const Sink sink{lane.memory.data(), lane.memory.bytes(), Memory::Host};
+        const Status status = lane.cursor->next(sink, &lane.result);
+        lane.has_no_room = status.fault == Fault::HostMemory && !lane.reader->has_begun();
+        if (lane.has_no_room) return {};
+        GPUJOIN_RETURN_IF_FAILED(status);
+    } while (!lane.result.done && lane.result.rows == 0 && !turn_is_over());
+    if (lane.result.done) end(lane);
     return {};
+}
+
+void KeptLanes::end(KeptLane& lane) {
+    lane.cursor.reset();
+    lane.reader = nullptr;
+    lane.has_no_room = false;
+    lane.is_done = true;
+}
+
+Status KeptLanes::settle() {
+    auto goes_on = [](const KeptLane& lane) { return !lane.is_done && !lane.has_no_room; };
+    auto holds_rows = [](const KeptLane& lane) { return lane.has_no_room && lane.reader->has_begun(); };
+    const bool some_go_on = std::ranges::any_of(lanes_, goes_on);
+    bool others_read = some_go_on || std::ranges::any_of(lanes_, holds_rows);
+    for (KeptLane& lane : lanes_) {
+        if (!lane.has_no_room || holds_rows(lane)) continue;
+        if (others_read) {
+            end(lane);
+            KeptArray(limits_.host_memory).swap(lane.memory);
+        }
+        others_read = true;
+    }
+    const auto ended = static_cast<size_t>(std::ranges::count_if(lanes_, &KeptLane::is_done));
+    const bool has_freed_room = std::exchange(lanes_ended_, ended) != ended;
+    const bool is_short = std::ranges::any_of(lanes_, &KeptLane::has_no_room);
+    return is_short && !some_go_on && !has_freed_room ? out_of_host_memory() : Status{};
 }
 
 }  // namespace gpujoin

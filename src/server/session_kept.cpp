@@ -237,7 +237,8 @@ void Session::start_round(Participant& participant, Task& task) {
 
 void Session::finish_round(Participant& participant, const Status& status) {
     Task& task = *participant.tasks.front();
-    if (!status.ok()) return finish_task(participant, status);
+    const Status settled = status.ok() ? task.lanes->settle() : status;
+    if (!settled.ok()) return finish_task(participant, settled);
     participant.running = false;
     if (phase_ == Phase::Over || participant.gone || is_lost(task)) return;
     if (task.dropped) pop_task(participant);

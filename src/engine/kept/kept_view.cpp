@@ -311,8 +311,8 @@ Status KeptRows::gather(const KeptPart& part, uint32_t count) {
                          output.values.as<std::byte>() + uint64_t{rows_} * width);
         else
             GPUJOIN_RETURN_IF_FAILED(gather_texts(output, values, count));
-        gather_validity(output, values, count);
     }
+    for (size_t i = 0; i < source_.size(); i++) gather_validity(outputs_[i], *part.view.columns[i], count);
     rows_ += count;
     return {};
 }
@@ -330,20 +330,34 @@ bool KeptRows::take_rows() {
     return next_ < end_;
 }
 
-// Of the rows that were taken, as far as they are of one part.
-Status KeptRows::read_some() {
+Status KeptRows::read_up_to(uint64_t stop) {
     const KeptPart& part = scan_.part_of(next_);
-    const uint64_t stop = std::min({end_, next_ + rows_at_a_time_, part.end_row()});
     const uint32_t count = select(part, part.row_of_chunk(next_), part.row_of_chunk(stop));
+    if (count > 0) GPUJOIN_RETURN_IF_FAILED(gather(part, count));
     next_ = stop;
-    return count > 0 ? gather(part, count) : Status{};
+    return {};
+}
+
+// Of the rows that were taken, as far as they are of one part. Texts for which there is no memory are left to
+// the next batch, or as many as there must be.
+Status KeptRows::read_some() {
+    uint64_t stop = std::min({end_, next_ + rows_at_a_time_, scan_.part_of(next_).end_row()});
+    for (;;) {
+        const Status status = read_up_to(stop);
+        is_full_ = status.fault == Fault::HostMemory && rows_ > 0;
+        if (is_full_) return {};
+        if (status.fault != Fault::HostMemory || stop == next_ + 1) return status;
+        stop = next_ + (stop - next_) / 2;
+    }
 }
 
 Status KeptRows::next(BatchView* batch) {
     if (capacity_ == 0) GPUJOIN_RETURN_IF_FAILED(set_aside());
     rows_ = 0;
+    is_full_ = false;
     for (Output& output : outputs_) output.has_nulls = false;
-    while (rows_ + rows_at_a_time_ <= capacity_ && take_rows()) GPUJOIN_RETURN_IF_FAILED(read_some());
+    while (!is_full_ && rows_ + rows_at_a_time_ <= capacity_ && take_rows())
+        GPUJOIN_RETURN_IF_FAILED(read_some());
     for (size_t i = 0; i < outputs_.size(); i++) {
         const Output& output = outputs_[i];
         ColumnView& view = views_[i] = {};

@@ -88,13 +88,13 @@ class KeptReader {
     // The next rows; none at the end. The view is valid until the next call, before which all work with it
     // has ended. 53200 where there is no room for a batch.
     virtual Status next(BatchView* batch) = 0;
+    // Whether it has taken rows. If not, and there is no memory for a batch, others may read them all.
+    virtual bool has_begun() const = 0;
 };
 
 // One whose batches are appended to a join that may have to leave its device meanwhile.
 class KeptBuildReader : public KeptReader {
   public:
-    // Whether it has taken rows. If not, and there is no memory for a batch, others may read them all.
-    virtual bool has_begun() const = 0;
     // From now on batches are in host memory, and it has nothing on the device any more. A batch in host
     // memory stays valid. again: what it gave last, in device memory, is given once more, by itself, perhaps
     // in several batches.
@@ -132,6 +132,7 @@ class KeptRows final : public KeptBuildReader {
     Status set_aside(size_t column);
     bool take_rows();
     Status read_some();
+    Status read_up_to(uint64_t stop);
     uint32_t select(const KeptPart& part, uint64_t first, uint64_t end);
     uint32_t select_wanted(const KeptPart& part, uint64_t first, uint64_t end);
     Status gather(const KeptPart& part, uint32_t count);
@@ -154,7 +155,8 @@ class KeptRows final : public KeptBuildReader {
     uint64_t end_ = 0;       // of these
     uint32_t capacity_ = 0;  // of a batch; 0: nothing was set aside
     uint32_t rows_at_a_time_ = 0;
-    uint32_t rows_ = 0;  // in the batch
+    uint32_t rows_ = 0;     // in the batch
+    bool is_full_ = false;  // for want of memory for more
     std::vector<uint32_t> selected_;
     std::vector<uint8_t> places_;
     std::vector<Output> outputs_;

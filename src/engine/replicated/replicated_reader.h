@@ -20,6 +20,7 @@ class ReplicatedReader : public KeptReader {
                      size_t first_replica);
 
     Status next(BatchView* batch) override;
+    bool has_begun() const override { return shares_read_ > 0 || (reader_ && reader_->has_begun()); }
 
   private:
     Status read(BatchView* batch);

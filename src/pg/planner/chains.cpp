@@ -197,7 +197,7 @@ void add_chain(const JoinCall& call, const JoinInputs& step) {
     if (!is_decided_by_engine(clauses)) return;
     if (!are_computed_early(call.root, step.before, step.facts->kind, clauses)) return;
     ChainCosts costs = estimate_chain(call.root, step, call.engine);
-    if (!fits_server(call, costs.server_bytes)) return refuse_memory(call, costs.server_bytes);
+    if (!finds_memory(call, step, costs.server_bytes)) return refuse_memory(call, costs.server_bytes);
     if (call.verdict) {
         if (step.before) add_join_path(call, step);
         return;

@@ -62,6 +62,7 @@
 #include "pg/planner/kept.h"
 #include "pg/planner/path_facts.h"
 #include "pg/planner/relation_notes.h"
+#include "pg/planner/spilling.h"
 #include "pg/settings.h"
 
 extern "C" {
@@ -218,11 +219,6 @@ double tested_pairs(const JoinInputs& inputs, double shares) {
     return all_pairs(inputs) * shares * (inputs.builds_together ? shares : 1);
 }
 
-Cost encode_cost(double rows, const RowShape& shape) {
-    return rows * (shape.values * setting_encode_cost + shape.copied_bytes / kMegabyte * kCopyCost +
-                   shape.computing);
-}
-
 // How many times the work of a hash lookup a row takes.
 double search_depth(const JoinInputs& inputs) {
     return inputs.facts->clauses && inputs.facts->clauses->ranges
@@ -297,10 +293,17 @@ Cost condition_cost(PlannerInfo* root, const JoinClauses* clauses, QualCost* con
 }
 
 // Kept rows are neither read nor encoded: of these terms an input's share, the first of which is reading.
-void spare_kept_rows(const Path* input, double kept, std::initializer_list<Cost*> terms) {
-    if (kept == 0) return;
-    for (Cost* term : terms) *term *= 1 - kept;
-    **terms.begin() += kept * input->parent->tuples * kKeptRow;
+// Gives what that saves.
+Cost spare_kept_rows(const Path* input, double kept, std::initializer_list<Cost*> terms) {
+    if (kept == 0) return 0;
+    const Cost reading = kept * input->parent->tuples * kKeptRow;
+    Cost saved = -reading;
+    for (Cost* term : terms) {
+        saved += kept * *term;
+        *term *= 1 - kept;
+    }
+    **terms.begin() += reading;
+    return saved;
 }
 
 void spare_kept_source(const Path* probe, double kept, CostTerms* terms) {
@@ -360,10 +363,11 @@ bool uses_kept_sources(const PlannerInfo* root) {
 
 }  // namespace
 
-EngineCosts engine_costs(const EngineRates& measured) {
-    const EngineRates& rates = measured.setup_ns > 0 ? measured : kUnmeasured;
+EngineCosts engine_costs(const PlanningFacts& server) {
+    const EngineRates& rates = server.rates.setup_ns > 0 && !setting_force ? server.rates : kUnmeasured;
     const EngineRates& usual = kUnmeasured;
     EngineCosts costs;
+    costs.memory = setting_force ? 0 : server.host_memory;
     costs.setup = rates.setup_ns / kNanosecondsPerUnit;
     costs.stage = trusted_ns(rates.setup_ns, usual.setup_ns) / kNanosecondsPerUnit;
     costs.build_row = cost_of(setting_build_cost, 1, rates.build_ns, usual.build_ns);
@@ -435,6 +439,11 @@ double parallel_shares(int workers) {
     return workers + (parallel_leader_participation ? std::max(0.0, 1 - 0.3 * workers) : 0);
 }
 
+Cost encode_cost(double rows, const RowShape& shape) {
+    return rows * (shape.values * setting_encode_cost + shape.copied_bytes / kMegabyte * kCopyCost +
+                   shape.computing);
+}
+
 Cost sorting_cost(double rows) {
     return 2 * cpu_operator_cost * rows * std::log2(std::max(rows, 2.0));
 }
@@ -498,6 +507,7 @@ ChainCosts estimate_source(PlannerInfo* root, const Path* probe, int workers, co
     ChainCosts costs = {};
     costs.kept = kept_share_of_source(root, probe);
     costs.source_rows = costs.rows = likely_rows(probe);
+    costs.partitions = 1;
     costs.terms.cost[kSetUpTerm] = setting_startup_cost;
     costs.terms.cost[kWorkersTerm] = workers > 0 ? set_up_cost(engine) : 0;
     costs.terms.cost[kReadProbeTerm] = reading_cost(probe);
@@ -532,7 +542,7 @@ ChainCosts estimate_chain(PlannerInfo* root, const JoinInputs& inputs, const Eng
     Cost encode = encode_cost(build_rows, facts.build_keys) + encode_cost(build_rows, output);
     Cost transfer = built_rows * (facts.build_keys.bytes + output.bytes) / kMegabyte * engine.megabyte;
     const double kept = inputs.sharing != Sharing::Probe ? kept_share_of(root, inputs.build) : 0;
-    spare_kept_rows(inputs.build, kept, {&read, &encode, &transfer});
+    costs.kept_builds += spare_kept_rows(inputs.build, kept, {&read, &encode, &transfer});
     if (inputs.workers == 0) costs.lone_builds += (1 - kept) * lone_reading_cost(inputs.build);
     terms[kReadBuildTerm] += read;
     terms[kEncodeBuildTerm] += encode;
@@ -543,6 +553,7 @@ ChainCosts estimate_chain(PlannerInfo* root, const JoinInputs& inputs, const Eng
     terms[kProbeTerm] += probe_rows * shares * engine.probe_row * depth;
     terms[kExpansionTerm] += costs.rows * shares * engine.match + tested_pairs(inputs, shares) * engine.pair;
     costs.server_bytes += built_rows * (facts.build_keys.bytes + output.bytes + kServerBytesPerBuildRow);
+    charge_for_spilling(root, inputs, engine, &costs);
     return costs;
 }
 

@@ -3,7 +3,7 @@
 
 #include "pg/planner/join_path.h"
 #include "pg/planner/undeclared_keys.h"
-#include "wire/stats.h"
+#include "pg/server_state.h"
 
 namespace gpujoin {
 
@@ -55,8 +55,9 @@ struct JoinEstimate {
 
 Cost sum_of(const CostTerms& terms);
 
-// The engine's share of the work, in the planner's units.
+// The engine's share of the work, in the planner's units, and its memory.
 struct EngineCosts {
+    uint64 memory;  // bytes that build sides of a join may take in the server; 0: as many as they want
     Cost setup;
     Cost stage;  // one more join of a chain
     Cost build_row;
@@ -66,8 +67,12 @@ struct EngineCosts {
     Cost megabyte;
 };
 
-// measured: on the device; all 0 where it was not.
-EngineCosts engine_costs(const EngineRates& measured);
+// As measured on the device. A forced plan has the same shape on every machine, and is not refused for want
+// of memory.
+EngineCosts engine_costs(const PlanningFacts& server);
+
+// Of rows of which that many values are encoded.
+Cost encode_cost(double rows, const RowShape& shape);
 
 // Where the clauses are not known, the least that the join costs whatever they are: looking at conditions
 // takes longer than all of this.

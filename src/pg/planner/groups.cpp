@@ -30,6 +30,7 @@
 #include "pg/planner/refused_groups.h"
 #include "pg/planner/rivals.h"
 #include "pg/planner/sorted_groups.h"
+#include "pg/planner/spilling.h"
 #include "pg/server_state.h"
 #include "pg/settings.h"
 
@@ -178,7 +179,10 @@ GroupsShape shape_of(const GroupCall& call, const Chain* chain, const GroupsInpu
     }
     shape.work = 1 + groups->plan.keys + groups->plan.aggregates;
     shape.columns = groups->plan.states;
-    shape.groups = clamp_row_est(call.groups / parallel_shares(chain->workers));
+    // Each partition gives groups of its own, of its rows.
+    const double of_partitions = call.groups * chain->costs.partitions;
+    const double most = std::max(chain->costs.rows * parallel_shares(chain->workers), call.groups);
+    shape.groups = clamp_row_est(std::min(of_partitions, most) / parallel_shares(chain->workers));
     return shape;
 }
 
@@ -249,7 +253,7 @@ bool may_be_many_groups(const GroupCall& call, const Chain* chain) {
 // Many groups that one process gives, and core's node could hash.
 bool comes_complete(const GroupCall& call, const Chain* chain) {
     return !call.sets && call.by.has_keys && call.by.can_hash && enable_hashagg &&
-           may_be_many_groups(call, chain);
+           chain->costs.partitions == 1 && may_be_many_groups(call, chain);
 }
 
 // A copy, for a node that asks for complete groups.
@@ -369,6 +373,8 @@ void add_serial(const GroupCall& call, RelOptInfo* input, RelOptInfo* partial_re
     const Chain* chain = chain_for(call, input, false);
     Path* path = chain ? make_groups_path(call, partial_rel, &chain) : nullptr;
     if (!path) return;
+    if (call.distinct && chain->costs.partitions > 1)
+        return note_refusal(call.verdict, refusal_for_memory(chain->costs.server_bytes));
     if (call.distinct && is_worthwhile(call, chain, path, kCostOfGroup))
         return add_distinct_path(call, reinterpret_cast<GpuJoinPath*>(path));
     if (call.distinct) return note_refusal(call.verdict, {Reason::NotClearlyCheaper});
@@ -482,7 +488,6 @@ void propose_groups(PlannerInfo* root, RelOptInfo* input, RelOptInfo* output, co
                     Verdict* verdict) {
     PlanningFacts server;
     read_planning_facts(&server);
-    if (setting_force) server.rates = {};
     GroupCall call = {};
     call.root = root;
     call.grouped = output;
@@ -497,7 +502,7 @@ void propose_groups(PlannerInfo* root, RelOptInfo* input, RelOptInfo* output, co
     call.target = partial_target(call);
     call.groups = estimate_groups_of(call, input->rows);
     call.may_repeat = call.groups * kBytesOfGroup > static_cast<double>(server.engine_memory) / 2;
-    call.engine = engine_costs(server.rates);
+    call.engine = engine_costs(server);
     if (call.distinct && call.may_repeat && !setting_force) return refuse_whole(by, verdict);
     add_grouped_paths(call, input);
 }

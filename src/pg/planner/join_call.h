@@ -33,7 +33,6 @@ struct JoinCall {
     bool has_core_paths;           // there is another way to run the join
     bool may_win;                  // a path of the join alone might be kept
     const Chain* outer_chains[2];  // the cheapest of the outer relation, serial and partial (chains.h)
-    uint64 host_memory;            // bytes all joins together may take in the server; 0: not known
     EngineCosts engine;
     RowShape outer_columns;
     RowShape inner_columns;
@@ -55,7 +54,7 @@ Path* parallel_safe_path(RelOptInfo* rel);
 
 // A join that would be refused for want of memory is not planned, unless it runs in partitions (spilling.h)
 // or there is no other way to run it.
-bool fits_server(const JoinCall& call, double server_bytes);
+bool finds_memory(const JoinCall& call, const JoinInputs& inputs, double server_bytes);
 void refuse_memory(const JoinCall& call, double server_bytes);
 
 }  // namespace gpujoin

@@ -43,6 +43,8 @@ struct ChainCosts {
     double rows;          // of the last stage, as the engine gives them
     RowShape output;      // that they have of build sides
     double server_bytes;  // of all build sides
+    double partitions;    // that are joined one after the other; 1: they all fit
+    Cost kept_builds;     // what is saved on build sides that need not be read
     double kept;          // the share of the source that need not be read, where its columns go all the way
     Cost lone_source;     // what it takes beyond that to read the source, and build sides, in one process: of
     Cost lone_builds;     // the former all is spared that need not be read

@@ -85,8 +85,7 @@ bool may_pay(const RelOptInfo* rel) {
 Path* make_path(PlannerInfo* root, RelOptInfo* rel, double kept) {
     PlanningFacts server;
     read_planning_facts(&server);
-    if (setting_force) server.rates = {};
-    const EngineCosts engine = engine_costs(server.rates);
+    const EngineCosts engine = engine_costs(server);
     auto* chain = zeroed<Chain>();
     chain->probe = create_seqscan_path(root, rel, nullptr, 0);
     chain->joinrel = rel;

@@ -103,13 +103,7 @@ GpuJoinPath* make_path(const JoinCall& call, const JoinInputs& inputs, const Joi
 }
 
 JoinEstimate estimate(const JoinCall& call, const JoinInputs& inputs) {
-    JoinEstimate cost = estimate_join(call.root, call.joinrel->reltarget, inputs, call.engine);
-    if (fits_server(call, cost.server_bytes)) return cost;
-    const Cost spilling = spilling_cost(inputs, cost.server_bytes, call.host_memory);
-    cost.terms.cost[kSpillTerm] = spilling;
-    cost.startup_cost += spilling;
-    cost.total_cost += spilling;
-    return cost;
+    return estimate_join(call.root, call.joinrel->reltarget, inputs, call.engine);
 }
 
 // Of paths in several processes, which are there to be gathered: core's are about as quick where a few rows
@@ -375,7 +369,6 @@ void propose_gpu_joins(const JoinPair& pair, JoinPathExtraData* extra, Verdict* 
     note_undeclared_keys(pair.root, joinrel);
     PlanningFacts server;
     read_planning_facts(&server);
-    if (setting_force) server.rates = {};  // a forced plan has the same shape on every machine
     JoinCall call = {};
     call.root = pair.root;
     call.joinrel = joinrel;
@@ -383,8 +376,7 @@ void propose_gpu_joins(const JoinPair& pair, JoinPathExtraData* extra, Verdict* 
     call.inner = pair.inner;
     call.extra = extra;
     call.has_core_paths = joinrel->pathlist != NIL;
-    call.host_memory = server.host_memory;
-    call.engine = engine_costs(server.rates);
+    call.engine = engine_costs(server);
     call.may_win = setting_force || may_win(call);
     for (bool is_partial : {false, true})
         call.outer_chains[is_partial] = cheapest_chain(pair.outer, is_partial);
@@ -449,15 +441,13 @@ bool wants_matched_row(const JoinCall& call) {
     return bms_overlap(wanted, call.inner->relids);
 }
 
-bool fits_server(const JoinCall& call, double server_bytes) {
-    return setting_force || call.host_memory == 0 || call.joinrel->pathlist == NIL ||
-           server_bytes <= static_cast<double>(call.host_memory);
+bool finds_memory(const JoinCall& call, const JoinInputs& inputs, double server_bytes) {
+    return !is_spilled(call.engine, server_bytes) || call.joinrel->pathlist == NIL ||
+           may_spill(call.root, inputs, call.engine, server_bytes);
 }
 
 void refuse_memory(const JoinCall& call, double server_bytes) {
-    if (call.verdict)
-        note_refusal(call.verdict,
-                     {Reason::Memory, nullptr, psprintf("%.0f MB", std::ceil(server_bytes / 1048576))});
+    if (call.verdict) note_refusal(call.verdict, refusal_for_memory(server_bytes));
 }
 
 Chain chain_of(const JoinCall& call, const JoinInputs& inputs, const ChainCosts& costs) {
@@ -501,9 +491,7 @@ GpuJoinPath* make_chain_path(const Chain* chain) {
 
 void add_join_path(const JoinCall& call, const JoinInputs& inputs) {
     JoinEstimate cost = estimate(call, inputs);
-    if (!fits_server(call, cost.server_bytes) &&
-        !may_spill(call.root, inputs, cost.server_bytes, call.host_memory))
-        return refuse_memory(call, cost.server_bytes);
+    if (!finds_memory(call, inputs, cost.server_bytes)) return refuse_memory(call, cost.server_bytes);
     if (!setting_force && inputs.workers == 0) charge_for_reading_alone(call, &cost);
     if (call.verdict) return note_cost(call.verdict, inputs.workers > 0, cost.startup_cost, cost.total_cost);
     // Where a table is written, what is above needs more than the bare path (see row_identity.h).

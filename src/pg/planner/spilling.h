@@ -1,17 +1,25 @@
-// Spilling: joins whose build side does not fit the memory that joins may take in the server run in
-// partitions, by temporary files (executor/partitions.h). What that costs beside the join.
+// Spilling: joins whose build sides do not fit the memory that a join may take in the server run in
+// partitions, by temporary files (executor/partitions.h). What that costs beside the joins.
 #pragma once
 
 #include "pg/planner/cost.h"
+#include "pg/planner/reasons.h"
 
 namespace gpujoin {
 
-// Whether it can at these costs: it has keys that divide it, what it writes stays within temp_file_limit, and
-// no kept rows are counted on, which would have to be read. server_bytes: of its build side in the server,
-// where a join may take so many bytes of memory.
-bool may_spill(PlannerInfo* root, const JoinInputs& inputs, double server_bytes, uint64 memory);
+// Whether build sides of so many bytes in the server have to be spilled.
+bool is_spilled(const EngineCosts& engine, double server_bytes);
 
-// For each participant, what it writes and reads. As core charges its hash joins: for pages.
-Cost spilling_cost(const JoinInputs& inputs, double server_bytes, uint64 memory);
+// Whether it can, at these costs: what it writes stays within temp_file_limit, and in a parallel plan all
+// have a part in it.
+bool may_spill(PlannerInfo* root, const JoinInputs& inputs, const EngineCosts& engine, double server_bytes);
+
+Refusal refusal_for_memory(double server_bytes);
+
+// Charges a chain up to this join, where it is spilled, for what each participant writes and reads, as core
+// charges its hash joins: for pages. What is kept of its inputs is not counted on, since rows are written as
+// they are read.
+void charge_for_spilling(PlannerInfo* root, const JoinInputs& inputs, const EngineCosts& engine,
+                         ChainCosts* costs);
 
 }  // namespace gpujoin
