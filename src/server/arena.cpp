@@ -38,7 +38,8 @@ Arena::Arena(uint64_t staging_bytes, Ledger* host_memory, Ledger* reserve)
     : staging_bytes_(staging_bytes / kBlockBytes * kBlockBytes),
       bytes_(staging_bytes_ + overflow_bytes(*host_memory, reserve)),
       host_memory_(host_memory),
-      reserve_(reserve) {}
+      reserve_(reserve),
+      lent_(reserve ? reserve->limit() / 2 : 0, reserve) {}
 
 Arena::~Arena() {
     if (memory_) munmap(memory_, bytes_);
@@ -74,11 +75,11 @@ Status Arena::map() {
     return {};
 }
 
-std::optional<BlockRange> Arena::grant(uint64_t bytes, pid_t process, bool is_minimum) {
+std::optional<BlockRange> Arena::grant(uint64_t bytes, pid_t process, Borrowing borrowing) {
     if (fault_due(FaultPoint::Grant)) return std::nullopt;
     if (bytes <= kBlockBytes)
         if (auto block = take_pinned(process)) return block;
-    return take_overflow(bytes, is_minimum);
+    return take_overflow(bytes, borrowing);
 }
 
 void Arena::release(const BlockRange& range, pid_t process) noexcept {
@@ -127,19 +128,22 @@ std::optional<BlockRange> Arena::take_pinned(pid_t process) {
 }
 
 // Who pays; nullptr: nobody can.
-Ledger* Arena::charge(uint64_t bytes, bool is_minimum) {
+Ledger* Arena::charge(uint64_t bytes, Borrowing borrowing) {
     for (;;) {
         if (host_memory_->charge(bytes)) return host_memory_;
         if (give_back_piece()) continue;
-        return is_minimum && reserve_ && reserve_->charge(bytes) ? reserve_ : nullptr;
+        if (borrowing == Borrowing::None || !reserve_) return nullptr;
+        Ledger* lender = borrowing == Borrowing::Lent ? &lent_ : reserve_;
+        return lender->charge(bytes) ? lender : nullptr;
     }
 }
 
-std::optional<BlockRange> Arena::take_overflow(uint64_t bytes, bool is_minimum) {
-    if (bytes > host_memory_->limit()) return std::nullopt;
+std::optional<BlockRange> Arena::take_overflow(uint64_t bytes, Borrowing borrowing) {
+    const uint64_t most_lent = borrowing == Borrowing::Lent ? lent_.limit() : 0;
+    if (bytes > std::max(host_memory_->limit(), most_lent)) return std::nullopt;
     bytes = std::max<uint64_t>((bytes + kOverflowUnit - 1) / kOverflowUnit, 1) * kOverflowUnit;
     OverflowRanges book{{0, {bytes, nullptr}}};
-    Ledger* payer = charge(bytes, is_minimum);
+    Ledger* payer = charge(bytes, borrowing);
     if (!payer) return std::nullopt;
     auto fits = find_overflow(bytes);
     while (fits == free_overflow_.end() && give_back_piece()) fits = find_overflow(bytes);

@@ -34,6 +34,13 @@
 
 namespace gpujoin {
 
+// Of the reserve, where the other memory is used up.
+enum class Borrowing {
+    None,
+    Lent,     // for a row that is larger than a block, or a join that cannot be divided any more
+    Minimum,  // that a client needs
+};
+
 class Arena {
   public:
     static constexpr uint64_t kBlockBytes = 4u << 20;      // of a pinned block
@@ -48,8 +55,8 @@ class Arena {
     Arena& operator=(const Arena&) = delete;
 
     // A range of at least `bytes` bytes (0: a pinned block, or the smallest range), or nothing when the
-    // memory is used up; for the minimum that a client needs, only when the reserve is too.
-    std::optional<BlockRange> grant(uint64_t bytes, pid_t process, bool is_minimum = false);
+    // memory is used up, and what may be borrowed is too.
+    std::optional<BlockRange> grant(uint64_t bytes, pid_t process, Borrowing borrowing = Borrowing::None);
     // Takes back a range as it was granted, or the part of a pinned block that was backed. Takes no memory.
     void release(const BlockRange& range, pid_t process) noexcept;
 
@@ -66,6 +73,9 @@ class Arena {
     void set_backed(const BlockRange& range, uint64_t bytes);
     // The same for all pinned blocks, before any was granted.
     bool reserve_staging();
+
+    // What may be lent of the reserve: half of it, so that there is some for what every client needs.
+    Ledger* lent() { return &lent_; }
 
     std::byte* at(uint64_t offset) const { return memory_ + offset; }
     Memory kind_of(const BlockRange& range) const {
@@ -94,8 +104,8 @@ class Arena {
     Arena(uint64_t staging_bytes, Ledger* host_memory, Ledger* reserve);
     Status map();
     std::optional<BlockRange> take_pinned(pid_t process);
-    std::optional<BlockRange> take_overflow(uint64_t bytes, bool is_minimum);
-    Ledger* charge(uint64_t bytes, bool is_minimum);
+    std::optional<BlockRange> take_overflow(uint64_t bytes, Borrowing borrowing);
+    Ledger* charge(uint64_t bytes, Borrowing borrowing);
     OverflowRanges::iterator find_overflow(uint64_t bytes);
     void add_free_overflow(OverflowRanges::node_type range) noexcept;
 
@@ -105,6 +115,7 @@ class Arena {
     const uint64_t bytes_;
     Ledger* const host_memory_;
     Ledger* const reserve_;
+    Ledger lent_;
     std::byte* memory_ = nullptr;
     bool pinned_ = false;
     std::vector<FreeBlock> free_blocks_;  // last in, first out

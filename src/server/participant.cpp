@@ -22,15 +22,17 @@ Participant::~Participant() {
     drop_blocks();
 }
 
-Status Participant::hold(uint64_t bytes, Use use, uint64_t* offset) {
-    return hold_range(bytes, use, false, offset);
+// is_sure: there is none like it, so that who asks for it cannot go on without.
+Status Participant::hold(uint64_t bytes, Use use, bool is_sure, uint64_t* offset) {
+    const bool may_borrow = is_sure || is_lent_memory;
+    return hold_range(bytes, use, may_borrow ? Borrowing::Lent : Borrowing::None, offset);
 }
 
-Status Participant::hold_range(uint64_t bytes, Use use, bool is_minimum, uint64_t* offset) {
+Status Participant::hold_range(uint64_t bytes, Use use, Borrowing borrowing, uint64_t* offset) {
     // The books first: with a range in hand, nothing may be in the way of writing it down.
     std::map<uint64_t, Held> book{{0, Held{}}};
     bare_.reserve(bare_.size() + 1);
-    auto granted = arena_->grant(bytes, connection.peer_process(), is_minimum);
+    auto granted = arena_->grant(bytes, connection.peer_process(), borrowing);
     if (!granted) return out_of_host_memory();
     uint64_t backed = arena_->backed(*granted);
     auto entry = book.extract(book.begin());
@@ -45,8 +47,8 @@ Status Participant::hold_range(uint64_t bytes, Use use, bool is_minimum, uint64_
 Status Participant::hold_minimum() {
     Status status;
     for (size_t i = 0; i < kMinimumBlocks && status.ok(); i++) {
-        status = hold_range(0, Use::ClientsInput, true, nullptr);
-        if (status.ok()) status = hold_range(0, Use::FreeResult, true, nullptr);
+        status = hold_range(0, Use::ClientsInput, Borrowing::Minimum, nullptr);
+        if (status.ok()) status = hold_range(0, Use::FreeResult, Borrowing::Minimum, nullptr);
     }
     if (!status.ok()) drop_blocks();
     return status;
@@ -78,7 +80,11 @@ Status Participant::hold_input(uint64_t bytes, uint64_t* offset) {
     auto is_input = [](const auto& held) { return held.second.use <= Use::ServersInput; };
     if (std::count_if(held_.begin(), held_.end(), is_input) >= static_cast<ptrdiff_t>(kMaxInputBlocks))
         return failure(Fault::HostMemory, "53200", "too many blocks are held by one participant of a join");
-    return hold(bytes, Use::ClientsInput, offset);
+    auto is_large = [&](const auto& held) {
+        return is_input(held) && held.second.range.bytes > Arena::kBlockBytes;
+    };
+    const bool is_sure = bytes > Arena::kBlockBytes && std::ranges::none_of(held_, is_large);
+    return hold(bytes, Use::ClientsInput, is_sure, offset);
 }
 
 Status Participant::hand_over(const BlockRange& range) {
@@ -132,7 +138,8 @@ Status Participant::take_large_result_block(uint64_t bytes, std::vector<ResultBl
     }
     if (!blocks->empty() || others >= kMinimumBlocks) return {};
     uint64_t offset;
-    GPUJOIN_RETURN_IF_FAILED(hold(bytes, Use::FreeResult, &offset));
+    const Status status = hold(bytes, Use::FreeResult, others == 0, &offset);
+    if (!status.ok()) return others > 0 ? Status{} : status;  // the other one comes back
     Held& held = held_.at(offset);
     held.large_result = true;
     if (!held.bare) blocks->push_back(take(held));

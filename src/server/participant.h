@@ -75,6 +75,7 @@ class Participant {
     bool welcome = false;                     // has been told its blocks
     bool running = false;                     // a worker has the first task
     std::atomic<bool> gone = false;           // the client has closed its end
+    bool is_lent_memory = false;              // its blocks may be of the reserve
     int reserving = 0;                        // requests for pages that are under way
 
     bool holds_cursor() const { return !tasks.empty() && tasks.front()->holds_cursor(); }
@@ -90,8 +91,8 @@ class Participant {
         bool bare;
     };
 
-    Status hold(uint64_t bytes, Use use, uint64_t* offset);
-    Status hold_range(uint64_t bytes, Use use, bool is_minimum, uint64_t* offset);
+    Status hold(uint64_t bytes, Use use, bool is_sure, uint64_t* offset);
+    Status hold_range(uint64_t bytes, Use use, Borrowing borrowing, uint64_t* offset);
     Status take_large_result_block(uint64_t bytes, std::vector<ResultBlock>* blocks);
     ResultBlock take(Held& held);
     void release(std::map<uint64_t, Held>::iterator held);

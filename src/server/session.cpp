@@ -17,6 +17,10 @@ namespace {
 constexpr uint64_t kMinimumWorkingSet = 1u << 20;
 constexpr uint64_t kBatchesOnDevice = 256u << 20;
 
+uint64_t lent_memory(const Resources& resources, const OpenBody& open) {
+    return std::min(open.lent_memory, resources.arena->lent()->limit());
+}
+
 }  // namespace
 
 Session::Session(uint64_t id, const Resources& resources, OwnedFragment spec, const OpenBody& open)
@@ -24,8 +28,10 @@ Session::Session(uint64_t id, const Resources& resources, OwnedFragment spec, co
       query_(open.query),
       resources_(resources),
       most_memory_(open.most_memory > 0 ? open.most_memory : kNoLimit),
-      host_memory_(std::min(resources.host_memory->limit(), most_memory_), resources.host_memory,
-                   resources.reserve, kMinimumWorkingSet),
+      is_lent_memory_(open.lent_memory > 0),
+      host_memory_(std::min(resources.host_memory->limit(), most_memory_) + lent_memory(resources, open),
+                   resources.host_memory, is_lent_memory_ ? resources.arena->lent() : resources.reserve,
+                   std::max(kMinimumWorkingSet, lent_memory(resources, open))),
       spec_(std::move(spec)),
       stages_(spec_.stages.size()) {}
 
@@ -40,6 +46,7 @@ Status Session::open(const std::shared_ptr<Participant>& participant) {
     opener_ = participant->connection.peer_process();
     participants_.push_back(participant);
     participant->session = this;
+    participant->is_lent_memory = is_lent_memory_;
     use_device(resources_.devices->choose(spec_.view(), most_memory_ < kNoLimit));
     reserve(*participant, [this](const Status& status) {
         if (phase_ == Phase::Over) return;
@@ -55,6 +62,7 @@ Status Session::attach(const std::shared_ptr<Participant>& participant, const ui
     GPUJOIN_RETURN_IF_FAILED(participant->hold_minimum());
     participants_.push_back(participant);
     participant->session = this;
+    participant->is_lent_memory = is_lent_memory_;
     reserve(*participant, [this, &participant = *participant](const Status& status) {
         if (phase_ == Phase::Over) return;
         if (!status.ok()) {
@@ -95,7 +103,7 @@ void Session::end(Status status) {
     if (phase_ == Phase::Over) return;
     phase_ = Phase::Over;
     cancel_ = true;
-    if (status.fault == Fault::HostMemory && host_memory_.limit() == most_memory_)
+    if (status.fault == Fault::HostMemory && most_memory_ <= resources_.host_memory->limit())
         status.with_hint(
             "Increase gpujoin.max_join_memory, which limits each join of this session, or "
             "gpujoin.host_memory, or set gpujoin.enabled to off for this query.");

@@ -63,7 +63,7 @@ inline Status unexpected(const char* detail) {
 
 class Session {
   public:
-    // open: what the message said, of which most_memory and the query hold on.
+    // open: what the message said, of which the memory and the query hold on.
     Session(uint64_t id, const Resources& resources, OwnedFragment spec, const OpenBody& open);
     ~Session();
     Session(const Session&) = delete;
@@ -190,6 +190,7 @@ class Session {
     std::array<uint8_t, 16> secret_{};
     std::atomic<bool> cancel_{false};
     const uint64_t most_memory_;
+    const bool is_lent_memory_;
     Ledger host_memory_;
     Device* device_ = nullptr;
     std::unique_ptr<Ledger> device_memory_;  // of the device, or of the one that was left

@@ -161,6 +161,7 @@ struct OpenBody {
     uint32_t bytes;        // of the whole, packed
     uint64_t most_memory;  // bytes the session may take of host memory, and of a device's; 0: all there is
     int64_t query;         // PostgreSQL's identifier of the query, for the log; 0: it has none
+    uint64_t lent_memory;  // bytes beyond that, of what is set aside for joins that find no other
 };
 
 struct AttachBody {

@@ -68,7 +68,7 @@ void make_groups(OwnedFragment* fragment) {
 void write_open(const std::string& folder, const FragmentView& fragment, const char* suffix) {
     if (Status status = validate(fragment); !status.ok()) fprintf(stderr, "%s\n", status.detail);
     std::vector<std::byte> packed(packed_bytes(fragment));
-    OpenBody open{static_cast<uint32_t>(fragment.stages.size()), pack(fragment, packed.data()), 0, 0};
+    OpenBody open{static_cast<uint32_t>(fragment.stages.size()), pack(fragment, packed.data()), 0, 0, 0};
     write_packet(folder, MessageType::Open, &open, packed, suffix);
     write_packet(folder, MessageType::OpenPart, nullptr, packed, suffix);
 }

@@ -137,7 +137,7 @@ def converse(client):
             client.send(opened(0, 2**64 - 1))
         elif kind == OPEN:
             with open("opened_for", "w", encoding="ascii") as file:  # the query, as OpenBody has it
-                file.write(str(struct.unpack_from("<IIQq", packet, HEADER.size)[3]))
+                file.write(str(struct.unpack_from("<IIQqQ", packet, HEADER.size)[3]))
             client.send(opened())
         elif kind == APPEND:
             client.send(message(APPENDED, sequence))

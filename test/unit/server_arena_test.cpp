@@ -107,7 +107,7 @@ TEST(Arena, ReservePaysForAMinimum) {
     BlockRange large = *test.arena->grant(4 * kUnit, 1);
     EXPECT_FALSE(test.arena->grant(0, 1));
     std::vector<BlockRange> minimum;
-    while (auto range = test.arena->grant(0, 1, true)) minimum.push_back(*range);
+    while (auto range = test.arena->grant(0, 1, Borrowing::Minimum)) minimum.push_back(*range);
     EXPECT_EQ(minimum.size(), 3u);
     EXPECT_EQ(test.reserve.used(), 3 * kUnit);
     test.arena->release(minimum.back(), 1);
@@ -115,9 +115,27 @@ TEST(Arena, ReservePaysForAMinimum) {
     test.give_back();
     EXPECT_EQ(test.reserve.used(), 2 * kUnit);
     test.arena->release(large, 1);
-    EXPECT_TRUE(test.arena->grant(0, 1, true)) << "and not asked for where there is other memory";
+    EXPECT_TRUE(test.arena->grant(0, 1, Borrowing::Minimum))
+        << "and not asked for where there is other memory";
     EXPECT_EQ(test.reserve.used(), 2 * kUnit);
     EXPECT_EQ(test.host_memory.used(), kUnit);
+}
+
+TEST(Arena, HalfOfTheReserveIsLent) {
+    TestArena test(0, 4 * kUnit, 12 * kUnit);
+    EXPECT_FALSE(test.arena->grant(5 * kUnit, 1));
+    BlockRange large = *test.arena->grant(5 * kUnit, 1, Borrowing::Lent);
+    EXPECT_EQ(test.reserve.used(), 5 * kUnit) << "also for more than all other memory";
+    EXPECT_FALSE(test.arena->grant(7 * kUnit, 1, Borrowing::Lent));
+    EXPECT_TRUE(test.arena->grant(4 * kUnit, 1, Borrowing::Lent)) << "other memory first";
+    EXPECT_TRUE(test.arena->grant(0, 1, Borrowing::Lent));
+    EXPECT_FALSE(test.arena->grant(0, 1, Borrowing::Lent));
+    for (int i = 0; i < 6; i++) EXPECT_TRUE(test.arena->grant(0, 1, Borrowing::Minimum));
+    EXPECT_FALSE(test.arena->grant(0, 1, Borrowing::Minimum));
+    test.arena->release(large, 1);
+    test.give_back();
+    EXPECT_EQ(test.arena->lent()->used(), kUnit);
+    EXPECT_EQ(test.reserve.used(), 7 * kUnit);
 }
 
 TEST(Arena, RangesNeverOverlap) {

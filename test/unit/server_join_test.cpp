@@ -362,4 +362,19 @@ TEST(ServerJoin, ASessionTakesNoMoreThanItSays) {
     EXPECT_TRUE(server.becomes_clean());
 }
 
+// What a session is lent is of the reserve, of which every other one finds its part.
+TEST(ServerJoin, ASessionIsLentMemory) {
+    TestServer server({.reserve = 8u << 20});
+    TestClient lent = server.connect();
+    lent.most_memory = 1u << 20;
+    lent.lent_memory = UINT64_MAX;
+    lent.open(key_payload_spec());
+    for (int i = 0; i < 8; i++) lent.append_and_wait(same_key_rows(1, 10000));
+    TestClient other = server.connect_and_open(key_payload_spec());
+    for (int i = 0; i < 8; i++) other.append_and_wait(same_key_rows(1, 10000));
+    lent.close();
+    other.close();
+    EXPECT_TRUE(server.becomes_clean());
+}
+
 }  // namespace gpujoin::test

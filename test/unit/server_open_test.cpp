@@ -20,7 +20,7 @@ void expect_refusal(TestClient& client, const char* sqlstate) {
 // Announces `bytes` bytes of a fragment, and sends the first `here` of them.
 void begin_open(TestClient& client, uint32_t bytes, size_t here, uint32_t stages = 1) {
     std::vector<std::byte> some(here);
-    OpenBody body{stages, bytes, 0, 0};
+    OpenBody body{stages, bytes, 0, 0, 0};
     client.send(MessageType::Open, 0, &body, some);
 }
 

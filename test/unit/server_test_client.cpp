@@ -208,7 +208,7 @@ void TestClient::send_open(const FragmentView& fragment, size_t at_once) {
     at_once = std::min(at_once, kMaxMessageBytes - sizeof(MessageHeader) - sizeof(OpenBody));
     std::vector<std::byte> packed(packed_bytes(fragment));
     const uint32_t bytes = pack(fragment, packed.data());
-    OpenBody body{static_cast<uint32_t>(fragment.stages.size()), bytes, most_memory, query};
+    OpenBody body{static_cast<uint32_t>(fragment.stages.size()), bytes, most_memory, query, lent_memory};
     for (size_t sent = 0; sent == 0 || sent < bytes; sent += at_once) {
         std::span<const std::byte> part(packed.data() + sent, std::min<size_t>(at_once, bytes - sent));
         pollfd room{fd(), POLLOUT, 0};

@@ -108,6 +108,7 @@ class TestClient {
     OpenedBody opened{};
     WelcomeBody arena{};
     uint64_t most_memory = 0;  // that its sessions may take, as it says when they are opened
+    uint64_t lent_memory = 0;  // and beyond that
     int64_t query = 0;         // that they are for, as it says then, too
     bool has_moved = false;    // as the last of results() says
     bool may_fail = false;     // what does not come as expected is an exception only

@@ -34,7 +34,7 @@ struct Packet {
 // A packet with a body that nobody objects to: zeros, save that there is no session without a stage.
 Packet plain_packet(MessageType type) {
     std::vector<std::byte> zeros(kMaxMessageBytes);
-    OpenBody open{1, 0, 0, 0};
+    OpenBody open{1, 0, 0, 0, 0};
     return Packet(type, type == MessageType::Open ? static_cast<const void*>(&open) : zeros.data(),
                   std::span<const std::byte>{});
 }
@@ -260,12 +260,12 @@ TEST(Message, OpensCarryFragments) {
         Packet packet(MessageType::Open, &body, some);
         return packet.decode(&message).ok() && std::ranges::equal(message.packed, some);
     };
-    EXPECT_TRUE(decodes({1, 100, 0, 0}));
-    EXPECT_TRUE(decodes({kMaxStages, kMaxOpenBytes, 0, 0}));
-    EXPECT_TRUE(decodes({0, 100, 0, 0}));
-    EXPECT_FALSE(decodes({kMaxStages + 1, 100, 0, 0}));
-    EXPECT_FALSE(decodes({1, 99, 0, 0}));
-    EXPECT_FALSE(decodes({1, kMaxOpenBytes + 1, 0, 0}));
+    EXPECT_TRUE(decodes({1, 100, 0, 0, 0}));
+    EXPECT_TRUE(decodes({kMaxStages, kMaxOpenBytes, 0, 0, 0}));
+    EXPECT_TRUE(decodes({0, 100, 0, 0, 0}));
+    EXPECT_FALSE(decodes({kMaxStages + 1, 100, 0, 0, 0}));
+    EXPECT_FALSE(decodes({1, 99, 0, 0, 0}));
+    EXPECT_FALSE(decodes({1, kMaxOpenBytes + 1, 0, 0, 0}));
     Message message;
     ASSERT_TRUE(Packet(MessageType::OpenPart, nullptr, some).decode(&message).ok());
     EXPECT_EQ(message.packed.size(), some.size());

@@ -491,10 +491,11 @@ void view_result(const Client* client, const QueuedResult* result, ResultView* v
 
 }  // namespace
 
-Client* client_open(MemoryContext context, const FragmentView* fragment, Status* refusal) {
+Client* client_open(MemoryContext context, const FragmentView* fragment, uint64_t lent_memory,
+                    Status* refusal) {
     OpenBody body = {static_cast<uint32>(fragment->stages.size()), packed_bytes(*fragment),
                      static_cast<uint64>(setting_max_join_memory) << 20,
-                     static_cast<int64>(pgstat_get_my_query_id())};
+                     static_cast<int64>(pgstat_get_my_query_id()), lent_memory};
     auto* packed = unset<std::byte>(body.bytes);
     pack(*fragment, packed);
     Client* client =

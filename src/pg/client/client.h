@@ -40,9 +40,11 @@ struct ResultView {
 };
 
 // Connects and opens a session, waiting a few seconds for a server that is just being started. Two input
-// blocks come with it. The fragment must stay as it is as long as the client lives. nullptr, with the reason
-// in *refusal, when the server refuses; an error where refusal is nullptr.
-Client* client_open(MemoryContext context, const FragmentView* fragment, Status* refusal);
+// blocks come with it. The fragment must stay as it is as long as the client lives. lent_memory: bytes that
+// it may have beyond what one may take, for rows that find none by themselves. nullptr, with the reason in
+// *refusal, when the server refuses; an error where refusal is nullptr.
+Client* client_open(MemoryContext context, const FragmentView* fragment, uint64_t lent_memory,
+                    Status* refusal);
 // Joins a session that another process of this query has opened. nullptr, with the reason in *refusal, when
 // the server refuses, as it does when all other participants have left.
 Client* client_attach(MemoryContext context, const SessionKey* key, const FragmentView* fragment,

@@ -353,7 +353,8 @@ void leave_probing(GpuJoinState* state) {
 bool open_join(GpuJoinState* state, Status* refusal) {
     start_counting(state, false);
     FragmentView fragment = fragment_of(state);
-    Client* client = client_open(state->css.ss.ps.state->es_query_cxt, &fragment, refusal);
+    const uint64 lent_memory = state->partitions.takes_reserve ? PG_UINT64_MAX : 0;
+    Client* client = client_open(state->css.ss.ps.state->es_query_cxt, &fragment, lent_memory, refusal);
     if (client) {
         use_client(state, client);
         return true;

@@ -45,7 +45,7 @@ Client* open_to_keep(FragmentSpec* spec) {
     spec->aggregate[0] = {AggregateFunction::Count, 0, kNoNumber, kNoNumber};
     spec->estimated_groups = 1;
     const FragmentView fragment = {spec, {}};
-    return client_open(CurrentMemoryContext, &fragment, nullptr);
+    return client_open(CurrentMemoryContext, &fragment, 0, nullptr);
 }
 
 bool keep_chunk(KeptMaker* maker, Client* client, Relation relation, const KeptColumns* columns, uint32 chunk,

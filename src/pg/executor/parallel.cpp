@@ -282,7 +282,7 @@ void prepare_partitions(GpuJoinState* state) {
         pg_atomic_clear_flag(&join->stages[i].is_taken);
     }
     SharedPartitions* partitions = &join->partitions;
-    partitions->stage = choose_division(state, &partitions->by_keys, &join->refusal);
+    partitions->stage = choose_division(state, &partitions->by_keys);
     partitions->attempted_bytes = attempted_bytes(state);
     partitions->are_used = true;
 }

@@ -24,6 +24,7 @@ namespace gpujoin {
 
 namespace {
 
+constexpr int kNoStage = -1;
 constexpr int kFewestPieces = 2;
 constexpr int kMostCuts = 100;  // of the same rows, of which some are too large
 // Who has all but this part of the rows after a division has one key, or few, by which no more is divided.
@@ -67,20 +68,19 @@ uint64 bytes_of(const GpuJoinState* state, const Partition* partition, int stage
     return partition ? Max(sent, partition->builds[stage].input.rows->bytes) : sent;
 }
 
-// The largest, if it has its share of all.
-int choose_stage(const GpuJoinState* state, const Partition* partition, const Status* refusal) {
+// The largest, if it has its share of all; kNoStage where none can be divided by which anything is gained.
+int choose_stage(const GpuJoinState* state, const Partition* partition) {
     uint64 total = 0, most = 0;
-    int largest = -1;
+    int largest = kNoStage;
     for (int i = first_stage(state); i < end_of_stages(state); i++) {
         const uint64 bytes = bytes_of(state, partition, i);
         total += bytes;
-        if (!can_be_divided(state, partition, i) || (largest >= 0 && bytes <= most)) continue;
+        if (!can_be_divided(state, partition, i) || (largest != kNoStage && bytes <= most)) continue;
         largest = i;
         most = bytes;
     }
     const bool is_empty = partition && most == 0;
-    if (largest < 0 || is_empty || most < total / kLeastShare) report_failure(*refusal);
-    return largest;
+    return is_empty || most < total / kLeastShare ? kNoStage : largest;
 }
 
 // --- Reading
@@ -195,9 +195,9 @@ void write_input(GpuJoinState* state, Side* side, InputPart* input) {
 }
 
 // Where it can only be cut, the whole is written as one partition first, to know its size.
-void partition_whole(GpuJoinState* state, const Status* refusal) {
+void partition_whole(GpuJoinState* state) {
     bool by_keys;
-    int stage = choose_division(state, &by_keys, refusal);
+    int stage = choose_division(state, &by_keys);
     Partition* whole = partition_create(state);
     whole->attempted_bytes = attempted_bytes(state);
     whole->passes = has_copies(state) ? 1 : 0;
@@ -218,9 +218,8 @@ void partition_whole(GpuJoinState* state, const Status* refusal) {
     state->partitions.are_used = true;
 }
 
-void partition_current(GpuJoinState* state, const Status* refusal) {
+void partition_current(GpuJoinState* state, int stage) {
     Partition* current = state->partitions.current;
-    int stage = choose_stage(state, current, refusal);
     current->attempted_bytes = Max(attempted_bytes(state), current->attempted_bytes);
     int pieces = count_pieces(bytes_of(state, current, stage), current->attempted_bytes);
     read_current(state);
@@ -293,23 +292,30 @@ void reread_join(GpuJoinState* state) {
         reread_build_sides(state);
 }
 
-int choose_division(const GpuJoinState* state, bool* by_keys, const Status* refusal) {
-    int stage = choose_stage(state, nullptr, refusal);
-    *by_keys = can_be_divided_by_keys(state, nullptr, stage);
-    return stage;
+int choose_division(const GpuJoinState* state, bool* by_keys) {
+    const int stage = choose_stage(state, nullptr);
+    *by_keys = stage != kNoStage && can_be_divided_by_keys(state, nullptr, stage);
+    return stage == kNoStage ? first_stage(state) : stage;
 }
 
 void partition_join(GpuJoinState* state, const Status* refusal) {
     Partitions* partitions = &state->partitions;
-    if (is_small(state) && wait_for_others(partitions)) return reread_join(state);
-    if (attempted_bytes(state) == 0) report_failure(*refusal);  // whatever its size
+    const bool may_wait = partitions->takes_reserve || (is_small(state) && !partitions->waits_in_vain);
+    if (may_wait && wait_for_others(partitions)) return reread_join(state);
+    if (partitions->takes_reserve) report_failure(*refusal);
     const int waited_ms = partitions->waited_ms;
+    const bool waits_in_vain = partitions->waits_in_vain || waited_ms >= kPatienceMs;
+    partitions->waits_in_vain = waits_in_vain;
+    const int stage = choose_stage(state, partitions->current);
+    partitions->takes_reserve = stage == kNoStage || attempted_bytes(state) == 0;
+    if (partitions->takes_reserve) return reread_join(state);
     if (is_partitioned(state))
-        partition_current(state, refusal);
+        partition_current(state, stage);
     else
-        partition_whole(state, refusal);
+        partition_whole(state);
     next_partition(state);
     partitions->waited_ms = waited_ms;
+    partitions->waits_in_vain = waits_in_vain;
 }
 
 void forget_copies(GpuJoinState* state) {
@@ -335,6 +341,9 @@ bool next_partition(GpuJoinState* state) {
     if (partitions->current) partition_leave(partitions->current, state->plan.stage_count);
     partitions->current = is_partitioned(state) ? take_next(state) : nullptr;
     partitions->waited_ms = 0;
+    const bool found_memory = attempted_bytes(state) > 0 && !partitions->takes_reserve;
+    partitions->waits_in_vain = partitions->waits_in_vain && !found_memory;
+    partitions->takes_reserve = false;
     if (!partitions->current) {
         let_server_go(state);
         return false;
@@ -350,6 +359,7 @@ void forget_partitions(GpuJoinState* state) {
     let_server_go(state);
     forget_attempt(state);
     partitions->waited_ms = 0;
+    partitions->waits_in_vain = partitions->takes_reserve = false;
     if (!is_partitioned(state)) return;
     if (partitions->current) partition_leave(partitions->current, stages);
     while (Partition* partition = partitions->waiting) {

@@ -25,7 +25,8 @@ void let_server_go(GpuJoinState* state);
 
 // After the server refused memory for the join, which has been closed: makes partitions of it, or of the one
 // that was to be joined, and goes to the first. Where little was asked for it waits a little, since others
-// use the memory now. Raises the refusal when neither helps.
+// use the memory now. What cannot be divided is joined with memory of the server's reserve. Raises the
+// refusal when nothing helps.
 void partition_join(GpuJoinState* state, const Status* refusal);
 
 // The join, or the partition at hand, is to be run once more as it is: reads the same. A probe child has been
@@ -36,8 +37,8 @@ void reread_join(GpuJoinState* state);
 uint64 attempted_bytes(const GpuJoinState* state);
 
 // Which stage's build side is to be divided, as far as the build sides were sent to the server, and whether
-// by its keys or, with false, by cutting it. Raises the refusal when neither would help.
-int choose_division(const GpuJoinState* state, bool* by_keys, const Status* refusal);
+// by its keys or, with false, by cutting it, if at all.
+int choose_division(const GpuJoinState* state, bool* by_keys);
 
 // Nobody will read the build sides' copies any more.
 void forget_copies(GpuJoinState* state);

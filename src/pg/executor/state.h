@@ -156,8 +156,11 @@ struct Partitions {
     SharedPartitions* shared;  // of a parallel join, from where more come; or nullptr
     Partition* whole;          // then: the files that all of them share
     PartitionFigures figures;
-    int waited_ms;     // since the server refused memory for a join that is small
-    Connection* hold;  // keeps the server from one partition to the next; nullptr: none
+    int waited_ms;       // since the server refused memory for a join that is small
+    bool waits_in_vain;  // it did all the same when there was no more patience; and since then, but from its
+                         // reserve
+    bool takes_reserve;  // of the server's: what is joined now cannot be divided, and was refused
+    Connection* hold;    // keeps the server from one partition to the next; nullptr: none
     MatchFlags matches;
     LoneStage lone;
 };

@@ -11,6 +11,7 @@
 #include "pg/planner/rivals.h"
 #include "pg/planner/row_identity.h"
 #include "pg/planner/search_bounds.h"
+#include "pg/planner/spilling.h"
 #include "pg/settings.h"
 
 extern "C" {
@@ -85,7 +86,7 @@ bool is_worthwhile(const JoinCall& call, const JoinInputs& step) {
     double rows = step.before ? step.before->costs.source_rows : step.probe->rows;
     if (!setting_force && rows < kFewestProbeRows) return false;
     if (call.verdict) return true;
-    const Cost least = least_cost(step.probe, estimate_chain(call.root, step, call.engine));
+    const Cost least = least_cost(step.probe, chain_costs(call.root, step, call.engine));
     if (is_too_dear(call.root, least)) return false;
     const Chain* known = cheapest_chain(call.joinrel, step.workers > 0);
     if (known && kFuzz * (least + risk_of_step(step.before, step.probe, step.build)) >= cost_with_risk(known))
@@ -196,7 +197,7 @@ void add_chain(const JoinCall& call, const JoinInputs& step) {
     const JoinClauses* clauses = step.facts->clauses;
     if (!is_decided_by_engine(clauses)) return;
     if (!are_computed_early(call.root, step.before, step.facts->kind, clauses)) return;
-    ChainCosts costs = estimate_chain(call.root, step, call.engine);
+    ChainCosts costs = chain_costs(call.root, step, call.engine);
     if (!finds_memory(call, step, costs.server_bytes)) return refuse_memory(call, costs.server_bytes);
     if (call.verdict) {
         if (step.before) add_join_path(call, step);

@@ -62,7 +62,6 @@
 #include "pg/planner/kept.h"
 #include "pg/planner/path_facts.h"
 #include "pg/planner/relation_notes.h"
-#include "pg/planner/spilling.h"
 #include "pg/settings.h"
 
 extern "C" {
@@ -553,7 +552,6 @@ ChainCosts estimate_chain(PlannerInfo* root, const JoinInputs& inputs, const Eng
     terms[kProbeTerm] += probe_rows * shares * engine.probe_row * depth;
     terms[kExpansionTerm] += costs.rows * shares * engine.match + tested_pairs(inputs, shares) * engine.pair;
     costs.server_bytes += built_rows * (facts.build_keys.bytes + output.bytes + kServerBytesPerBuildRow);
-    charge_for_spilling(root, inputs, engine, &costs);
     return costs;
 }
 
@@ -578,8 +576,7 @@ void carry_kept_rows(const JoinInputs& inputs, const ChainCosts& chain, const En
 }  // namespace
 
 JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const JoinInputs& inputs,
-                           const EngineCosts& engine) {
-    ChainCosts chain = estimate_chain(root, inputs, engine);
+                           const ChainCosts& chain, const EngineCosts& engine) {
     QualCost condition;
     Cost startup = condition_cost(root, inputs.facts->clauses, &condition) + target->cost.startup;
 

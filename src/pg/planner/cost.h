@@ -76,13 +76,15 @@ Cost encode_cost(double rows, const RowShape& shape);
 
 // Where the clauses are not known, the least that the join costs whatever they are: looking at conditions
 // takes longer than all of this.
+// chain: up to the rows of this join.
 JoinEstimate estimate_join(PlannerInfo* root, const PathTarget* target, const JoinInputs& inputs,
-                           const EngineCosts& engine);
+                           const ChainCosts& chain, const EngineCosts& engine);
 
 // The costs of a chain without a stage: of its probe input, which that many workers read beside the leader.
 ChainCosts estimate_source(PlannerInfo* root, const Path* probe, int workers, const EngineCosts& engine);
 
-// The costs of a chain up to the rows of this join. Where the clauses are not known, the least.
+// The costs of a chain up to the rows of this join, as if its build sides found memory (else: spilling.h).
+// Where the clauses are not known, the least.
 ChainCosts estimate_chain(PlannerInfo* root, const JoinInputs& inputs, const EngineCosts& engine);
 
 // What a chain costs up to the rows of its last stage, if these can be aggregated.

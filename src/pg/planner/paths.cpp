@@ -87,7 +87,7 @@ bool is_parallel_safe(const Chain* chain) {
 
 GpuJoinPath* make_path(const JoinCall& call, const JoinInputs& inputs, const JoinEstimate& estimate) {
     auto* chain = unset<Chain>();
-    *chain = chain_of(call, inputs, estimate_chain(call.root, inputs, call.engine));
+    *chain = chain_of(call, inputs, chain_costs(call.root, inputs, call.engine));
     GpuJoinPath* result = make_chain_path(chain);
     CustomPath* custom = &result->path;
     custom->path.parent = call.joinrel;
@@ -103,7 +103,8 @@ GpuJoinPath* make_path(const JoinCall& call, const JoinInputs& inputs, const Joi
 }
 
 JoinEstimate estimate(const JoinCall& call, const JoinInputs& inputs) {
-    return estimate_join(call.root, call.joinrel->reltarget, inputs, call.engine);
+    return estimate_join(call.root, call.joinrel->reltarget, inputs,
+                         chain_costs(call.root, inputs, call.engine), call.engine);
 }
 
 // Of paths in several processes, which are there to be gathered: core's are about as quick where a few rows

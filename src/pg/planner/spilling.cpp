@@ -154,22 +154,23 @@ Refusal refusal_for_memory(double server_bytes) {
     return {Reason::Memory, nullptr, psprintf("%.0f MB", std::ceil(server_bytes / 1048576))};
 }
 
-void charge_for_spilling(PlannerInfo* root, const JoinInputs& inputs, const EngineCosts& engine,
-                         ChainCosts* costs) {
-    if (!is_spilled(engine, costs->server_bytes)) return;
-    const BuildSides sides = build_sides(root, inputs, costs->server_bytes);
+ChainCosts chain_costs(PlannerInfo* root, const JoinInputs& inputs, const EngineCosts& engine) {
+    ChainCosts costs = estimate_chain(root, inputs, engine);
+    if (!is_spilled(engine, costs.server_bytes)) return costs;
+    const BuildSides sides = build_sides(root, inputs, costs.server_bytes);
     const BuildSide* divided = largest(sides);
-    const double partitions = count_partitions(*divided, engine, costs->server_bytes);
+    const double partitions = count_partitions(*divided, engine, costs.server_bytes);
     const double shares = parallel_shares(inputs.workers);
-    Cost spilling = attempt_cost(sides, shortage(engine, costs->server_bytes));
-    spilling += divided->has_keys ? dividing_cost(inputs, *divided, engine, costs->server_bytes)
-                                  : cutting_cost(inputs, *divided, partitions, costs->terms);
+    Cost spilling = attempt_cost(sides, shortage(engine, costs.server_bytes));
+    spilling += divided->has_keys ? dividing_cost(inputs, *divided, engine, costs.server_bytes)
+                                  : cutting_cost(inputs, *divided, partitions, costs.terms);
     for (const BuildSide& side : std::span(sides.side, sides.count))
         if (&side != divided) spilling += repetition_cost(side, engine, partitions, shares);
     spilling += partitions / shares * (engine.setup + (sides.count - 1) * engine.stage);
-    costs->terms.cost[kSpillTerm] = spilling + costs->kept_builds;
-    costs->kept = 0;
-    costs->partitions = partitions;
+    costs.terms.cost[kSpillTerm] = spilling + costs.kept_builds;
+    costs.kept = 0;
+    costs.partitions = partitions;
+    return costs;
 }
 
 }  // namespace gpujoin

@@ -16,10 +16,9 @@ bool may_spill(PlannerInfo* root, const JoinInputs& inputs, const EngineCosts& e
 
 Refusal refusal_for_memory(double server_bytes);
 
-// Charges a chain up to this join, where it is spilled, for what each participant writes and reads, as core
-// charges its hash joins: for pages. What is kept of its inputs is not counted on, since rows are written as
-// they are read.
-void charge_for_spilling(PlannerInfo* root, const JoinInputs& inputs, const EngineCosts& engine,
-                         ChainCosts* costs);
+// The costs of a chain up to this join, where its build sides may have to be spilled: then also what each
+// participant writes and reads, as core charges its hash joins for pages. What is kept of its inputs is not
+// counted on then, since rows are written as they are read.
+ChainCosts chain_costs(PlannerInfo* root, const JoinInputs& inputs, const EngineCosts& engine);
 
 }  // namespace gpujoin
