@@ -166,6 +166,13 @@ stop_cluster() {
     as_user "$pg_bin/pg_ctl" -D "$folder/data" -m "${2:-fast}" -w -t 600 stop >/dev/null 2>&1
 }
 
+# restart_cluster NAME [VARIABLE=VALUE...]: with these in its environment.
+restart_cluster() {
+    local folder=$work/$1
+    shift
+    as_user env "$@" setsid "$pg_bin/pg_ctl" -D "$folder/data" -l "$folder/log" -m fast -w -t 600 restart >/dev/null
+}
+
 # eventually COMMAND...: repeats the command until it succeeds; fails when it does not for three minutes, in which
 # whoever is late on a busy machine is there.
 eventually() {
