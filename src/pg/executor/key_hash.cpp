@@ -29,27 +29,67 @@ void allocate_rows(KeyHasher* hasher, uint64 bytes) {
     hasher->bytes = bytes;
 }
 
-uint64 hash_value(const InputColumn* column, uint32 row, uint64 seed) {
-    uint32 width = fixed_width(column->spec.type);
-    const std::byte* bytes =
-        width ? column->values + uint64{width} * row : column->data + column->offsets[row];
-    uint32 length = width ? width : column->offsets[row + 1] - column->offsets[row];
-    return hash_bytes_extended(reinterpret_cast<const unsigned char*>(bytes), static_cast<int>(length), seed);
+// As MurmurHash3 ends: each bit of the value has a part in all of the hash.
+uint64 mix(uint64 value) {
+    value = (value ^ value >> 33) * 0xff51afd7ed558ccd;
+    value = (value ^ value >> 33) * 0xc4ceb9fe1a85ec53;
+    return value ^ value >> 33;
 }
 
 bool is_null(const InputColumn* column, uint32 row) {
     return column->has_nulls && !(column->validity[row >> 3] >> (row & 7) & 1);
 }
 
-// Of a row that was written.
-HashedRow hash_row(const BatchWriter* writer, uint32 row) {
-    HashedRow hashed = {};
-    for (int i = 0; i < writer->column_count; i++) {
-        const InputColumn* column = &writer->columns[i];
-        if (is_null(column, row)) return {0, true};
-        hashed.hash = hash_value(column, row, hashed.hash);
+// hash(row, seed): of the column's value.
+template <typename Hash>
+void add_each(const InputColumn* column, uint32 count, HashedRow* rows, Hash hash) {
+    for (uint32 i = 0; i < count; i++) {
+        if (is_null(column, i))
+            rows[i] = {0, true};
+        else if (!rows[i].has_null)
+            rows[i].hash = hash(i, rows[i].hash);
     }
-    return hashed;
+}
+
+template <typename Value>
+void add_integers(const InputColumn* column, uint32 count, HashedRow* rows) {
+    add_each(column, count, rows, [column](uint32 row, uint64 seed) {
+        Value value;
+        memcpy(&value, column->values + sizeof value * row, sizeof value);
+        return mix(value + mix(seed + 1));
+    });
+}
+
+void add_bytes(const InputColumn* column, uint32 count, HashedRow* rows) {
+    const uint32 width = fixed_width(column->spec.type);
+    add_each(column, count, rows, [column, width](uint32 row, uint64 seed) {
+        const std::byte* bytes =
+            width > 0 ? column->values + uint64{width} * row : column->data + column->offsets[row];
+        const uint32 length = width > 0 ? width : column->offsets[row + 1] - column->offsets[row];
+        return hash_bytes_extended(reinterpret_cast<const unsigned char*>(bytes), static_cast<int>(length),
+                                   seed);
+    });
+}
+
+void add_column(const InputColumn* column, uint32 count, HashedRow* rows) {
+    switch (fixed_width(column->spec.type)) {
+        case 1:
+            return add_integers<uint8>(column, count, rows);
+        case 2:
+            return add_integers<uint16>(column, count, rows);
+        case 4:
+            return add_integers<uint32>(column, count, rows);
+        case 8:
+            return add_integers<uint64>(column, count, rows);
+        default:
+            return add_bytes(column, count, rows);
+    }
+}
+
+// Of rows that were written.
+void hash_rows(const BatchWriter* writer, uint32 count, HashedRow* rows) {
+    for (uint32 i = 0; i < count; i++) rows[i] = {};
+    for (int i = 0; i < writer->column_count; i++) add_column(&writer->columns[i], count, rows);
 }
 
 void grow(KeyHasher* hasher) {
@@ -103,10 +143,10 @@ KeyHasher make_key_hasher(const GpuJoinState* state, const JoinStage* stage, boo
 }
 
 void hash_keys(KeyHasher* hasher, const RowSet* set, HashedRow* rows) {
-    const bool are_written = write_all(hasher, set);
+    if (write_all(hasher, set)) return hash_rows(&hasher->writer, set->rows, rows);
     for (uint32 i = 0; i < set->rows; i++) {
-        if (!are_written) write_one(hasher, row_set_fetch(set, i));
-        rows[i] = hash_row(&hasher->writer, are_written ? i : 0);
+        write_one(hasher, row_set_fetch(set, i));
+        hash_rows(&hasher->writer, 1, &rows[i]);
     }
 }
 

@@ -15,7 +15,7 @@ namespace gpujoin {
 
 namespace {
 
-constexpr Size kFirstRowBytes = 1024;
+constexpr Size kWrittenBytes = BLCKSZ;
 constexpr Size kMostKeptRoom = Size{1} << 20;
 constexpr Size kReadBytes = Size{64} << 10;
 
@@ -56,8 +56,11 @@ bool is_shared(const RowFile* file) {
     return file->parts > 0;
 }
 
+// False where there is no other, and where it is this process's alone.
 bool open_next_part(RowFile* file) {
+    if (!is_shared(file)) return false;
     close_file(file);
+    file->used = file->filled = 0;
     while (!file->file && ++file->part < file->parts) file->file = open_part(file, file->part);
     return file->file;
 }
@@ -89,48 +92,32 @@ bool has_short_header(const RowColumn* column, const char* value) {
     return column->length == -1 && VARATT_IS_1B(value) && !VARATT_IS_EXTERNAL_EXPANDED(value);
 }
 
-// For a row as most are.
-void make_room(RowFormat* format) {
-    if (format->row) pfree(format->row);
-    format->row_room = kFirstRowBytes;
-    format->row = unset_in<char>(format->context, format->row_room);
-}
-
-// Room in the row that is being written.
-char* reserve(RowFormat* format, Size at, Size bytes) {
-    if (format->row_room < at + bytes) {
-        format->row_room = Max(2 * format->row_room, at + bytes);
-        format->row = static_cast<char*>(repalloc_huge(format->row, format->row_room));
-    }
-    return format->row + at;
-}
-
-// Where the next one goes, with zeros before it.
-Size pad(RowFormat* format, Size at, Size alignment) {
+// Where the next one goes, with zeros before it. start: of the row.
+Size pad(char* start, Size at, Size alignment) {
     const Size to = TYPEALIGN(alignment, at);
-    if (to > at) memset(reserve(format, at, to - at), 0, to - at);
+    if (to > at) memset(start + at, 0, to - at);
     return to;
 }
 
 // Where it ends. at: where the one before does.
-Size write_value(RowFormat* format, const RowColumn* column, Datum value, Size at) {
+Size write_value(char* start, const RowColumn* column, Datum value, Size at) {
     if (column->by_value) {
-        at = pad(format, at, column->alignment);
-        store_att_byval(reserve(format, at, column->length), value, column->length);
+        at = pad(start, at, column->alignment);
+        store_att_byval(start + at, value, column->length);
         return at + column->length;
     }
-    if (!has_short_header(column, DatumGetPointer(value))) at = pad(format, at, column->alignment);
+    if (!has_short_header(column, DatumGetPointer(value))) at = pad(start, at, column->alignment);
     const Size bytes = value_bytes(value, column->length);
-    copy_value(reserve(format, at, bytes), value, column->length, bytes);
+    copy_value(start + at, value, column->length, bytes);
     return at + bytes;
 }
 
 // Where the values begin.
-Size write_nulls(RowFormat* format, const RowSet* set, uint32 row) {
+Size write_nulls(char* start, const RowFormat* format, const RowSet* set, uint32 row) {
     bool has_nulls = false;
     for (int i = 0; i < format->count; i++) has_nulls |= set->nulls[format->columns[i].attribute - 1][row];
     const Size bytes = header_bytes(format, has_nulls);
-    auto* head = reinterpret_cast<RowHead*>(reserve(format, 0, bytes));
+    auto* head = reinterpret_cast<RowHead*>(start);
     memset(head, 0, bytes);
     head->has_nulls = has_nulls;
     for (int i = 0; has_nulls && i < format->count; i++)
@@ -139,19 +126,61 @@ Size write_nulls(RowFormat* format, const RowSet* set, uint32 row) {
     return bytes;
 }
 
-Size write_row(RowFormat* format, const RowSet* set, uint32 row) {
-    Size at = write_nulls(format, set, row);
+// What it takes.
+Size write_row(char* start, const RowFormat* format, const RowSet* set, uint32 row) {
+    Size at = write_nulls(start, format, set, row);
     for (int i = 0; i < format->count; i++) {
         const RowColumn* column = &format->columns[i];
         const int attribute = column->attribute - 1;
-        if (!set->nulls[attribute][row]) at = write_value(format, column, set->values[attribute][row], at);
+        if (!set->nulls[attribute][row]) at = write_value(start, column, set->values[attribute][row], at);
     }
-    at = pad(format, at, format->alignment);
-    if (at > kMostRowBytes)
+    at = pad(start, at, format->alignment);
+    reinterpret_cast<RowHead*>(start)->length = static_cast<uint32>(at);
+    return at;
+}
+
+Size most_bytes(const RowFormat* format, const RowSet* set, uint32 row) {
+    Size bytes = format->fixed_bytes;
+    for (int i = 0; i < format->count; i++) {
+        const RowColumn* column = &format->columns[i];
+        const int attribute = column->attribute - 1;
+        if (column->by_value || set->nulls[attribute][row]) continue;
+        bytes += column->alignment + value_bytes(set->values[attribute][row], column->length);
+    }
+    if (bytes > kMostRowBytes)
         ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                 errmsg("row of a GPU Join is too large for a temporary file"));
-    reinterpret_cast<RowHead*>(format->row)->length = static_cast<uint32>(at);
-    return at;
+    return bytes;
+}
+
+// What is still to be written, but for the mark.
+void write_out(RowFile* file) {
+    if (file->filled == 0) return;
+    if (!file->file) open_for_writing(file);
+    BufFileWrite(file->file, file->memory, file->filled);
+    note_spilled_bytes(file->filled);
+    file->filled = 0;
+}
+
+void make_room(RowFile* file, Size bytes) {
+    write_out(file);
+    if (file->room >= bytes && file->room <= kMostKeptRoom) return;
+    forget_memory(file);
+    file->room = Max(bytes, kWrittenBytes);
+    file->memory = allocate<char>(file->context, file->room, 0, MCXT_ALLOC_HUGE);
+}
+
+bool is_mark(const RowHead* head) {
+    return head->length == 0;
+}
+
+void finish_writing(RowFile* file) {
+    if (!file->is_written) return;
+    write_out(file);
+    RowHead mark = {};
+    BufFileWrite(file->file, &mark, kHeadBytes);
+    forget_memory(file);
+    file->is_written = false;
 }
 
 [[noreturn]] void report_cut_file(Size read, Size wanted) {
@@ -159,8 +188,8 @@ Size write_row(RowFormat* format, const RowSet* set, uint32 row) {
             errmsg("could not read from a temporary file: read only %zu of %zu bytes", read, wanted));
 }
 
-// Brings so many bytes that are not used yet into memory, and more. False where the file has ended.
-bool fill_memory(RowFile* file, Size wanted) {
+// Brings so many bytes that are not used yet into memory, and more.
+void fill_memory(RowFile* file, Size wanted) {
     const Size left = file->filled - file->used;
     if (file->room < wanted) {
         char* memory = allocate<char>(file->context, Max(wanted, kReadBytes), 0, MCXT_ALLOC_HUGE);
@@ -172,19 +201,17 @@ bool fill_memory(RowFile* file, Size wanted) {
         memmove(file->memory, file->memory + file->used, left);
     }
     file->used = 0;
-    file->filled = left;
-    if (file->file) file->filled += BufFileRead(file->file, file->memory + left, file->room - left);
-    if (file->filled >= wanted) return true;
-    if (file->filled > 0) report_cut_file(file->filled, wanted);
-    return false;
+    file->filled = left + BufFileRead(file->file, file->memory + left, file->room - left);
+    if (file->filled < wanted) report_cut_file(file->filled, wanted);
 }
 
-// In memory, as a whole; nullptr where there is none yet.
+// In memory, as a whole, or the mark; nullptr where there is none yet.
 const RowHead* row_in_memory(const RowFile* file, Size* wanted) {
     const Size left = file->filled - file->used;
     *wanted = kHeadBytes;
     if (left < *wanted) return nullptr;
     const auto* head = reinterpret_cast<const RowHead*>(file->memory + file->used);
+    if (is_mark(head)) return head;
     *wanted = head->length;
     if (*wanted < kHeadBytes) report_cut_file(*wanted, kHeadBytes);
     return left < *wanted ? nullptr : head;
@@ -192,11 +219,17 @@ const RowHead* row_in_memory(const RowFile* file, Size* wanted) {
 
 // nullptr at the end.
 const RowHead* next_row(RowFile* file) {
+    if (!file->file && !open_next_part(file)) return nullptr;
     Size wanted;
-    for (;;) {
-        if (const RowHead* head = row_in_memory(file, &wanted)) return head;
-        if (!fill_memory(file, wanted) && (!is_shared(file) || !open_next_part(file))) return nullptr;
+    while (file->file) {
+        const RowHead* head = row_in_memory(file, &wanted);
+        if (head && !is_mark(head)) return head;
+        if (!head)
+            fill_memory(file, wanted);
+        else if (!open_next_part(file))
+            break;
     }
+    return nullptr;
 }
 
 void take_values(const RowFormat* format, const RowHead* head, uint32 row, Datum* const* values,
@@ -220,16 +253,16 @@ void take_values(const RowFormat* format, const RowHead* head, uint32 row, Datum
 RowFormat* row_format_create(MemoryContext context, TupleDesc descriptor, const Bitmapset* attributes) {
     const int count = bms_num_members(attributes);
     auto* format = allocate<RowFormat>(context, 1, count * sizeof(RowColumn), MCXT_ALLOC_ZERO);
-    format->context = context;
     format->alignment = alignof(RowHead);
-    make_room(format);
     for (int attribute = -1; (attribute = bms_next_member(attributes, attribute)) >= 0;) {
         const FormData_pg_attribute* described = TupleDescAttr(descriptor, attribute - 1);
         const uint8 alignment = alignment_bytes(described->attalign);
         format->columns[format->count++] = {static_cast<AttrNumber>(attribute), described->attlen,
                                             described->attbyval, alignment};
         format->alignment = Max(format->alignment, alignment);
+        if (described->attbyval) format->fixed_bytes += alignment - 1 + described->attlen;
     }
+    format->fixed_bytes += header_bytes(format, true) + format->alignment - 1;
     return format;
 }
 
@@ -263,16 +296,18 @@ RowFile* row_file_open_parts(MemoryContext context, SharedFileSet* set, FileName
     return file;
 }
 
-void row_file_add(RowFile* file, RowFormat* format, const RowSet* set, uint32 row) {
-    if (!file->file) open_for_writing(file);
-    const Size bytes = write_row(format, set, row);
-    BufFileWrite(file->file, format->row, bytes);
-    if (unlikely(format->row_room > kMostKeptRoom)) make_room(format);
+void row_file_add(RowFile* file, const RowFormat* format, const RowSet* set, uint32 row) {
+    Assert(file->is_written || !file->file);
+    const Size most = most_bytes(format, set, row);
+    if (file->room - file->filled < most) make_room(file, most);
+    const Size bytes = write_row(file->memory + file->filled, format, set, row);
+    file->is_written = true;
+    file->filled += bytes;
     file->bytes += bytes;
-    note_spilled_bytes(bytes);
 }
 
 void row_file_rewind(RowFile* file) {
+    finish_writing(file);
     forget_memory(file);
     if (is_shared(file)) {
         close_file(file);
@@ -287,9 +322,8 @@ uint32 row_file_read(RowFile* file, const RowFormat* format, uint32 most, Datum*
                      bool* const* nulls, bool* has_nulls) {
     memset(has_nulls, false, format->count);
     const RowHead* head = next_row(file);
-    if (!head) forget_memory(file);
     uint32 rows = 0;
-    for (Size wanted; head; head = rows < most ? row_in_memory(file, &wanted) : nullptr) {
+    for (Size wanted; head && !is_mark(head); head = rows < most ? row_in_memory(file, &wanted) : nullptr) {
         take_values(format, head, rows++, values, nulls, has_nulls);
         file->used += head->length;
     }
@@ -299,12 +333,16 @@ uint32 row_file_read(RowFile* file, const RowFormat* format, uint32 most, Datum*
 void row_file_clear(RowFile* file) {
     forget_memory(file);
     close_file(file);
+    file->is_written = false;
     file->bytes = 0;
 }
 
 void row_file_leave(RowFile* file) {
     if (--file->users > 0) return;
-    if (file->set && !is_shared(file) && file->file) BufFileExportFileSet(file->file);
+    if (file->set && !is_shared(file) && file->is_written) {
+        finish_writing(file);
+        BufFileExportFileSet(file->file);
+    }
     forget_memory(file);
     close_file(file);
     pfree(file);

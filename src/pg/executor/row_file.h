@@ -2,7 +2,7 @@
 // start as often as wanted. The file is the resource owner's and goes with it, whatever happens; it counts
 // towards temp_file_limit and lies in temp_tablespaces. A row is its length, a bit for each column where
 // there are NULLs, and its values as tuples have them, so that those by reference are used where they were
-// read.
+// read. Behind the last one is a mark, without which rows have been lost (XX001).
 //
 // A shared one lies in a set of files of a parallel query: each participant writes a part, and when all have
 // published theirs, each may read the whole.
@@ -33,10 +33,8 @@ struct RowColumn {
 
 // What rows of a file have: the same for all who write and read it.
 struct RowFormat {
-    MemoryContext context;
-    char* row;  // is being written
-    Size row_room;
-    Size alignment;  // of rows: what any of their values want
+    Size alignment;    // of rows: what any of their values want
+    Size fixed_bytes;  // that a row takes at most, but for values by reference
     int count;
     RowColumn columns[FLEXIBLE_ARRAY_MEMBER];
 };
@@ -47,10 +45,11 @@ struct RowFile {
     uint64 bytes;
     int users;  // partitions that read it
 
-    char* memory;  // what was read of it; nullptr: nothing
-    Size room;     // in the memory
+    bool is_written;  // now; else read, and has its mark
+    char* memory;     // what is still to be written, or was read of it; nullptr: nothing
+    Size room;        // in the memory
     Size filled;
-    Size used;  // of that
+    Size used;  // of what was read
 
     SharedFileSet* set;  // nullptr: it is this process's alone
     FileName name;
@@ -67,8 +66,8 @@ RowFile* row_file_create_part(MemoryContext context, SharedFileSet* set, FileNam
 // A shared one of which all parts are published.
 RowFile* row_file_open_parts(MemoryContext context, SharedFileSet* set, FileName name, int parts);
 
-// Adds a row of a set, which has all that the format names.
-void row_file_add(RowFile* file, RowFormat* format, const RowSet* set, uint32 row);
+// Adds a row of a set, which has all that the format names. Not to be called once the file was read.
+void row_file_add(RowFile* file, const RowFormat* format, const RowSet* set, uint32 row);
 void row_file_rewind(RowFile* file);
 // Reads the next rows, so many at most, into an array for each of the format's columns, and says of which
 // some value is NULL. How many they are; 0 at the end. Values by reference are valid until the next call.
