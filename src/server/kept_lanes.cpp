@@ -22,7 +22,7 @@ Status KeptLanes::make(const KeptMeasure& most, const KeptScan& scan, Engine& en
                        bool gives_rows, std::unique_ptr<KeptLanes>* lanes) {
     const bool has_much = limits.host_memory->limit() >= kMuch;
     const uint64_t bytes = gives_rows && has_much ? kRowsBytes : kLaneBytes;
-    std::unique_ptr<KeptLanes> made(new KeptLanes(most.rows, scan, engine, limits));
+    std::unique_ptr<KeptLanes> made(new KeptLanes(most.rows, bytes, scan, engine, limits));
     while (made->lanes_.size() < most.readers) {
         made->lanes_.emplace_back(limits.host_memory);
         if (made->lanes_.back().memory.resize(bytes)) continue;
@@ -39,18 +39,16 @@ bool KeptLanes::are_done() const {
 }
 
 Status KeptLanes::execute(KeptLane& lane, Fragment& fragment, std::span<const ColumnSpec> source) {
-    if (!lane.cursor) {
-        auto reader = engine_.read_kept(scan_, position_, source, most_rows_, limits_);
-        lane.reader = reader.get();
-        lane.cursor = make_kept_cursor(fragment, std::move(reader));
-    }
+    if (!lane.cursor)
+        lane.cursor = std::make_unique<KeptCursor>(
+            fragment, engine_.read_kept(scan_, position_, source, most_rows_, limits_));
     do {
-        const uint64_t wanted = lane.result.bytes_needed;
+        const uint64_t wanted = std::max(lane.result.bytes_needed, lane_bytes_);
         lane.has_no_room = wanted > lane.memory.bytes() && !lane.memory.resize(wanted);
         if (lane.has_no_room) return {};
         const Sink sink{lane.memory.data(), lane.memory.bytes(), Memory::Host};
         const Status status = lane.cursor->next(sink, &lane.result);
-        lane.has_no_room = status.fault == Fault::HostMemory && !lane.reader->has_begun();
+        lane.has_no_room = !status.ok() && lane.cursor->found_no_room();
         if (lane.has_no_room) return {};
         GPUJOIN_RETURN_IF_FAILED(status);
     } while (!lane.result.done && lane.result.rows == 0 && !turn_is_over());
@@ -60,28 +58,48 @@ Status KeptLanes::execute(KeptLane& lane, Fragment& fragment, std::span<const Co
 
 void KeptLanes::end(KeptLane& lane) {
     lane.cursor.reset();
-    lane.reader = nullptr;
-    lane.has_no_room = false;
+    lane.has_no_room = lane.waits = false;
     lane.is_done = true;
 }
 
-Status KeptLanes::settle() {
-    auto goes_on = [](const KeptLane& lane) { return !lane.is_done && !lane.has_no_room; };
-    auto holds_rows = [](const KeptLane& lane) { return lane.has_no_room && lane.reader->has_begun(); };
-    const bool some_go_on = std::ranges::any_of(lanes_, goes_on);
-    bool others_read = some_go_on || std::ranges::any_of(lanes_, holds_rows);
+void KeptLanes::leave_room(KeptLane& lane) const {
+    KeptArray(limits_.host_memory).swap(lane.memory);
+}
+
+// What they would read others do, who hold rows already, or the first of them.
+void KeptLanes::end_without_rows(bool others_read) {
     for (KeptLane& lane : lanes_) {
-        if (!lane.has_no_room || holds_rows(lane)) continue;
+        if (!lane.has_no_room || lane.cursor->reader().has_begun()) continue;
         if (others_read) {
             end(lane);
-            KeptArray(limits_.host_memory).swap(lane.memory);
+            leave_room(lane);
         }
         others_read = true;
     }
+}
+
+Status KeptLanes::settle() {
+    auto goes_on = [](const KeptLane& lane) { return lane.is_ready() && !lane.has_no_room; };
+    auto is_short = [](const KeptLane& lane) { return lane.has_no_room; };
+    auto holds_rows = [](const KeptLane& lane) {
+        return lane.has_no_room && lane.cursor->reader().has_begun();
+    };
+    const bool some_go_on = std::ranges::any_of(lanes_, goes_on);
+    end_without_rows(some_go_on || std::ranges::any_of(lanes_, holds_rows));
     const auto ended = static_cast<size_t>(std::ranges::count_if(lanes_, &KeptLane::is_done));
     const bool has_freed_room = std::exchange(lanes_ended_, ended) != ended;
-    const bool is_short = std::ranges::any_of(lanes_, &KeptLane::has_no_room);
-    return is_short && !some_go_on && !has_freed_room ? out_of_host_memory() : Status{};
+    if (some_go_on || has_freed_room || std::ranges::none_of(lanes_, is_short)) {
+        for (KeptLane& lane : lanes_) lane.waits = false;
+        return {};
+    }
+    if (std::ranges::count_if(lanes_, &KeptLane::is_ready) == 1) return out_of_host_memory();
+    bool is_first = true;
+    for (KeptLane& lane : lanes_) {
+        if (lane.is_done) continue;
+        lane.waits = !std::exchange(is_first, false);
+        if (lane.waits) leave_room(lane);
+    }
+    return {};
 }
 
 }  // namespace gpujoin

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/fragment.h"
-#include "engine/kept/kept_view.h"
+#include "engine/kept/kept_cursor.h"
 
 namespace gpujoin {
 
@@ -16,13 +16,14 @@ struct KeptLane {
     explicit KeptLane(Ledger* ledger) : memory(ledger) {}
 
     KeptArray memory;
-    std::unique_ptr<Cursor> cursor;  // nullptr: not begun, or done
-    KeptReader* reader = nullptr;    // the cursor's
-    ResultBatch result;              // in memory; taken once it has gone to the client
-    bool has_no_room = false;        // and could not go on, by which nothing was lost
+    std::unique_ptr<KeptCursor> cursor;  // nullptr: not begun, or done
+    ResultBatch result;                  // in memory; taken once it has gone to the client
+    bool has_no_room = false;            // and could not go on, by which nothing was lost
+    bool waits = false;                  // for others that go on, before it tries again
     bool is_done = false;
 
     bool has_rows() const { return result.rows > 0; }
+    bool is_ready() const { return !is_done && !waits; }
 };
 
 class KeptLanes {
@@ -36,8 +37,8 @@ class KeptLanes {
     // lane on one at a time.
     Status execute(KeptLane& lane, Fragment& fragment, std::span<const ColumnSpec> source);
 
-    // When all that are not done have been executed: lanes that have no room leave their rows to the others,
-    // which have taken it. 53200 where none can go on.
+    // When all that are ready have been executed. Lanes that have no room leave their rows to the others, if
+    // they have none yet, or try once more, in the end alone. 53200 where none can go on.
     Status settle();
 
     std::vector<KeptLane>& all() { return lanes_; }
@@ -45,10 +46,14 @@ class KeptLanes {
 
   private:
     static void end(KeptLane& lane);
-    KeptLanes(uint32_t most_rows, const KeptScan& scan, Engine& engine, const Limits& limits)
-        : most_rows_(most_rows), scan_(scan), engine_(engine), limits_(limits) {}
+    void end_without_rows(bool others_read);
+    void leave_room(KeptLane& lane) const;
+    KeptLanes(uint32_t most_rows, uint64_t lane_bytes, const KeptScan& scan, Engine& engine,
+              const Limits& limits)
+        : most_rows_(most_rows), lane_bytes_(lane_bytes), scan_(scan), engine_(engine), limits_(limits) {}
 
     const uint32_t most_rows_;
+    const uint64_t lane_bytes_;  // that a lane writes into, at first
     const KeptScan& scan_;
     Engine& engine_;
     const Limits limits_;

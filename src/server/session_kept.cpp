@@ -228,7 +228,7 @@ void Session::start_round(Participant& participant, Task& task) {
     const std::span<const ColumnSpec> source(spec_.spec->source, spec_.spec->source_columns);
     std::vector<std::function<Status()>> works;
     for (KeptLane& lane : task.lanes->all())
-        if (!lane.is_done)
+        if (lane.is_ready())
             works.emplace_back(
                 [this, &task, &lane, source] { return task.lanes->execute(lane, *fragment_, source); });
     run_round(participant, works,

@@ -53,8 +53,8 @@ class KeptShares : public EngineTest {
 
     std::unique_ptr<Cursor> reader(KeptPosition& position) {
         const std::span<const ColumnSpec> source(fragment().view().spec->source, 1);
-        return make_kept_cursor(*fragment_,
-                                engine_->read_kept(scan_, position, source, kRowsOfBatch, limits()));
+        return std::make_unique<KeptCursor>(
+            *fragment_, engine_->read_kept(scan_, position, source, kRowsOfBatch, limits()));
     }
     void expect_all(const char* what) {
         std::unique_ptr<Cursor> flush;

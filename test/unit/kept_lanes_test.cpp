@@ -28,7 +28,7 @@ Status run(KeptLanes& lanes, Fragment& fragment, std::span<const ColumnSpec> sou
         std::vector<std::thread> threads;
         std::vector<Status> statuses(lanes.all().size());
         for (size_t i = 0; i < statuses.size(); i++)
-            if (KeptLane& lane = lanes.all()[i]; !lane.is_done)
+            if (KeptLane& lane = lanes.all()[i]; lane.is_ready())
                 threads.emplace_back([&, i] { statuses[i] = lanes.execute(lane, fragment, source); });
         for (std::thread& thread : threads) thread.join();
         for (const Status& status : statuses) GPUJOIN_RETURN_IF_FAILED(status);

@@ -171,14 +171,19 @@ Status KeptRows::set_aside() {
     capacity_ = rows;
     for (size_t i = 0; i < outputs_.size(); i++) {
         if (set_aside(i).ok()) continue;
-        for (Output& output : outputs_) output = {output.spec, {}, {}, {}};
-        ledger_->release(std::exchange(charged_, 0));
-        capacity_ = 0;
+        leave_room();
         return out_of_memory_for_scan();
     }
     selected_.resize(rows_at_a_time_);
     places_.resize(rows_at_a_time_);
     return {};
+}
+
+// To others.
+void KeptRows::leave_room() {
+    for (Output& output : outputs_) output = {output.spec, {}, {}, {}};
+    ledger_->release(std::exchange(charged_, 0));
+    capacity_ = 0;
 }
 
 // Of the arrays for so many rows, but for texts: they take whole pages.
@@ -351,13 +356,21 @@ Status KeptRows::read_some() {
     }
 }
 
-Status KeptRows::next(BatchView* batch) {
-    if (capacity_ == 0) GPUJOIN_RETURN_IF_FAILED(set_aside());
+Status KeptRows::read_batch() {
     rows_ = 0;
     is_full_ = false;
     for (Output& output : outputs_) output.has_nulls = false;
     while (!is_full_ && rows_ + rows_at_a_time_ <= capacity_ && take_rows())
         GPUJOIN_RETURN_IF_FAILED(read_some());
+    return {};
+}
+
+Status KeptRows::next(BatchView* batch) {
+    if (capacity_ == 0) GPUJOIN_RETURN_IF_FAILED(set_aside());
+    if (const Status status = read_batch(); !status.ok()) {
+        leave_room();
+        return status;
+    }
     for (size_t i = 0; i < outputs_.size(); i++) {
         const Output& output = outputs_[i];
         ColumnView& view = views_[i] = {};

@@ -86,7 +86,7 @@ class KeptReader {
   public:
     virtual ~KeptReader() = default;
     // The next rows; none at the end. The view is valid until the next call, before which all work with it
-    // has ended. 53200 where there is no room for a batch.
+    // has ended. 53200 where there is no room for a batch; it may be called again then.
     virtual Status next(BatchView* batch) = 0;
     // Whether it has taken rows. If not, and there is no memory for a batch, others may read them all.
     virtual bool has_begun() const = 0;
@@ -114,7 +114,7 @@ class KeptRows final : public KeptBuildReader {
     Status next(BatchView* batch) override;
     // From now on, before rows that nobody has had: these, which the caller has taken from the position.
     void read_first(uint64_t first, uint64_t end);
-    bool has_begun() const override { return capacity_ > 0; }
+    bool has_begun() const override { return capacity_ > 0 || next_ < end_; }
     void leave_device(bool) override {}
 
   private:
@@ -129,6 +129,8 @@ class KeptRows final : public KeptBuildReader {
     uint64_t array_bytes(uint64_t rows) const;
     bool has_room(uint64_t bytes) const;
     Status set_aside();
+    void leave_room();
+    Status read_batch();
     Status set_aside(size_t column);
     bool take_rows();
     Status read_some();
