@@ -152,15 +152,20 @@ Status ResidentReader::find_rows(BatchView* batch) {
         }
         first_ = first;
         end_ = std::min(scan_.rows(), first + rows_at_once_);
-        if (!has_left_device_) {
-            const Status status = read_on_device(batch);
-            if (status.ok() && batch->rows > 0) return {};
-            if (!status.ok() && status.fault != Fault::DeviceMemory) return status;
-            if (status.ok()) continue;
-        }
-        release();
+        // Whoever calls again after a failure gets them so.
         is_on_host_ = true;
         from_host_.read_first(first_, end_);
+        if (!has_left_device_) {
+            const Status status = read_on_device(batch);
+            if (status.ok()) {
+                is_on_host_ = false;
+                from_host_.read_first(end_, end_);
+                if (batch->rows > 0) return {};
+                continue;
+            }
+            if (status.fault != Fault::DeviceMemory) return status;
+        }
+        release();
     }
 }
 
@@ -182,7 +187,7 @@ void ResidentReader::leave_device(bool again) {
 Status ResidentReader::read_on_device(BatchView* batch) {
     GPUJOIN_RETURN_IF_FAILED(work_.begin());
     buffers_.outputs.resize(source_.size());
-    const Status status = read(batch);
+    const Status status = guarded([&] { return read(batch); });
     work_.end();
     return status;
 }

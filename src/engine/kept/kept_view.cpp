@@ -163,6 +163,8 @@ Status KeptRows::set_aside() {
     auto rows = static_cast<uint32_t>(std::clamp<uint64_t>(scan_.rows(), kFewestViewed, most));
     while (rows > kFewestViewed && !has_room(array_bytes(rows))) rows /= 2;
     rows_at_a_time_ = std::min(rows, kRowsAtATime);
+    selected_.resize(rows_at_a_time_);
+    places_.resize(rows_at_a_time_);
     charged_ = rows_at_a_time_ * (sizeof selected_[0] + sizeof places_[0]);
     if (!ledger_->charge(charged_)) {
         charged_ = 0;
@@ -174,8 +176,6 @@ Status KeptRows::set_aside() {
         leave_room();
         return out_of_memory_for_scan();
     }
-    selected_.resize(rows_at_a_time_);
-    places_.resize(rows_at_a_time_);
     return {};
 }
 

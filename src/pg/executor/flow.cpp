@@ -49,8 +49,12 @@ ProbeBatch* next_batch(ProbeInput* probe) {
     return &probe->batches[(probe->oldest + probe->in_flight) % kBatchesInFlight];
 }
 
+// What is expected to find too little memory is not probed with kept rows by several processes, which take
+// memory there, and which could not begin again.
 bool is_left_unkept(const GpuJoinState* state, const Side* side) {
-    return is_partitioned(state) || (side == &state->probe.side && state->probe.leaves_kept);
+    if (is_partitioned(state)) return true;
+    if (side != &state->probe.side) return false;
+    return state->probe.leaves_kept || (runs_together(state) && state->plan.costs.cost[kSpillTerm] > 0);
 }
 
 // Rows of an input may be kept by the server.

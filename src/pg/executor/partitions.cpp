@@ -24,7 +24,6 @@ namespace gpujoin {
 
 namespace {
 
-constexpr int kNoStage = -1;
 constexpr int kFewestPieces = 2;
 constexpr int kMostCuts = 100;  // of the same rows, of which some are too large
 // Who has all but this part of the rows after a division has one key, or few, by which no more is divided.
@@ -295,19 +294,20 @@ void reread_join(GpuJoinState* state) {
 int choose_division(const GpuJoinState* state, bool* by_keys) {
     const int stage = choose_stage(state, nullptr);
     *by_keys = stage != kNoStage && can_be_divided_by_keys(state, nullptr, stage);
-    return stage == kNoStage ? first_stage(state) : stage;
+    return stage == kNoStage && state->plan.stage_count > 0 ? first_stage(state) : stage;
 }
 
 void partition_join(GpuJoinState* state, const Status* refusal) {
     Partitions* partitions = &state->partitions;
     const bool may_wait = partitions->takes_reserve || (is_small(state) && !partitions->waits_in_vain);
     if (may_wait && wait_for_others(partitions)) return reread_join(state);
-    if (partitions->takes_reserve) report_failure(*refusal);
+    const int stage = choose_stage(state, partitions->current);
+    const bool can_be_divided = stage != kNoStage && attempted_bytes(state) > 0;
+    if (partitions->takes_reserve && !can_be_divided) report_failure(*refusal);
     const int waited_ms = partitions->waited_ms;
     const bool waits_in_vain = partitions->waits_in_vain || waited_ms >= kPatienceMs;
     partitions->waits_in_vain = waits_in_vain;
-    const int stage = choose_stage(state, partitions->current);
-    partitions->takes_reserve = stage == kNoStage || attempted_bytes(state) == 0;
+    partitions->takes_reserve = !can_be_divided;
     if (partitions->takes_reserve) return reread_join(state);
     if (is_partitioned(state))
         partition_current(state, stage);

@@ -37,7 +37,7 @@ void reread_join(GpuJoinState* state);
 uint64 attempted_bytes(const GpuJoinState* state);
 
 // Which stage's build side is to be divided, as far as the build sides were sent to the server, and whether
-// by its keys or, with false, by cutting it, if at all.
+// by its keys or, with false, by cutting it, if at all; kNoStage where there is none.
 int choose_division(const GpuJoinState* state, bool* by_keys);
 
 // Nobody will read the build sides' copies any more.

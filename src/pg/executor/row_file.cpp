@@ -16,7 +16,6 @@ namespace gpujoin {
 namespace {
 
 constexpr Size kWrittenBytes = BLCKSZ;
-constexpr Size kMostKeptRoom = Size{1} << 20;
 constexpr Size kReadBytes = Size{64} << 10;
 
 FileName part_name(const RowFile* file, int part) {
@@ -164,20 +163,23 @@ void write_out(RowFile* file) {
 
 void make_room(RowFile* file, Size bytes) {
     write_out(file);
-    if (file->room >= bytes && file->room <= kMostKeptRoom) return;
+    if (file->room >= bytes) return;
     forget_memory(file);
     file->room = Max(bytes, kWrittenBytes);
     file->memory = allocate<char>(file->context, file->room, 0, MCXT_ALLOC_HUGE);
 }
 
+// No row is that short, and no hole in a file looks like that.
+constexpr RowHead kMark = {1, 1, {}};
+
 bool is_mark(const RowHead* head) {
-    return head->length == 0;
+    return head->has_nulls && head->length == kMark.length;
 }
 
 void finish_writing(RowFile* file) {
     if (!file->is_written) return;
     write_out(file);
-    RowHead mark = {};
+    RowHead mark = kMark;
     BufFileWrite(file->file, &mark, kHeadBytes);
     forget_memory(file);
     file->is_written = false;
@@ -304,6 +306,10 @@ void row_file_add(RowFile* file, const RowFormat* format, const RowSet* set, uin
     file->is_written = true;
     file->filled += bytes;
     file->bytes += bytes;
+    if (likely(file->room == kWrittenBytes)) return;
+    // There are many files, and each may have had such a row.
+    write_out(file);
+    forget_memory(file);
 }
 
 void row_file_rewind(RowFile* file) {

@@ -155,10 +155,12 @@ Partition* take_shared_partition(GpuJoinState* state, SharedPartitions* shared, 
     auto number = static_cast<int>(pg_atomic_fetch_add_u32(&shared->taken, 1));
     if (number >= file_count(shared)) return nullptr;
     Partition* part = partition_copy(state, whole);
-    BuildPart* divided = &part->builds[shared->stage];
-    input_part_set(&divided->input, open_parts(state, shared, build_name(shared->stage, number)));
-    divided->divisions = 1;
-    divided->keys_are_equal = shared->by_keys && are_equal(shared->spread);
+    if (shared->stage != kNoStage) {
+        BuildPart* divided = &part->builds[shared->stage];
+        input_part_set(&divided->input, open_parts(state, shared, build_name(shared->stage, number)));
+        divided->divisions = 1;
+        divided->keys_are_equal = shared->by_keys && are_equal(shared->spread);
+    }
     input_part_set(&part->probe, open_parts(state, shared, probe_name(number)));
     part->attempted_bytes = shared->attempted_bytes;
     part->passes++;

@@ -16,6 +16,8 @@ extern "C" {
 namespace gpujoin {
 
 // In the query's dynamic shared memory; or, where there is none, in memory of the leader, who is alone.
+inline constexpr int kNoStage = -1;
+
 struct SharedPartitions {
     dsm_handle segment;  // that this lies in; DSM_HANDLE_INVALID: there is none
     SharedFileSet files;
