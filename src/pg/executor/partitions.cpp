@@ -194,9 +194,8 @@ void write_input(GpuJoinState* state, Side* side, InputPart* input) {
 }
 
 // Where it can only be cut, the whole is written as one partition first, to know its size.
-void partition_whole(GpuJoinState* state) {
-    bool by_keys;
-    int stage = choose_division(state, &by_keys);
+void partition_whole(GpuJoinState* state, int stage) {
+    const bool by_keys = can_be_divided_by_keys(state, nullptr, stage);
     Partition* whole = partition_create(state);
     whole->attempted_bytes = attempted_bytes(state);
     whole->passes = has_copies(state) ? 1 : 0;
@@ -312,7 +311,7 @@ void partition_join(GpuJoinState* state, const Status* refusal) {
     if (is_partitioned(state))
         partition_current(state, stage);
     else
-        partition_whole(state);
+        partition_whole(state, stage);
     next_partition(state);
     partitions->waited_ms = waited_ms;
     partitions->waits_in_vain = waits_in_vain;

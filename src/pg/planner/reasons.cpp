@@ -48,7 +48,7 @@ constexpr Wording kWordings[] = {
     {Reason::TooManyColumns, "it has more keys and columns than a batch may have",
      "select fewer columns of the table"},
     {Reason::Memory, "its build side is expected to take {subject} of memory, more than a join may take",
-     "raise gpujoin.host_memory, or gpujoin.max_join_memory where that is set"},
+     "raise gpujoin.host_memory, or gpujoin.max_join_memory or temp_file_limit where these are set"},
 
     {Reason::Volatile,
      "{condition} calls {subject}, which is volatile and has to be called for each pair of rows",
